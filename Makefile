@@ -1,0 +1,54 @@
+# Every target sets up what it needs in .venv by itself: Python >= 3.11 and make are enough.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test check bench docs clean
+
+demo: $(VENV)/.installed
+	$(RUN)/gnomon map digits --force
+
+test: $(VENV)/.test-ready
+	$(RUN)/python -m pytest -q
+
+# Quick enough to run before every commit: style, types, and the tests not marked slow.
+check: $(VENV)/.test-ready
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/python -m pytest -q -m "not slow"
+
+# `make bench DATA=folder` measures on real data as well as on generated tables.
+bench: .venv-bench/.ready
+	.venv-bench/bin/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH)
+
+docs: $(VENV)/.docs-ready
+	$(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
+	@echo "Wrote docs/_build/html/index.html"
+
+# An editable install; --group needs pip >= 25.1, which a fresh Python may not bring.
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Gnomon needs Python 3.11 or newer: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install -q --upgrade "pip>=25.1"
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install -q -e .
+	touch $@
+
+$(VENV)/.test-ready: pyproject.toml $(VENV)/.installed
+	$(RUN)/python -m pip install -q --group test
+	touch $@
+
+$(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
+	$(RUN)/python -m pip install -q --group docs
+	touch $@
+
+.venv-bench/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install -q --upgrade "pip>=25.1"
+	.venv-bench/bin/python -m pip install -q -e . --group bench
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-bench docs/_build

@@ -1,0 +1,11 @@
+"""Benchmarks: one module a question, answered by ``python -m benchmarks``.
+
+- ``__main__``: the command line.
+- ``environment``: two threads for everybody, the peers, what a result says about its machine.
+- ``timing``: alternating runs, pairwise ratios, noisy pairs discarded.
+- ``memory``: peak memory above the input, in a fresh process.
+- ``quality``: how right a fitted PCA is, by the same code for everybody.
+- ``data``: generated tables, and real ones from ``--data``.
+- ``table``: Markdown and JSON.
+- ``pca``, ``pca_offset``, ``startup``: the questions.
+"""

@@ -1,0 +1,199 @@
+"""Points by group or by value: which colour and shape each row has, and the key that says so."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.charts import colours, words
+from gnomon.charts.canvas import LEFT, RIGHT, Canvas, coordinate
+from gnomon.charts.labels import Box, Wanted, around_point, place
+from gnomon.charts.text import clean, shorten, width
+from gnomon.charts.theme import SIZES
+from gnomon.errors import refuse
+
+__all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups"]
+
+SHAPES = ("round", "open", "triangle")
+# Each colour in each shape; rarer groups beyond them share one quiet mark.
+MOST_GROUPS = colours.CATEGORIES * len(SHAPES)
+# Numbers with more distinct values than this are a quantity, not names of groups.
+MOST_NUMBERS = 12
+# Up to this many, every point is a mark of its own with a fine edge; beyond, one path a group.
+FEW_POINTS = 1500
+# Groups with their name beside them; more would cover the points, so a key tells them instead.
+MOST_NAMED_GROUPS = 12
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that look alike.
+
+    Attributes
+    ----------
+    name : str
+        What the key or the label says; empty for a step of a ramp.
+    rows : array of int
+        Which rows.
+    colour : str
+        Name of a colour of the theme.
+    shape : str
+        One of `SHAPES`.
+    """
+
+    name: str
+    rows: NDArray[np.intp]
+    colour: str
+    shape: str = "round"
+
+
+def group_rows(labels: Any, n: int) -> tuple[list[Group], tuple[float, float] | None]:
+    """Groups of the `n` rows, and the range of the values if the labels are a quantity.
+
+    Text, booleans and a few distinct numbers are groups, in the order of their names. Other
+    numbers are a quantity, and its groups are the steps of a ramp. Rows without a label (None,
+    NaN, masked) come first, as a quiet group of their own.
+    """
+    if labels is None:
+        return [Group("", np.arange(n), "accent")], None
+    array = np.asarray(labels)
+    if array.shape != (n,):
+        refuse("labels", f"hold one value for each of the {n} rows", f"shape {array.shape}")
+    missing = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else np.zeros(n, bool)
+    missing = missing | np.array([_is_missing(value) for value in array.tolist()], dtype=bool)
+    rows = np.flatnonzero(~missing)
+    unlabelled = [Group("no label", np.flatnonzero(missing), "quiet")] if missing.any() else []
+    if array.dtype.kind in "iuf" and len(np.unique(array[rows])) > MOST_NUMBERS:
+        low, high = float(array[rows].min()), float(array[rows].max())
+        steps = np.array([colours.sequential(float(value), low, high) for value in array[rows]])
+        ramp = [Group("", rows[steps == s], f"v{s}") for s in range(colours.SEQUENTIAL)]
+        return [*unlabelled, *(group for group in ramp if group.rows.size)], (low, high)
+    return [*unlabelled, *_categories([clean(value) for value in array[rows].tolist()], rows)], None
+
+
+def _is_missing(value: object) -> bool:
+    # By name, because pandas need not be installed: its NA refuses to be compared.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _categories(texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
+    counts = Counter(texts)
+    # Colours go by name and not by size, so that they stay when rows come or go.
+    most = MOST_GROUPS if len(counts) <= MOST_GROUPS else MOST_GROUPS - 1
+    own = sorted((name for name, _ in counts.most_common(most)), key=_natural)
+    codes = {name: i for i, name in enumerate(own)}
+    of_row = np.array([codes.get(text, -1) for text in texts], dtype=np.intp)
+    groups = [
+        Group(
+            name, rows[of_row == i], f"c{i % colours.CATEGORIES}", SHAPES[i // colours.CATEGORIES]
+        )
+        for i, name in enumerate(own)
+    ]
+    if len(own) < len(counts):
+        name = words.count(len(counts) - len(own), "other group")
+        groups.insert(0, Group(name, rows[of_row == -1], "quiet"))
+    return groups
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts "class 2" before "class 10"."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part[:18]), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def draw_points(canvas: Canvas, points: Sequence[Point], groups: list[Group]) -> None:
+    """All points; one path a group when there are many, which keeps the file small."""
+    radius = 4.0 if len(points) <= 250 else 3.2 if len(points) <= FEW_POINTS else 2.2
+    for group in groups:
+        at = [points[row] for row in group.rows]
+        if len(points) <= FEW_POINTS:
+            for x, y in at:
+                draw_mark(canvas, x, y, radius, group)
+        elif group.shape == "triangle":
+            canvas.path("".join(_triangle(x, y, radius) for x, y in at), f"{group.colour} many")
+        else:
+            # A line of no length with a round end is a dot as wide as the line.
+            d = "".join(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in at)
+            canvas.path(d, f"line-{group.colour} dots")
+            if group.shape == "open":
+                canvas.path(d, "dots hole")
+
+
+def draw_mark(canvas: Canvas, x: float, y: float, radius: float, group: Group) -> None:
+    """One point of a group, as a mark of its own."""
+    if group.shape == "round":
+        canvas.circle(x, y, radius, f"{group.colour} point")
+    elif group.shape == "open":
+        canvas.circle(x, y, radius - 0.75, f"line-{group.colour} open")
+    else:
+        canvas.path(_triangle(x, y, radius), f"{group.colour} point")
+
+
+def name_groups(
+    canvas: Canvas, points: Sequence[Point], groups: list[Group], bounds: Box, avoid: Sequence[Box]
+) -> tuple[list[Box], bool]:
+    """Write each group's name at its middle; returns the room taken and whether a key is needed.
+
+    A key is needed where not every name has its place.
+    """
+    named = [group for group in groups if group.name and group.rows.size]
+    if not named or len(named) > MOST_NAMED_GROUPS:
+        return [], bool(named)
+    size = SIZES["label"]
+    texts = [shorten(group.name, 130, size, bold=True) for group in named]
+    wanted = []
+    for group, text in zip(named, texts, strict=True):
+        x, y = np.median([points[row] for row in group.rows], axis=0)
+        room = width(text, size, bold=True) + 16
+        wanted.append(Wanted(room, size, around_point(float(x), float(y), size)))
+    boxes = []
+    for label, spot in zip(wanted, place(wanted, bounds, avoid=avoid), strict=True):
+        if spot is None:
+            return [], True
+        boxes.append(spot.box(label.width, size))
+    for group, text, box in zip(named, texts, boxes, strict=True):
+        across, down = box.right - box.left, box.bottom - box.top
+        canvas.rect(box.left - 3, box.top - 1, across + 6, down + 2, "plate", round=9)
+        draw_mark(canvas, box.left + 7, (box.top + box.bottom) / 2, 4.5, group)
+        baseline = box.bottom - 0.25 * size - 1
+        canvas.text(box.left + 16, baseline, text, "label ink bold", tip=group.name)
+    return boxes, False
+
+
+def draw_key(
+    canvas: Canvas, y: float, groups: list[Group], span: tuple[float, float] | None
+) -> float:
+    """A key below the chart: the ramp with its range, or the groups' names; returns its end."""
+    if span is not None:
+        for step in range(colours.SEQUENTIAL):
+            canvas.rect(LEFT + 22 * step, y - 9, 21, 10, f"v{step}", round=1)
+        right = LEFT + 22 * colours.SEQUENTIAL
+        canvas.text(LEFT, y + 19, words.number(span[0]), "tick soft")
+        canvas.text(right, y + 19, words.number(span[1]), "tick soft", "end")
+        return y + 26
+    x, size = LEFT, SIZES["label"]
+    for group in groups:
+        name = shorten(group.name, 160, size)
+        if x > LEFT and x + 16 + width(name, size) > RIGHT:
+            x, y = LEFT, y + 22
+        draw_mark(canvas, x + 5, y - 5, 4.5, group)
+        canvas.text(x + 16, y, name, "label ink", tip=group.name)
+        x += 16 + width(name, size) + 18
+    return y + 8
+
+
+def _triangle(x: float, y: float, radius: float) -> str:
+    half = 1.1 * radius
+    up, base = coordinate(-1.9 * radius), coordinate(2 * half)
+    return (
+        f"M{coordinate(x - half)} {coordinate(y + 0.9 * radius)}h{base}l{coordinate(-half)} {up}z"
+    )

@@ -1,0 +1,117 @@
+"""Labels that do not collide: each takes the first free place it likes, or is left out."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gnomon.charts.canvas import Anchor
+
+__all__ = ["Box", "Spot", "Wanted", "around_point", "beyond_tip", "place"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """An upright rectangle on the drawing."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether the two share any area."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+    def within(self, other: "Box") -> bool:
+        """Whether this one lies wholly in `other`."""
+        return (
+            other.left <= self.left
+            and self.right <= other.right
+            and other.top <= self.top
+            and self.bottom <= other.bottom
+        )
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a line of text may stand: the place of its baseline, and which end is there."""
+
+    x: float
+    y: float
+    anchor: Anchor = "start"
+
+    def box(self, width: float, size: float) -> Box:
+        """The room that text of this width and font size takes here."""
+        left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
+        return Box(left - 2, self.y - 0.8 * size - 1, left + width + 2, self.y + 0.25 * size + 1)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A label of a given width and font size, with its places in order of liking."""
+
+    width: float
+    size: float
+    spots: Sequence[Spot]
+
+
+def place(
+    wanted: Iterable[Wanted],
+    bounds: Box,
+    taken: Iterable[Box] = (),
+    avoid: Sequence[Box] = (),
+) -> list[Spot | None]:
+    """A place for each label, in the order given; None for one that fits nowhere.
+
+    Earlier labels go first, so the most important should. No label covers another, or what is
+    `taken`; of the places left it takes the one that covers least of what to `avoid`.
+    """
+    boxes = list(taken)
+    placed: list[Spot | None] = []
+    for label in wanted:
+        best, fewest = None, len(avoid) + 1
+        for spot in label.spots:
+            box = spot.box(label.width, label.size)
+            if not box.within(bounds) or any(box.overlaps(other) for other in boxes):
+                continue
+            covered = sum(box.overlaps(other) for other in avoid)
+            if covered < fewest:
+                best, fewest = spot, covered
+            if not covered:
+                break
+        if best is not None:
+            boxes.append(best.box(label.width, label.size))
+        placed.append(best)
+    return placed
+
+
+def beyond_tip(x: float, y: float, dx: float, dy: float, size: float) -> list[Spot]:
+    """Places for the label of an arrow that ends at (x, y) pointing along (dx, dy).
+
+    Straight on first; then above and below that, a third of a line at a time.
+    """
+    length = math.hypot(dx, dy) or 1.0
+    cos, sin = dx / length, dy / length
+    anchor: Anchor = "middle" if abs(cos) < 0.3 else ("start" if cos > 0 else "end")
+    at_x, at_y = x + 9 * cos, y + 9 * sin + 0.3 * size + 0.3 * size * sin
+    shifts = [0.0]
+    for third in range(1, 9):
+        shifts += [-third * size * 0.4, third * size * 0.4]
+    return [Spot(at_x, at_y + shift, anchor) for shift in shifts]
+
+
+def around_point(x: float, y: float, size: float) -> list[Spot]:
+    """Places for the label of a region centred on (x, y): on it, then in widening rings."""
+    baseline = y + 0.35 * size
+    spots = [Spot(x, baseline, "middle")]
+    for ring in (1.3, 2.6, 3.9):
+        for eighth in range(8):
+            angle = eighth * math.pi / 4 - math.pi / 2
+            dx, dy = 2 * ring * size * math.cos(angle), ring * size * math.sin(angle)
+            spots.append(Spot(x + dx, baseline + dy, "middle"))
+    return spots

@@ -1,0 +1,132 @@
+"""Loadings: a heat map of what each component is made of."""
+
+import numpy as np
+
+from gnomon.charts import colours, words
+from gnomon.charts.canvas import LEFT, RIGHT, Canvas
+from gnomon.charts.chart import Chart
+from gnomon.charts.fitted import FittedPCA, Floats, column_names
+from gnomon.charts.text import shorten, width
+from gnomon.charts.theme import SIZES
+from gnomon.inputs import check_integer
+
+__all__ = ["loadings"]
+
+ROW = 28.0
+GAP = 2.0
+LONGEST_NAME = 176.0
+WIDEST_CELL = 72.0
+
+
+def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Chart:
+    """Heat map of the loadings, columns of the table down and components across.
+
+    A loading is a component's entry times its standard deviation: what one standard deviation
+    along the component changes in the column, in the column's units (for standardised columns it
+    is their correlation). Columns stand in groups by the component they load on most.
+
+    Parameters
+    ----------
+    model : fitted PCA
+    n_components : int
+        The first so many components; fewer if the model has fewer.
+    n_columns : int
+        The so many columns with the largest loadings on them; fewer if there are fewer.
+
+    Returns
+    -------
+    Chart
+    """
+    k = min(check_integer("n_components", n_components, 1), int(model.n_components_))
+    values = np.nan_to_num(np.asarray(model.loadings_, dtype=np.float64)[:, :k])
+    names = column_names(model)
+    order = _order(values, check_integer("n_columns", n_columns, 1))
+    canvas = Canvas("Loadings: what components are made of", _subtitle(values, names, len(order)))
+
+    size = SIZES["label"]
+    room = min(max(width(names[d], size) for d in order), LONGEST_NAME)
+    left = LEFT + room + 14
+    cell = min((RIGHT - left) / k, WIDEST_CELL)
+    top = canvas.top + 62
+    largest = float(np.abs(values).max(initial=0.0))
+    _draw_header(canvas, model, left, top, cell, k)
+    texts = [[_cell_text(values[d, j], largest) for j in range(k)] for d in order]
+    fits = max(width(text, SIZES["cell"]) for row in texts for text in row) <= cell - 6
+    for row, d in enumerate(order):
+        y = top + ROW * row
+        name = shorten(names[d], room, size)
+        canvas.text(left - 12, y + ROW / 2 + 5, name, "label ink", "end", tip=names[d])
+        for j in range(k):
+            step = colours.diverging(values[d, j], largest)
+            tip = f"{names[d]} on PC{j + 1}: {words.number(values[d, j])}"
+            x = left + cell * j
+            canvas.rect(x, y, cell - GAP, ROW - GAP, f"d{step}", round=min(4, cell / 5), tip=tip)
+            if fits:
+                middle = x + (cell - GAP) / 2
+                canvas.text(middle, y + ROW / 2 + 4, texts[row][j], f"cell t{step}", "middle")
+
+    end = _draw_key(canvas, left, top + ROW * len(order) + 24, largest)
+    return canvas.finish(end + 22, _details(values, names, order))
+
+
+def _order(values: Floats, n_columns: int) -> list[int]:
+    """The columns to show: the strongest, grouped by the component they load on most."""
+    strongest = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:n_columns]
+    main = np.abs(values).argmax(axis=1)
+    return sorted(map(int, strongest), key=lambda d: (main[d], -values[d, main[d]]))
+
+
+def _subtitle(values: Floats, names: list[str], shown: int) -> str:
+    if not values.any():
+        return "All loadings are zero: the columns are constant."
+    parts = []
+    for j in range(min(2, values.shape[1])):
+        d = int(np.abs(values[:, j]).argmax())
+        name = shorten(names[d], 2 * LONGEST_NAME, SIZES["sub"])
+        parts.append(f"PC{j + 1} is led by {name} ({words.number(values[d, j], 2)})")
+    sentence = ", ".join(parts) + "."
+    if shown < len(names):
+        sentence += f" Shown: {shown} of {words.count(len(names), 'column')}, the largest loadings."
+    return sentence
+
+
+def _cell_text(value: float, largest: float) -> str:
+    if 0.01 <= largest < 100:
+        text = f"{value:.2f}".replace("-", "−")
+        return text.removeprefix("−") if text.strip("−0.") == "" else text
+    return words.number(value, 2)
+
+
+def _draw_header(
+    canvas: Canvas, model: FittedPCA, left: float, top: float, cell: float, k: int
+) -> None:
+    shares = np.nan_to_num(model.explained_variance_ratio_)
+    every = int(np.ceil(40 / cell))
+    for j in range(0, k, every):
+        middle = left + cell * j + (cell - GAP) / 2
+        canvas.text(middle, top - 30, f"PC{j + 1}", "label ink bold", "middle")
+        share = f"{100 * shares[j]:.0f}\u00a0%"
+        canvas.text(middle, top - 12, share, "tick soft", "middle", tip=words.percent(shares[j]))
+
+
+def _draw_key(canvas: Canvas, left: float, top: float, largest: float) -> float:
+    """The ramp with its ends and middle in numbers; returns where it ends."""
+    swatch = 11.0
+    for step in range(colours.DIVERGING):
+        canvas.rect(left + swatch * step, top, swatch - 1, 10, f"d{step}", round=1)
+    middle = left + swatch * (colours.DIVERGING / 2) - 0.5
+    reach = swatch * (colours.DIVERGING // 2)
+    for at, value in ((middle - reach, -largest), (middle, 0.0), (middle + reach, largest)):
+        canvas.text(at, top + 28, words.number(value, 2), "tick soft", "middle")
+    canvas.text(left - 12, top + 10, "loading", "label soft", "end")
+    return top + 28
+
+
+def _details(values: Floats, names: list[str], order: list[int]) -> str:
+    rows = []
+    for d in order:
+        entries = ", ".join(
+            f"PC{j + 1} {words.number(value, 2)}" for j, value in enumerate(values[d])
+        )
+        rows.append(f"{shorten(names[d], LONGEST_NAME, SIZES['label'])}: {entries}")
+    return "Loadings: " + "; ".join(rows) + "."

@@ -1,0 +1,97 @@
+"""Text on a chart: made safe, measured, shortened and broken into lines.
+
+Column names and labels come from files and are hostile until they have passed through here. An SVG
+cannot measure its own text without a script, so widths are estimated from the proportions of the
+common sans-serif fonts, a little on the wide side.
+"""
+
+import html
+import re
+import unicodedata
+
+__all__ = ["clean", "escape", "shorten", "width", "wrap"]
+
+# Beyond this nobody reads a name, and a chart with 200 of them would grow without limit.
+LONGEST = 300
+
+# Not allowed in XML 1.0 at all, or able to turn the direction of the text around them.
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+    "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+# Widths in ems, after Helvetica; what is not named here is 0.56 (most small letters and digits).
+_EMS = {
+    **dict.fromkeys("ijl'|", 0.23),
+    **dict.fromkeys(" !,./:;I[]\\ft\u00a0", 0.29),
+    **dict.fromkeys('r()-"`*{}·', 0.35),
+    **dict.fromkeys("ckJsvxyz", 0.5),
+    **dict.fromkeys("ABEKPSVXYFTZL&", 0.66),
+    **dict.fromkeys("CDHNRUGOQ", 0.75),
+    **dict.fromkeys("mMWw", 0.86),
+    **dict.fromkeys("%@…—", 0.95),
+}
+# Segoe UI, Roboto and Liberation stay below this multiple of Helvetica on ordinary names.
+_SAFETY = 1.06
+_BOLD = 1.07
+
+
+def clean(text: object, longest: int = LONGEST) -> str:
+    """`text` as one line of printable characters, at most `longest` of them.
+
+    Line breaks of every kind (also U+2028) become spaces; an empty name becomes "(no name)".
+    """
+    # Cut before the work, not only after it: a cell may hold a megabyte.
+    line = _FORBIDDEN.sub("", str(text)[: 4 * longest])
+    line = " ".join(line.split())
+    if len(line) > longest:
+        line = line[: longest - 1].rstrip() + "…"
+    return line or "(no name)"
+
+
+def escape(text: object, longest: int = LONGEST) -> str:
+    """`text` cleaned and escaped for use between tags and inside quoted attributes."""
+    return html.escape(clean(text, longest), quote=True)
+
+
+def width(text: str, size: float, *, bold: bool = False) -> float:
+    """Estimated width of `text` at font size `size`, in the same units."""
+    ems = sum(_character_ems(character) for character in text)
+    return ems * size * _SAFETY * (_BOLD if bold else 1.0)
+
+
+def shorten(text: str, longest: float, size: float, *, bold: bool = False) -> str:
+    """`text`, or as much of its beginning as fits into `longest` with an ellipsis."""
+    if width(text, size, bold=bold) <= longest:
+        return text
+    room = longest - width("…", size, bold=bold)
+    kept = ""
+    for character in text:
+        room -= width(character, size, bold=bold)
+        if room < 0:
+            break
+        kept += character
+    return kept.rstrip() + "…"
+
+
+def wrap(text: str, longest: float, size: float) -> list[str]:
+    """`text` broken at spaces into lines no wider than `longest`."""
+    lines: list[str] = []
+    line = ""
+    # Only the plain space breaks: "95 %" is held together by a no-break space.
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and width(longer, size) > longest:
+            lines.append(line)
+            line = word
+        else:
+            line = longer
+    return [*lines, shorten(line, longest, size)] if line else lines
+
+
+def _character_ems(character: str) -> float:
+    if character in _EMS:
+        return _EMS[character]
+    if unicodedata.combining(character):
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(character) in "WF" else 0.56

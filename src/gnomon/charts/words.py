@@ -1,0 +1,51 @@
+"""Numbers in words: per cents, counts and lists as a sentence wants them."""
+
+from collections.abc import Sequence
+
+__all__ = ["count", "hold", "listing", "number", "percent"]
+
+
+def percent(share: float) -> str:
+    """`share` of 1 in per cent, with one decimal; never rounded up to all or down to nothing.
+
+    Held together by no-break spaces: 36.2 %, > 99.9 %, < 0.1 %, 100 %.
+    """
+    if share >= 1.0 - 1e-9:
+        return "100\u00a0%"
+    if share > 0.9995:
+        return ">\u00a099.9\u00a0%"
+    if 0.0 < share < 0.0005:
+        return "<\u00a00.1\u00a0%"
+    exact = abs(100 * share - round(100 * share)) < 1e-9
+    return (f"{100 * share:.0f}" if exact else f"{100 * share:.1f}") + "\u00a0%"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """`value` with `digits` significant digits and a true minus sign.
+
+    >>> number(-0.91234), number(12345.6), number(0.0)
+    ('−0.912', '12,300', '0')
+    """
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" in text and 1e-4 <= abs(value) < 1e6:
+        text = f"{float(text):,.0f}" if abs(value) >= 1 else f"{float(text):f}"
+    elif "e" not in text and abs(value) >= 1000:
+        text = f"{float(text):,.0f}"
+    return text.replace("-", "−")
+
+
+def count(n: int, noun: str) -> str:
+    """`n` and its noun: "1 component", "4 components", "1,797 rows"."""
+    return f"{n:,}\u00a0{noun}" + ("" if n == 1 else "s")
+
+
+def hold(n: int) -> str:
+    """The verb for `n` components."""
+    return "holds" if n == 1 else "hold"
+
+
+def listing(words: Sequence[str]) -> str:
+    """The words with commas and a last "and"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

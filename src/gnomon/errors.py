@@ -1,0 +1,88 @@
+"""What can go wrong, as one tree.
+
+::
+
+    GnomonError
+    ├── ParameterError      (ValueError)  a parameter's value is outside its range
+    ├── ParameterTypeError  (TypeError)   a parameter is of a kind that is never allowed
+    ├── DataError           (ValueError)  the data cannot be used as they are
+    │   └── MissingValueError             NaN, None or masked cells where none are allowed
+    ├── DataTypeError       (TypeError)   the data are not numbers
+    ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
+    └── TooLargeError       (MemoryError) the work does not fit into the memory allowed
+
+    GnomonWarning           (UserWarning)
+    ├── DataWarning         a property of the data that the reader of the result should know
+    └── NotConvergedWarning an iteration stopped before it reached the accuracy asked for
+
+Every message names the argument, the limit, the value, and the way out, in that order:
+"`perplexity` must be below n_samples = 20; got 30. Lower it or add rows."
+"""
+
+from typing import Any, NoReturn
+
+
+class GnomonError(Exception):
+    """Base of all errors raised by Gnomon on purpose."""
+
+
+class ParameterError(GnomonError, ValueError):
+    """A parameter's value is outside its range."""
+
+
+class ParameterTypeError(GnomonError, TypeError):
+    """A parameter is of a kind that is never allowed."""
+
+
+class DataError(GnomonError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class MissingValueError(DataError):
+    """There are missing values where none are allowed."""
+
+
+class DataTypeError(GnomonError, TypeError):
+    """The data are not numbers."""
+
+
+class UnavailableError(GnomonError, ValueError):
+    """This model cannot answer that."""
+
+
+class TooLargeError(GnomonError, MemoryError):
+    """The work does not fit into the memory allowed."""
+
+
+class GnomonWarning(UserWarning):
+    """Base of all warnings."""
+
+
+class DataWarning(GnomonWarning):
+    """A property of the data that the reader of the result should know."""
+
+
+class NotConvergedWarning(GnomonWarning):
+    """An iteration stopped before it reached the accuracy asked for."""
+
+
+def refuse(name: str, must: str, got: Any, way_out: str = "", *, kind: bool = False) -> NoReturn:
+    """Raise the one sentence that every parameter error is.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    must : str
+        What it must be, with its bound: ``"be an integer from 1 to 64"``.
+    got : object
+        The value given.
+    way_out : str
+        What the user can do about it.
+    kind : bool
+        True when the value is of a kind that is never allowed (raises a TypeError).
+    """
+    message = f"`{name}` must {must}; got {got!r}."
+    if way_out:
+        message += f" {way_out}"
+    raise (ParameterTypeError if kind else ParameterError)(message)

@@ -1,0 +1,249 @@
+"""Checking of tables and parameters, for every estimator.
+
+A table is whatever scikit-learn's `validate_data` takes, and some more: masked arrays (a masked
+cell is a missing value), object columns with None, pyarrow tables, long integers. The numbers keep
+their type here; `rows.py` shifts them before it converts them.
+"""
+
+from datetime import date
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
+
+Table = NDArray[Any] | sp.csr_array
+
+__all__ = [
+    "Table",
+    "check_choice",
+    "check_integer",
+    "check_real",
+    "check_table",
+    "check_weights",
+    "column_name",
+    "refuse_bad_values",
+]
+
+
+def check_table(
+    estimator: Any, X: Any, *, reset: bool, min_rows: int = 1, sparse: bool = True
+) -> Table:
+    """Check `X` as data of `estimator` and return it as an array or a canonical CSR array.
+
+    Numbers keep their type (booleans become 0 and 1). Values are not looked at: NaN and infinities
+    show in the sums that every fit computes, and `refuse_bad_values` then finds their place.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Receives or checks ``n_features_in_`` and ``feature_names_in_``.
+    X : array-like, dataframe, pyarrow table or sparse matrix, shape (n, d)
+    reset : bool
+        True in `fit`; False where `X` must match what was fitted.
+    min_rows : int
+        The fewest rows that make sense.
+    sparse : bool
+        Whether sparse input is allowed.
+    """
+    X = _unmask(X)
+    _refuse_non_numbers(X)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=["csr", "csc", "coo"] if sparse else False,
+        dtype=None if not _holds_objects(X) else np.float64,
+        ensure_all_finite=False,
+        ensure_min_samples=min_rows,
+        order=None,
+    )
+    if sp.issparse(X):
+        return _canonical_csr(X)
+    if X.dtype.kind not in "biuf":
+        raise DataTypeError(_not_numbers(X.dtype))
+    return X.view(np.uint8) if X.dtype.kind == "b" else X
+
+
+def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool = True) -> None:
+    """Raise an error that names the first NaN (unless `nan` is False) or infinity in `X`.
+
+    Returns quietly when there is none.
+    """
+    dense = X.data if sp.issparse(X) else X
+    if dense.dtype.kind != "f":
+        return
+    for bad, what, error, way_out in (
+        (np.isinf, "infinite value (inf)", DataError, "Replace or drop it."),
+        (
+            np.isnan,
+            "missing value (NaN)",
+            MissingValueError,
+            "Drop those rows, fill them in, or use `missing='em'` where the estimator has it.",
+        ),
+    ):
+        if bad is np.isnan and not nan:
+            continue
+        count, row, column = _first(X, bad)
+        if count:
+            raise error(
+                f"X holds {count} {what}{'s' if count > 1 else ''}, the first at row {row}, "
+                f"column {column_name(names, column)} (rows count from 0). {way_out}"
+            )
+
+
+def _first(X: Table, bad: Any) -> tuple[int, int, int]:
+    """How many cells are bad, and the row and column of the first, read in blocks of rows."""
+    if sp.issparse(X):
+        at = np.flatnonzero(bad(X.data))
+        if at.size == 0:
+            return 0, -1, -1
+        row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
+        return at.size, row, int(X.indices[at[0]])
+    count, row, column = 0, -1, -1
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        hits = bad(X[start : start + step])
+        found = int(np.count_nonzero(hits))
+        if found and not count:
+            first = np.argwhere(hits)[0]
+            row, column = start + int(first[0]), int(first[1])
+        count += found
+    return count, row, column
+
+
+def column_name(names: NDArray[Any] | None, index: int) -> str:
+    """The column as a user would call it: its quoted name, or its number."""
+    return f"'{names[index]}'" if names is not None else str(index)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None, way: str = "") -> int:
+    """`value` as an int between `low` and `high`; True, 2.0 and "2" are not integers."""
+    must = f"be an integer from {low} to {high}" if high is not None else f"be an integer ≥ {low}"
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        refuse(name, must, value, way, kind=True)
+    number = int(value.__index__())
+    if number < low or (high is not None and number > high):
+        refuse(name, must, value, way)
+    return number
+
+
+def check_real(
+    name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False
+) -> float:
+    """`value` as a float between `low` and `high`; NaN, True and "0.5" are refused."""
+    must = f"be a number {'above' if open_low else 'from'} {low:g}"
+    must += f" {'and below' if open_low else 'to'} {high:g}" if np.isfinite(high) else ""
+    number_like = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, (bool, np.bool_)) or not number_like:
+        refuse(name, must, value, kind=True)
+    if not (low <= value <= high) or (open_low and value == low):
+        refuse(name, must, value)
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """`value` if it is one of `choices`."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        refuse(name, "be one of " + ", ".join(map(repr, choices)), value)
+    return value
+
+
+def check_weights(
+    name: str, weights: Any, size: int, *, of: str, positive: bool = False
+) -> NDArray[np.float64] | None:
+    """`weights` as `size` finite numbers, none negative (none zero when `positive`), or None."""
+    if weights is None:
+        return None
+    sign = "positive" if positive else "non-negative"
+    must = f"be {size} finite, {sign} numbers, one for each {of}"
+    array = np.asarray(weights)
+    if array.dtype.kind not in "biuf":
+        refuse(name, must, f"dtype {array.dtype}", kind=True)
+    if array.ndim == 0:
+        array = np.full(size, array)
+    if array.shape != (size,):
+        refuse(name, must, f"shape {array.shape}")
+    array = array.astype(np.float64)
+    bad = ~np.isfinite(array) | (array <= 0 if positive else array < 0)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        refuse(name, must, float(array[at]), f"It stands at position {at}.")
+    return array
+
+
+def _unmask(X: Any) -> Any:
+    """Masked cells become NaN: scikit-learn would read the numbers beneath the mask."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind not in "biuf":
+            raise DataTypeError(_not_numbers(X.dtype))
+        return X.astype(np.float64).filled(np.nan) if np.ma.is_masked(X) else X.data
+    return X
+
+
+def _holds_objects(X: Any) -> bool:
+    """Whether NumPy would see objects: None, mixed or nullable columns. Those become float64."""
+    if nw.dependencies.is_into_dataframe(X):
+        return any(dtype == nw.Object for dtype in nw.from_native(X).schema.dtypes())
+    return not sp.issparse(X) and _as_array(X).dtype.kind == "O"
+
+
+def _refuse_non_numbers(X: Any) -> None:
+    """Text and dates, which scikit-learn would convert without a word."""
+    if sp.issparse(X):
+        return
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X)
+        for name, dtype in frame.schema.items():
+            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
+                raise DataTypeError(f"Column '{name}': {_not_numbers(dtype)}")
+        objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+        values: Any = (value for name in objects for value in frame[name])
+    else:
+        array = _as_array(X)
+        if array.dtype.kind in "mMUST":
+            raise DataTypeError(_not_numbers(array.dtype))
+        values = array.ravel() if array.dtype.kind == "O" else ()
+    for value in values:
+        if isinstance(value, (str, bytes, np.datetime64, date)):
+            raise DataTypeError(_not_numbers(f"{type(value).__name__} ({value!r})"))
+
+
+def _not_numbers(what: Any) -> str:
+    text = str(what)
+    if text.lower().startswith(("date", "time", "duration")):
+        return (
+            f"X holds dates ({text}). Choose an encoding: seconds since the first date, or "
+            "year, month and weekday as columns of numbers."
+        )
+    # scikit-learn's checks look for "argument must be a string or a number" in this sentence.
+    return (
+        f"X holds {text}, not numbers. Drop those columns or encode them: every entry of this "
+        "argument must be a number; neither a string nor an object is read as a number."
+    )
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """Lists of lists as an array; ragged ones get a sentence instead of NumPy's."""
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise DataError(
+            "X must be a table: every row needs the same number of columns. "
+            f"NumPy could not read it ({error})."
+        ) from None
+
+
+def _canonical_csr(X: Any) -> sp.csr_array:
+    """A CSR array with sorted, summed entries; the user's own matrix is left alone."""
+    if X.dtype.kind not in "biuf":
+        raise DataTypeError(_not_numbers(X.dtype))
+    csr = sp.csr_array(X)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr

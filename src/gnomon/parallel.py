@@ -1,0 +1,241 @@
+"""Fixed blocks of rows on a thread pool, with the same bits for any number of threads.
+
+How it works:
+
+1. Blocks depend on the size of the work only (`row_blocks`), never on the number of threads.
+2. The calling thread works too; up to ``n_jobs - 1`` threads of one shared pool help it. Each takes
+   the next block that nobody has taken. A caller therefore never waits for a pool that is busy with
+   somebody else's work, and nested calls cannot lock each other out.
+3. Results are handed back, or added up, in the order of the blocks (`map_blocks`, `fold_blocks`).
+4. BLAS runs one thread wherever a result is computed (`one_blas_thread`): its bits change with its
+   thread count, and our blocks already use the cores.
+
+An error or Ctrl-C stops everybody at the next block. After a fork the child starts with a pool of
+its own. Inside joblib or Dask workers `n_jobs=None` keeps to the threads that those allow.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from gnomon.errors import refuse
+
+T = TypeVar("T")
+Block = tuple[int, int]
+
+__all__ = ["fold_blocks", "map_blocks", "one_blas_thread", "row_blocks", "thread_count"]
+
+
+def row_blocks(n_rows: int, block_rows: int) -> list[Block]:
+    """Ranges ``(start, stop)`` of `block_rows` rows, the last one shorter, that cover `n_rows`."""
+    return [(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` asks for, on the CPUs that this process may use.
+
+    ``None`` is all of them, or what ``OMP_NUM_THREADS`` says, as for scikit-learn's own threaded
+    code: joblib and Dask set that variable in their workers. A positive number is taken as it is;
+    −1 is all CPUs, −2 all but one.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__")):
+        refuse("n_jobs", "be None or an integer other than 0", n_jobs, kind=True)
+    if n_jobs is not None:
+        n_jobs = n_jobs.__index__()
+        if n_jobs == 0:
+            refuse("n_jobs", "be None or an integer other than 0", n_jobs, "Use -1 for all CPUs.")
+        if n_jobs > 0:
+            return n_jobs
+    from joblib import cpu_count
+
+    cpus: int = cpu_count()  # knows affinity and the container's share
+    if n_jobs is None:
+        allowed = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        return min(cpus, max(1, int(allowed))) if allowed.isdigit() else cpus
+    return max(1, cpus + 1 + n_jobs)
+
+
+def map_blocks(
+    function: Callable[[int, int], T], blocks: Sequence[Block], *, n_jobs: int | None = None
+) -> list[T]:
+    """``[function(start, stop) for start, stop in blocks]``, on threads, in order."""
+    results: list[T] = []
+    fold_blocks(function, blocks, results.append, n_jobs=n_jobs)
+    return results
+
+
+def fold_blocks(
+    function: Callable[[int, int], T],
+    blocks: Sequence[Block],
+    add: Callable[[T], None],
+    *,
+    n_jobs: int | None = None,
+) -> None:
+    """Call ``add(function(start, stop))`` for every block, the `add` calls in block order.
+
+    `function` runs on several threads at once and should release the GIL; `add` runs on one thread
+    at a time. Finished results wait for their turn; a thread that is too far ahead waits, so that
+    at most twice as many results as threads exist at any time.
+    """
+    threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
+    work = _Work(function, blocks, add, threads)
+    with one_blas_thread():
+        helpers = [_shared_pool().submit(work.run) for _ in range(threads - 1)]
+        try:
+            work.run()
+        except BaseException:  # Ctrl-C between two blocks
+            work.stop()
+            raise
+        finally:
+            # Helpers that never started, because the pool was busy, have nothing left to do.
+            wait([helper for helper in helpers if not helper.cancel()])
+    if work.error is not None:
+        raise work.error
+
+
+class _Busy(threading.local):
+    """Whether this thread is inside a block already: then inner calls stay on it."""
+
+    in_block = False
+
+
+_busy = _Busy()
+
+
+class _Work:
+    """One call of `fold_blocks`: which block is next, which results wait for their turn."""
+
+    def __init__(
+        self,
+        function: Callable[[int, int], Any],
+        blocks: Sequence[Block],
+        add: Callable[[Any], None],
+        threads: int,
+    ) -> None:
+        self.function, self.blocks, self.add = function, blocks, add
+        self.most_open = 2 * threads
+        self.taken = self.added = 0
+        self.waiting: dict[int, Any] = {}
+        self.stopped = False
+        self.error: BaseException | None = None
+        self.turn = threading.Condition()
+
+    def run(self) -> None:
+        """Take blocks until none is left; the first error is kept and stops everybody."""
+        outer, _busy.in_block = _busy.in_block, True
+        try:
+            while (index := self._take()) is not None:
+                self._finish(index, self.function(*self.blocks[index]))
+        except BaseException as error:
+            self.stop(error)
+        finally:
+            _busy.in_block = outer
+
+    def _take(self) -> int | None:
+        with self.turn:
+            while self.taken >= self.added + self.most_open and not self.stopped:
+                self.turn.wait()
+            if self.stopped or self.taken == len(self.blocks):
+                return None
+            self.taken += 1
+            return self.taken - 1
+
+    def _finish(self, index: int, result: Any) -> None:
+        with self.turn:
+            self.waiting[index] = result
+            while self.added in self.waiting and not self.stopped:
+                self.add(self.waiting.pop(self.added))
+                self.added += 1
+            self.turn.notify_all()
+
+    def stop(self, error: BaseException | None = None) -> None:
+        with self.turn:
+            self.stopped = True
+            self.error = self.error or error
+            self.turn.notify_all()
+
+
+_POOL_SIZE = 63  # threads are started as they are needed; this is only a ceiling
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(_POOL_SIZE, thread_name_prefix="gnomon")
+        return _pool
+
+
+class _BlasLimiter:
+    """Holds BLAS to one thread while anybody is inside; process-wide, locked and counted.
+
+    threadpoolctl alone saves and restores the thread count a call at a time, so two overlapping
+    calls restore each other's limit and can leave the whole process at one thread.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.mine = threading.local()
+        self.controller: Any = None
+        self.limits: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limits = self._controller().limit(limits=1, user_api="blas")
+            self.inside += 1
+        self.mine.depth = getattr(self.mine, "depth", 0) + 1
+
+    def leave(self) -> None:
+        self.mine.depth -= 1
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limits.restore_original_limits()
+
+    def _controller(self) -> Any:
+        if self.controller is None:  # finding the libraries takes 5 ms: once is enough
+            import numpy.linalg
+            import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
+            from threadpoolctl import ThreadpoolController
+
+            self.controller = ThreadpoolController()
+        return self.controller
+
+    def after_fork(self) -> None:
+        """Only the forking thread is left in the child: forget the calls of all others."""
+        self.lock = threading.Lock()
+        held = getattr(self.mine, "depth", 0)
+        if self.inside > 0 and held == 0:
+            self.limits.restore_original_limits()
+        self.inside = held
+
+
+_blas = _BlasLimiter()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold every BLAS library of this process to one thread while inside."""
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
+
+
+def _after_fork() -> None:
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+    _busy.in_block = False
+    _blas.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

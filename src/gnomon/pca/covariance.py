@@ -1,0 +1,74 @@
+"""Eigenvectors of Σ, read from the moments in one pass: for tables with more rows than columns.
+
+Exact, mergeable, and right at any distance of the data from zero. The notes' (18) and (24).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from gnomon.moments import Moments, moments_of_rows
+from gnomon.pca.eigen import Eigen
+from gnomon.pca.problem import Matrix, Problem, Scaling, Solution, residual_norms
+from gnomon.rows import read_rows
+
+
+def solve(problem: Problem) -> Solution:
+    """All eigenvalues of Σ, then the eigenvectors wanted."""
+    moments = precise_moments(problem)
+    return solve_moments(problem, moments)
+
+
+def solve_moments(problem: Problem, moments: Moments, passes: int = 1) -> Solution:
+    """The same from moments that are known already (streams and merged models)."""
+    sigma, scaling = covariance_matrix(problem, moments)
+    eigen = Eigen(sigma)
+    most = min(moments.n, sigma.shape[0])
+    spectrum = np.maximum(eigen.values[:most], 0)
+    k = problem.count(spectrum, scaling.total, moments, whole=True)
+    vectors = eigen.vectors(k)
+    return Solution(
+        moments=moments,
+        scaling=scaling,
+        components=vectors.T.copy(),
+        variances=spectrum[:k],
+        spectrum=spectrum,
+        whole=True,
+        residuals=residual_norms(sigma, vectors, spectrum[:k]),
+        formation=formation_error(problem, moments, scaling),
+        passes=passes,
+    )
+
+
+def precise_moments(problem: Problem) -> Moments:
+    """The moments in the table's own precision, or in float64 when that does not reach `tol`."""
+    rows = problem.rows
+    moments = moments_of_rows(rows, problem.weights, n_jobs=problem.n_jobs)
+    scaling = problem.scaling(moments)
+    error = formation_error(problem, moments, scaling)
+    largest = scaling.total / max(1, min(rows.shape))  # the first variance is no smaller than this
+    if rows.work.itemsize == 8 or error <= problem.tol * largest:
+        return moments
+    rows = read_rows(rows.X, shift=moments.mean, work=np.float64)
+    return moments_of_rows(replace(rows), problem.weights, n_jobs=problem.n_jobs)
+
+
+def covariance_matrix(problem: Problem, moments: Moments) -> tuple[Matrix, Scaling]:
+    """Σ of the working columns, shape (d, d)."""
+    scaling = problem.scaling(moments)
+    sigma = moments.scatter / moments.divisor(problem.ddof)
+    if scaling.factor is not None:
+        sigma *= scaling.factor
+        sigma *= scaling.factor[:, None]
+    return sigma, scaling
+
+
+def formation_error(problem: Problem, moments: Moments, scaling: Scaling) -> float:
+    """Estimated norm of Σ's rounding error.
+
+    `Moments.rounding` bounds the trace of the raw columns' error. Rounding errors of a product
+    grow with the columns they come from, so scaled columns have it in proportion.
+    """
+    raw = float(moments.variance(problem.ddof).sum())
+    share = scaling.total / raw if raw > 0 else 0.0
+    return moments.rounding / moments.divisor(problem.ddof) * share

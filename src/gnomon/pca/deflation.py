@@ -1,0 +1,58 @@
+"""One component after the other, each on what the former ones left over.
+
+The notes' second algorithm, (36)–(37): the first component is the direction of largest variance,
+λ₁ = max wᵀΣw over ‖w‖ = 1; the next is the same of the residuals x̃ = x − w wᵀx, whose covariance
+is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, and there to be compared with.
+"""
+
+import numpy as np
+
+from gnomon.pca.covariance import covariance_matrix, formation_error, precise_moments
+from gnomon.pca.krylov import leading
+from gnomon.pca.problem import Matrix, Problem, Solution, residual_norms
+
+
+def solve(problem: Problem) -> Solution:
+    """Components in order of variance until the request is met."""
+    moments = precise_moments(problem)
+    sigma, scaling = covariance_matrix(problem, moments)
+    d, most = sigma.shape[0], min(moments.n, sigma.shape[0])
+    left = sigma.copy()
+    vectors, values = np.zeros((d, 0)), np.zeros(0)
+    while values.size < most:
+        if problem.request.enough(values, total=scaling.total, n=moments.n, d=d):
+            break
+        w, variance = _largest_variance(left, vectors, problem.random)
+        vectors = np.column_stack([vectors, w])
+        values = np.append(values, variance)
+        left -= variance * np.outer(w, w)
+    order = np.argsort(-values, kind="stable")  # tied variances may come out of order by rounding
+    vectors, values = vectors[:, order], values[order]
+    k = problem.count(values, scaling.total, moments, whole=values.size == most)
+    vectors, kept = vectors[:, :k], values[:k]
+    return Solution(
+        moments=moments,
+        scaling=scaling,
+        components=vectors.T.copy(),
+        variances=kept,
+        spectrum=values,
+        whole=values.size == most,
+        residuals=residual_norms(sigma, vectors, kept),
+        formation=formation_error(problem, moments, scaling),
+        passes=1,
+    )
+
+
+def _largest_variance(
+    left: Matrix, former: Matrix, random: np.random.Generator
+) -> tuple[Matrix, float]:
+    """The direction of largest variance of what is left, orthogonal to all `former` ones."""
+
+    def apply(Q: Matrix) -> Matrix:
+        return left @ Q
+
+    found = leading(
+        apply, left.shape[0], 1, block=4, tol=1e-14, random=random, most_blocks=60, against=former
+    )
+    w = found.vectors[:, 0]
+    return w, max(0.0, float(w @ left @ w))

@@ -1,0 +1,63 @@
+"""Leading eigenpairs of a symmetric matrix, eigenvalues first.
+
+1. Scale by a power of four, so that the same matrix in other units gives the same bits.
+2. Reduce to tridiagonal form once (LAPACK sytrd): A = Q T Qᵀ.
+3. All eigenvalues of T (sterf), which is cheap; how many vectors are wanted may depend on them.
+4. The leading eigenvectors of T (stemr), turned back by Q (ormqr). When more than half are wanted,
+   divide and conquer on A itself is quicker.
+
+For 784 columns and 50 vectors this takes as long as `scipy.linalg.eigh` takes for the 50 alone
+(0.07 s), and gives the whole spectrum. All calls run on one BLAS thread.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal, lapack
+
+from gnomon.parallel import one_blas_thread
+
+Matrix = NDArray[np.float64]
+
+
+class Eigen:
+    """All eigenvalues of symmetric `A`, and as many leading eigenvectors as are asked for.
+
+    Attributes
+    ----------
+    values : array (d,), largest first
+    """
+
+    def __init__(self, A: Matrix) -> None:
+        top = float(np.abs(np.diagonal(A)).max(initial=0.0))
+        self.exponent = 2 * (int(np.frexp(top)[1]) // 2) if top > 0 else 0
+        self.A = A if self.exponent == 0 else np.ldexp(A, -self.exponent)
+        d = A.shape[0]
+        if d < 3:  # LAPACK's wrappers want at least two off-diagonal numbers
+            values, self._vectors = np.linalg.eigh(self.A)
+            self._reduced = None
+        else:
+            with one_blas_thread():
+                lwork = int(lapack.dsytrd_lwork(d, lower=1)[0])
+                self._reduced = lapack.dsytrd(self.A, lower=1, lwork=lwork)[:4]
+                _, diagonal, off_diagonal, _ = self._reduced
+                values = lapack.dsterf(diagonal, off_diagonal)[0]
+        self._ascending = values
+        self.values = np.ldexp(values[::-1], self.exponent)
+
+    def vectors(self, k: int) -> Matrix:
+        """Eigenvectors of the `k` largest eigenvalues as columns, shape (d, k)."""
+        d = self.A.shape[0]
+        if self._reduced is None:
+            return self._vectors[:, ::-1][:, :k]
+        with one_blas_thread():
+            if 2 * k > d:
+                return np.ascontiguousarray(np.linalg.eigh(self.A)[1][:, ::-1][:, :k])
+            reflectors, diagonal, off_diagonal, tau = self._reduced
+            _, z = eigh_tridiagonal(
+                diagonal, off_diagonal, select="i", select_range=(d - k, d - 1),
+                check_finite=False, lapack_driver="stemr",
+            )  # fmt: skip
+            z[1:] = lapack.dormqr(
+                "L", "N", np.asfortranarray(reflectors[1:, :-1]), tau, z[1:], lwork=64 * max(1, k)
+            )[0]
+        return np.ascontiguousarray(z[:, ::-1])

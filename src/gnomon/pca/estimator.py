@@ -1,0 +1,495 @@
+"""The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gnomon.certificate import certify
+from gnomon.errors import DataWarning, NotConvergedWarning, UnavailableError, refuse
+from gnomon.inputs import (
+    Table,
+    check_choice,
+    check_integer,
+    check_real,
+    check_table,
+    check_weights,
+    refuse_bad_values,
+)
+from gnomon.moments import Moments, moments_of_rows
+from gnomon.pca import covariance, deflation, gram, krylov, svd
+from gnomon.pca.diagnose import Diagnostics
+from gnomon.pca.impute import fill_rows, impute
+from gnomon.pca.plan import SOLVER_NAMES, Plan, make_plan
+from gnomon.pca.problem import Problem, Solution
+from gnomon.pca.project import project, restore
+from gnomon.pca.rank import Request
+from gnomon.pca.signs import align_to, settle
+from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
+from gnomon.rows import Rows, read_rows, working_type
+
+SOLVERS = {
+    "covariance": covariance.solve,
+    "gram": gram.solve,
+    "svd": svd.solve,
+    "deflation": deflation.solve,
+    "krylov": krylov.solve,
+}
+DEFAULT_TOL = 1e-5
+
+# What `partial_fit` leaves to be computed when it is first looked at.
+_SOLVED = frozenset(
+    "components_ explained_variance_ explained_variance_ratio_ singular_values_ spectrum_ "
+    "total_variance_ captured_variance_ lost_variance_ noise_variance_ n_components_ rank_ mean_ "
+    "scale_ loadings_ certificate_ plan_ solver_ n_samples_ _shift _offset _exponent _variances "
+    "_spectrum _unit _total _noise _n_features_out".split()
+)
+
+
+class PCA(
+    CallbackSupportMixin,
+    Diagnostics,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Principal components: the orthonormal basis with the least reconstruction error.
+
+    With the centred (and, if asked, standardised) rows x, the covariance Σ and its eigenpairs
+    Σw = λw, the scores are z = Wᵀx, the reconstruction is x̂ = Wz, the variance captured by k
+    components is λ₁ + … + λₖ and the mean squared error of the reconstruction is the sum of the
+    others ([Selitskii 2025], eqs. (3), (13), (18), (24), (26), (33)).
+
+    Not for data whose structure is curved: see `TSNE`.
+
+    Parameters
+    ----------
+    n_components : None, int, fraction or rule, default=None
+        None keeps min(n, d). A fraction in (0, 1) keeps as many as hold that share of the
+        variance. Rules: ``"mle"`` (Minka), ``"parallel"`` (Horn), ``"broken-stick"``,
+        ``"gavish-donoho"``, ``"kaiser"``; see `component_panel`.
+    standardize : bool, default=False
+        Divide every column by its standard deviation. `inverse_transform` undoes it.
+    whiten : bool, default=False
+        Divide the scores by their standard deviations. Directions below the numerical rank become
+        zero columns.
+    solver : str, default="auto"
+        ``"covariance"``, ``"gram"``, ``"svd"``, ``"deflation"`` or ``"krylov"``; ``"auto"``
+        chooses by `plan`. scikit-learn's names are understood too.
+    ddof : int, default=1
+        Variances are divided by Σw − ddof: 1 as in scikit-learn and R, 0 as in the lecture notes.
+    feature_weight : array (d,), optional
+        Positive weights of the columns; they enter the scores as √w, as in FactoMineR.
+    missing : {"error", "em"}, default="error"
+        What to do about NaN. ``"em"`` fills them in by iterated, regularised low-rank
+        reconstruction (see `missing_`).
+    tol : float, optional
+        Largest residual ‖Σv − λv‖ / λ₁ of a component; by default 1e-5. Exact solvers are far
+        below it; ``"krylov"`` stops there, and float32 sums that would not reach it are redone in
+        float64.
+    random_state : int, Generator or None, default=None
+        For ``"krylov"``'s first block and the rules that simulate. None is as good as 0: a fit
+        gives the same bits every time.
+    n_jobs : int or None, default=None
+        Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
+    svd_solver : str, optional
+        scikit-learn's name for `solver`.
+
+    Attributes
+    ----------
+    components_ : array (k, d)
+        Orthonormal rows, largest variance first; each one's largest loading is positive.
+    explained_variance_, explained_variance_ratio_ : array (k,)
+    singular_values_ : array (k,)
+    captured_variance_, lost_variance_, total_variance_ : float
+        Sums of the eigenvalues that were kept, not kept, and of all.
+    spectrum_ : array (m,)
+        All eigenvalues known: every one, unless the solver is ``"krylov"``.
+    noise_variance_ : float
+        Mean of the min(n, d) − k eigenvalues that were not kept.
+    mean_ : array (d,)
+    scale_ : array (d,)
+        Standard deviations that columns were divided by; ones unless `standardize`.
+    loadings_ : array (d, k)
+        Components scaled by the standard deviations of their scores.
+    rank_ : int
+        Numerical rank of the components kept.
+    certificate_ : Certificate
+        How exact all this is.
+    plan_ : Plan
+    solver_ : str
+    moments_ : Moments
+        What `partial_fit` and `merge` add up; None after solvers that do not form it.
+    missing_ : Imputation
+        Only with ``missing="em"``: how the missing values were filled in.
+
+    Examples
+    --------
+    >>> from gnomon import PCA, samples
+    >>> X = samples.load("iris").X
+    >>> pca = PCA(n_components=0.95).fit(X)
+    >>> pca.n_components_, round(float(pca.explained_variance_ratio_.sum()), 3)
+    (2, 0.978)
+    """
+
+    def __init__(
+        self,
+        n_components: Any = None,
+        *,
+        standardize: bool = False,
+        whiten: bool = False,
+        solver: str = "auto",
+        ddof: int = 1,
+        feature_weight: Any = None,
+        missing: str = "error",
+        tol: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        svd_solver: str | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.standardize = standardize
+        self.whiten = whiten
+        self.solver = solver
+        self.ddof = ddof
+        self.feature_weight = feature_weight
+        self.missing = missing
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.svd_solver = svd_solver
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, like: "PCA | None" = None
+    ) -> Self:
+        """Find the components of `X`.
+
+        Parameters
+        ----------
+        X : array, dataframe, pyarrow table or sparse matrix, shape (n, d)
+        y : ignored
+        sample_weight : array (n,), optional
+            Frequencies: an integer weight is that many copies of the row, 0 an absent row.
+        like : PCA, optional
+            A former model whose signs, and directions inside near-ties, are kept.
+        """
+        self._forget()
+        X = self._check(X, reset=True, min_rows=1)
+        n, d = X.shape
+        weights = check_weights("sample_weight", sample_weight, n, of="row")
+        used = n if weights is None else int(np.count_nonzero(weights))
+        self._refuse_too_few(used)
+        request = Request.parse(self.n_components, used, d)
+        if self.missing == "em":
+            X, self.missing_ = impute(self, X, weights, request)
+        plan = self._plan(X, request)
+        with Steps(self, total=None, name="block") as steps:
+            problem = self._problem(read_rows(X), weights, request, step=steps.done)
+            solution = SOLVERS[plan.solver](problem)
+        self._settle(solution, plan, like)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already seen. Any batches give what one `fit` of all rows gives.
+
+        Only the moments are updated; components are computed when one of them is looked at.
+        """
+        first = not hasattr(self, "moments_")
+        moments = None if first else self._mergeable("partial_fit")
+        X = self._check(X, reset=first, min_rows=1)
+        if self.missing == "em":
+            refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
+        weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
+        rows = read_rows(X, shift=None if moments is None else moments.shift)
+        if X.shape[0] > 0 or moments is None:
+            batch = moments_of_rows(rows, weights, n_jobs=self.n_jobs)
+            moments = batch if moments is None else moments + batch
+        self._forget(keep_columns=True)
+        self.moments_: Moments | None = moments
+        return self
+
+    def merge(self, other: "PCA") -> "PCA":
+        """The model of both models' rows, with this model's parameters."""
+        if not isinstance(other, PCA):
+            refuse("other", "be a fitted PCA", type(other).__name__, kind=True)
+        check_is_fitted(self)
+        check_is_fitted(other)
+        both = self._mergeable("merge") + other._mergeable("merge")
+        merged = type(self)(**self.get_params())
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(merged, name, getattr(self, name))
+        merged.moments_ = both
+        return merged
+
+    def plan(self, X: Any) -> Plan:
+        """What `fit` would do with `X`, what it would cost, and why. Nothing is computed."""
+        X = check_table(type(self)(), X, reset=True)
+        return self._plan(X, Request.parse(self.n_components, *X.shape))
+
+    def __getattr__(self, name: str) -> Any:
+        """Solve for the components when they are first looked at after `partial_fit`."""
+        if name in _SOLVED and self.__dict__.get("moments_") is not None:
+            if "components_" not in self.__dict__:
+                self._solve_moments()
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _solve_moments(self) -> None:
+        moments = self.__dict__["moments_"]
+        d = moments.offset.size
+        self._refuse_too_few(moments.n)
+        request = Request.parse(self.n_components, moments.n, d)
+        empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
+        solution = covariance.solve_moments(self._problem(empty, None, request), moments)
+        plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
+        self._settle(solution, plan, None)
+
+    def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table:
+        self._check_parameters()
+        return check_table(self, X, reset=reset, min_rows=min_rows)
+
+    def _check_parameters(self) -> None:
+        for name in ("standardize", "whiten"):
+            check_choice(name, getattr(self, name), (False, True))
+        check_choice("solver", self.solver, SOLVER_NAMES)
+        if self.svd_solver is not None:
+            check_choice("svd_solver", self.svd_solver, SOLVER_NAMES)
+            if self.solver not in ("auto", self.svd_solver):
+                refuse("svd_solver", "agree with `solver`", self.svd_solver, "Give one of them.")
+        check_choice("missing", self.missing, ("error", "em"))
+        check_integer("ddof", self.ddof, 0)
+        if self.tol is not None:
+            check_real("tol", self.tol, 0.0, 1.0, open_low=True)
+
+    def _refuse_too_few(self, n: int) -> None:
+        if n < 2:
+            refuse("X", "have at least 2 rows for a variance", f"{n} sample", "Add rows.")
+
+    def _plan(self, X: Table, request: Request) -> Plan:
+        solver = self.solver if self.svd_solver is None else self.svd_solver
+        n, d = X.shape
+        stored = int(X.nnz) if hasattr(X, "nnz") else None
+        itemsize = working_type(X).itemsize
+        return make_plan(
+            n=n, d=d, request=request, itemsize=itemsize, stored=stored, solver=solver
+        )
+
+    def _problem(
+        self,
+        rows: Rows,
+        weights: NDArray[np.float64] | None,
+        request: Request,
+        step: Any = lambda **_: False,
+    ) -> Problem:
+        d = rows.shape[1]
+        return Problem(
+            rows=rows,
+            weights=weights,
+            request=request,
+            standardize=self.standardize,
+            feature_weight=check_weights(
+                "feature_weight", self.feature_weight, d, of="column", positive=True
+            ),
+            ddof=int(self.ddof),
+            tol=DEFAULT_TOL if self.tol is None else float(self.tol),
+            random=self._random(),
+            n_jobs=self.n_jobs,
+            names=getattr(self, "feature_names_in_", None),
+            step=step,
+        )
+
+    def _random(self) -> np.random.Generator:
+        """One generator; None is a fixed seed, and scikit-learn's RandomState is drawn from."""
+        if isinstance(self.random_state, np.random.RandomState):
+            return np.random.default_rng(self.random_state.randint(2**31))
+        return np.random.default_rng(0 if self.random_state is None else self.random_state)
+
+    def _forget(self, *, keep_columns: bool = False) -> None:
+        """Drop what an earlier fit left."""
+        for name in [*_SOLVED, "moments_", "missing_"]:
+            self.__dict__.pop(name, None)
+        if not keep_columns:
+            self.__dict__.pop("feature_names_in_", None)
+
+    def _settle(self, solution: Solution, plan: Plan, like: "PCA | None") -> None:
+        """Turn a solver's answer into the fitted attributes."""
+        tol = DEFAULT_TOL if self.tol is None else float(self.tol)
+        moments, k = solution.moments, solution.variances.size
+        self.certificate_ = certify(
+            solver=plan.solver,
+            components=solution.components,
+            variances=solution.variances,
+            spectrum=solution.spectrum,
+            residuals=solution.residuals,
+            formation=solution.formation,
+            whole=solution.whole,
+            passes=solution.passes,
+            tol=tol,
+            converged=solution.converged,
+        )
+        groups = self.certificate_.inseparable
+        self.components_ = settle(solution.components, groups)
+        if like is not None:
+            check_is_fitted(like)
+            if like.components_.shape[1] != self.components_.shape[1]:
+                refuse("like", f"have {self.components_.shape[1]} columns",
+                       like.components_.shape[1])  # fmt: skip
+            self.components_ = align_to(self.components_, like.components_, groups)
+        self.plan_, self.solver_ = plan, plan.solver
+        self.moments_ = moments if moments.scatter.ndim == 2 else None
+        self.n_samples_, self.n_components_ = moments.n, k
+        self._n_features_out = k
+        self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
+        self.mean_ = moments.mean
+        self._set_variances(solution, moments)
+        self._warn(solution)
+
+    def _set_variances(self, solution: Solution, moments: Moments) -> None:
+        """Variances in the user's units; squares of extreme numbers may be infinite or zero."""
+        k, total = solution.variances.size, solution.scaling.total
+        free = self.standardize  # standardised columns have no units
+        e = 0 if free else moments.exponent
+        self._variances, self._spectrum = solution.variances, solution.spectrum
+        self._unit = e
+        self.scale_ = np.ldexp(solution.scaling.scale, moments.exponent) if free else np.ones(
+            moments.offset.size
+        )  # fmt: skip
+        share = self._variances / total if total > 0 else np.zeros(k)
+        left = max(0.0, total - float(self._variances.sum()))
+        rest = min(moments.n, moments.offset.size) - k
+        self._noise = left / rest if rest > 0 else 0.0
+        self._total = total
+        floor = solution.formation + np.finfo(np.float64).eps * self.components_.shape[1] * max(
+            float(solution.spectrum[0]), 0.0
+        )
+        self.rank_ = int(np.count_nonzero(self._variances > floor))
+        self.explained_variance_ratio_ = share
+        with np.errstate(over="ignore", under="ignore"):
+            self.explained_variance_ = np.ldexp(self._variances, 2 * e)
+            self.spectrum_ = np.ldexp(self._spectrum, 2 * e)
+            self.total_variance_ = float(np.ldexp(total, 2 * e))
+            self.captured_variance_ = float(np.ldexp(self._variances.sum(), 2 * e))
+            self.lost_variance_ = float(np.ldexp(left, 2 * e))
+            self.noise_variance_ = float(np.ldexp(self._noise, 2 * e))
+            spread = np.ldexp(np.sqrt(self._variances), e)
+            self.singular_values_ = spread * np.sqrt(moments.divisor(int(self.ddof)))
+        self.loadings_ = self.components_.T * spread
+
+    def _warn(self, solution: Solution) -> None:
+        if self._total <= 0:
+            warnings.warn(
+                "All rows are the same: every variance is 0 and the components are arbitrary.",
+                DataWarning,
+                stacklevel=4,
+            )
+        if not solution.converged:
+            worst = self.certificate_.residuals.max()
+            warnings.warn(
+                f"krylov stopped at a residual of {worst:.0e}, above tol = "
+                f"{self.certificate_.tol:.0e}: the spectrum is nearly flat around component "
+                f"{self.n_components_}. `certificate_` says how far each component can be off; "
+                "`solver='covariance'` or 'gram' is exact.",
+                NotConvergedWarning,
+                stacklevel=4,
+            )
+
+    def _mergeable(self, what: str) -> Moments:
+        moments: Moments | None = self.__dict__.get("moments_")
+        if moments is None:
+            solver = self.__dict__.get("solver_", "this solver")
+            raise UnavailableError(
+                f"{what} needs the d × d moments, which {solver!r} does not form. Fit with "
+                "solver='covariance', or by partial_fit from the first row on."
+            )
+        return moments
+
+    # -- using a fitted model ------------------------------------------------------------------
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Scores z = Wᵀ(x − μ) of the rows of `X`, shape (n, k).
+
+        A row's scores do not depend on the rows beside it. float32 stays float32.
+        """
+        check_is_fitted(self)
+        components = self.components_
+        X = self._check(X, reset=False, min_rows=0)
+        if self.missing == "em":
+            X = fill_rows(self, X)
+        scores = project(self._centred_rows(X), components, n_jobs=self.n_jobs)
+        if not np.isfinite(scores).all():
+            refuse_bad_values(X, names=getattr(self, "feature_names_in_", None))
+        scores = self._rescale_scores(scores)
+        return scores
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
+        """`fit`, then `transform` of the same rows: the same bits as the two calls."""
+        return self.fit(X, y, **fit_params).transform(X)
+
+    def inverse_transform(self, Z: Any) -> NDArray[Any]:
+        """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d)."""
+        check_is_fitted(self)
+        components = self.components_
+        Z = np.asarray(Z)
+        if Z.ndim != 2 or Z.shape[1] != components.shape[0]:
+            refuse("Z", f"have shape (n, {components.shape[0]})", Z.shape)
+        Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
+        if self.whiten:
+            Z = Z * self._spread().astype(Z.dtype)
+        return restore(Z, components, self._column_factor(), self.mean_, n_jobs=self.n_jobs)
+
+    def residuals(self, X: Any) -> NDArray[Any]:
+        """X − X̂, what the components do not explain, in the original units, shape (n, d).
+
+        Orthogonal to every component ([Selitskii 2025], eq. (34)).
+        """
+        X_hat = self.inverse_transform(self.transform(X))
+        X = self._check(X, reset=False, min_rows=0)
+        dense = X.toarray() if hasattr(X, "toarray") else X
+        return np.asarray(dense, dtype=X_hat.dtype) - X_hat
+
+    def _centred_rows(self, X: Table) -> Rows:
+        """`X` prepared like the training rows; the exponent is undone after the projection."""
+        rows = Rows(X, working_type(X), self._shift, exponent=self._exponent)
+        factor = self._column_factor()
+        trivial = bool((factor == 1).all())
+        return rows.centred(self._offset, None if trivial else self._scaled_factor(factor))
+
+    def _column_factor(self) -> NDArray[np.float64]:
+        """√feature_weight / scale."""
+        factor: NDArray[np.float64] = 1.0 / self.scale_
+        if self.feature_weight is not None:
+            factor = factor * np.sqrt(np.asarray(self.feature_weight, dtype=np.float64))
+        return factor
+
+    def _scaled_factor(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The factor for rows that are read in units of 2^exponent."""
+        return np.ldexp(factor, self._exponent) if self.standardize else factor
+
+    def _rescale_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
+        if self.whiten:
+            spread = np.sqrt(self._variances)
+            inverse = np.zeros_like(spread)
+            inverse[: self.rank_] = 1.0 / spread[: self.rank_]
+            return scores * inverse.astype(scores.dtype)
+        return np.ldexp(scores, self._unit) if self._unit else scores
+
+    def _spread(self) -> NDArray[np.float64]:
+        """Standard deviation of each score, 0 below the numerical rank."""
+        spread: NDArray[np.float64] = np.ldexp(np.sqrt(self._variances), self._unit)
+        spread[self.rank_ :] = 0.0
+        return spread
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "em"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,68 @@
+"""Eigenvectors of XXᵀ/N, lifted: for tables with more columns than rows.
+
+If XXᵀu = Nλu then Σ(Xᵀu) = λ(Xᵀu): the same non-zero eigenvalues from an N × N matrix, and the
+components are Xᵀu, normalised (section 7 of the derivation notes; 10.5 of the lecture). Centred
+data have rank N − 1 at most, so the last lifted vector is nothing but rounding: what cannot be
+lifted is completed to an orthonormal basis.
+"""
+
+import numpy as np
+
+from gnomon.moments import column_moments
+from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
+from gnomon.pca.eigen import Eigen
+from gnomon.pca.operator import operator_for
+from gnomon.pca.problem import Matrix, Problem, Solution
+from gnomon.rows import Rows
+
+
+def solve(problem: Problem) -> Solution:
+    """Eigenvalues of the N × N matrix, then the wanted eigenvectors, lifted."""
+    moments = column_moments(problem.rows, problem.weights, n_jobs=problem.n_jobs)
+    scaling = problem.scaling(moments)
+    rows = problem.rows.centred(moments.offset, scaling.factor, problem.root_weight)
+    divisor = moments.divisor(problem.ddof)
+    G = gram_matrix(rows, problem.n_jobs)
+    eigen = Eigen(G)
+    spectrum = np.maximum(eigen.values[: min(moments.n, rows.shape[1])], 0)
+    k = problem.count(spectrum / divisor, scaling.total, moments, whole=True)
+    values, rounding = spectrum[:k], float(np.finfo(rows.work).eps) * scaling.total * divisor
+    operator = operator_for(rows, problem.n_jobs)
+    V = operator.transposed(eigen.vectors(k))
+    lifted = values > rounding
+    V[:, lifted] /= np.sqrt(values[lifted])
+    V[:, ~lifted] = problem.random.standard_normal((V.shape[0], int((~lifted).sum())))
+    V = orthonormal(V)
+    with one_blas_thread():
+        residuals = np.linalg.norm(operator.apply_columns(V) - V * values, axis=0)
+    return Solution(
+        moments=moments,
+        scaling=scaling,
+        components=V.T.copy(),
+        variances=values / divisor,
+        spectrum=spectrum / divisor,
+        whole=True,
+        residuals=residuals / divisor,
+        formation=rounding / divisor,
+        passes=5,
+    )
+
+
+def gram_matrix(rows: Rows, n_jobs: int | None) -> Matrix:
+    """Σ over blocks of columns of C Cᵀ, shape (n, n), float64."""
+    n, d = rows.shape
+    G = np.zeros((n, n))
+
+    def product(start: int, stop: int) -> Matrix:
+        C = rows.read_columns(start, stop)
+        return C @ C.T
+
+    fold_blocks(product, row_blocks(d, rows.block_columns()), G.__iadd__, n_jobs=n_jobs)
+    return G
+
+
+def orthonormal(V: Matrix) -> Matrix:
+    """`V` made orthonormal from its first column on, each column keeping its direction."""
+    with one_blas_thread():
+        Q, R = np.linalg.qr(V)
+    return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)

@@ -1,0 +1,193 @@
+"""Products with the centred table Z, which is never formed.
+
+Z is (n, d): rows about their mean, columns scaled, rows weighted by √w. Its *side* is the shorter
+one: ZᵀZ on columns when n ≥ d, otherwise ZZᵀ on rows. A dense table is read in blocks that are
+centred in the cache and used twice while they are there. A sparse one stays sparse:
+
+    Z = D (X − 1μᵀ) F,   Z Q = D (X (F Q) − 1 (μᵀ F Q)),   Zᵀ U = F (Xᵀ (D U) − μ (1ᵀ D U)).
+"""
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gnomon.kernels import kernel
+from gnomon.parallel import fold_blocks, map_blocks, row_blocks
+from gnomon.rows import Rows
+
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.uint32]
+
+
+class Operator(Protocol):
+    """Σ times its divisor, on the shorter side and on the columns' side."""
+
+    side: int
+
+    def apply(self, Q: Matrix) -> Matrix:
+        """ZᵀZ Q or ZZᵀ Q, whichever is on the shorter side."""
+
+    def apply_columns(self, V: Matrix) -> Matrix:
+        """ZᵀZ V, always on the columns' side, shape (d, k)."""
+
+    def transposed(self, U: Matrix) -> Matrix:
+        """Zᵀ U, shape (d, k)."""
+
+
+def operator_for(rows: Rows, n_jobs: int | None) -> Operator:
+    """The operator of a centred table (`Rows.centred`)."""
+    n, d = rows.shape
+    if sp.issparse(rows.X):
+        return SparseOperator(rows, n_jobs)
+    return TallOperator(rows, n_jobs) if n >= d else WideOperator(rows, n_jobs)
+
+
+class TallOperator:
+    """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q)."""
+
+    def __init__(self, rows: Rows, n_jobs: int | None) -> None:
+        self.rows, self.n_jobs = rows, n_jobs
+        self.side = rows.shape[1]
+
+    def apply(self, Q: Matrix) -> Matrix:
+        rows, work = self.rows, Q.astype(self.rows.work)
+        step = rows.block_rows()
+        total = np.zeros(Q.shape)
+
+        def product(start: int, stop: int) -> Matrix:
+            buffer = np.empty((step, rows.shape[1]), rows.work)
+            image = np.zeros(Q.shape, rows.work)
+            for at in range(start, stop, step):
+                B = rows.read(at, min(at + step, stop), buffer)
+                image += B.T @ (B @ work)
+            return image
+
+        # Eight blocks at a time: sums in the working precision stay short.
+        blocks = row_blocks(rows.shape[0], min(4096, 8 * step))
+        fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
+        return total
+
+    def apply_columns(self, V: Matrix) -> Matrix:
+        return self.apply(V)
+
+    def transposed(self, U: Matrix) -> Matrix:
+        rows, total = self.rows, np.zeros((self.rows.shape[1], U.shape[1]))
+
+        def product(start: int, stop: int) -> Matrix:
+            return rows.read(start, stop).T @ U[start:stop].astype(rows.work)
+
+        blocks = row_blocks(rows.shape[0], rows.block_rows())
+        fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
+        return total
+
+
+class WideOperator:
+    """Dense, more columns than rows: blocks of columns C, ZZᵀ Q = Σ C(Cᵀ Q)."""
+
+    def __init__(self, rows: Rows, n_jobs: int | None) -> None:
+        self.rows, self.n_jobs = rows, n_jobs
+        self.side = rows.shape[0]
+        self.blocks = row_blocks(rows.shape[1], rows.block_columns())
+
+    def apply(self, Q: Matrix) -> Matrix:
+        rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
+
+        def product(start: int, stop: int) -> Matrix:
+            C = rows.read_columns(start, stop)
+            return C @ (C.T @ work)
+
+        fold_blocks(product, self.blocks, total.__iadd__, n_jobs=self.n_jobs)
+        return total
+
+    def apply_columns(self, V: Matrix) -> Matrix:
+        rows, work = self.rows, V.astype(self.rows.work)
+        scores = np.zeros((rows.shape[0], V.shape[1]))
+
+        def product(start: int, stop: int) -> Matrix:
+            return rows.read_columns(start, stop) @ work[start:stop]
+
+        fold_blocks(product, self.blocks, scores.__iadd__, n_jobs=self.n_jobs)
+        return self.transposed(scores)
+
+    def transposed(self, U: Matrix) -> Matrix:
+        rows, work = self.rows, U.astype(self.rows.work)
+
+        def product(start: int, stop: int) -> Matrix:
+            return (rows.read_columns(start, stop).T @ work).astype(np.float64)
+
+        return np.concatenate(map_blocks(product, self.blocks, n_jobs=self.n_jobs))
+
+
+class SparseOperator:
+    """Sparse: the table and its transpose in CSR, the mean taken out of the products."""
+
+    def __init__(self, rows: Rows, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
+        n, d = rows.shape
+        self.side = min(n, d)
+        assert rows.offset is not None
+        mean = np.ldexp(rows.shift.astype(np.float64), -rows.exponent) + rows.offset
+        factor = np.ones(d) if rows.factor is None else rows.factor
+        roots = np.ones(n) if rows.root_weight is None else rows.root_weight
+        scaled = sp.csr_array(rows.X, dtype=np.float64, copy=True)
+        scaled.data = np.ldexp(scaled.data, -rows.exponent)
+        scaled.data *= factor[scaled.indices]
+        scaled.data *= np.repeat(roots, np.diff(scaled.indptr))
+        self.by_rows, self.by_columns = _Csr(scaled), _Csr(sp.csr_array(scaled.T))
+        self.mean, self.roots = mean * factor, roots
+
+    def forward(self, V: Matrix) -> Matrix:
+        """Z V, shape (n, k)."""
+        return self.by_rows.times(V, self.n_jobs) - np.outer(self.roots, self.mean @ V)
+
+    def transposed(self, U: Matrix) -> Matrix:
+        return self.by_columns.times(U, self.n_jobs) - np.outer(self.mean, self.roots @ U)
+
+    def apply(self, Q: Matrix) -> Matrix:
+        if self.side == self.mean.size:
+            return self.transposed(self.forward(Q))
+        return self.forward(self.transposed(Q))
+
+    def apply_columns(self, V: Matrix) -> Matrix:
+        return self.transposed(self.forward(V))
+
+
+class _Csr:
+    """A CSR array times a dense block, on threads, the same bits for any number of them."""
+
+    def __init__(self, array: sp.csr_array) -> None:
+        self.indptr = array.indptr.astype(np.int64)
+        self.indices = array.indices.astype(np.uint32)
+        self.data = array.data
+        self.n_rows = array.shape[0]
+
+    def times(self, Q: Matrix, n_jobs: int | None) -> Matrix:
+        Q = np.ascontiguousarray(Q)
+        out = np.empty((self.n_rows, Q.shape[1]))
+
+        def run(start: int, stop: int) -> None:
+            _csr_times(self.indptr, self.indices, self.data, Q, out, start, stop)
+
+        map_blocks(run, row_blocks(self.n_rows, 512), n_jobs=n_jobs)
+        return out
+
+
+@kernel
+def _csr_times(
+    indptr: NDArray[np.int64],
+    indices: Indices,
+    data: Matrix,
+    Q: Matrix,
+    out: Matrix,
+    start: int,
+    stop: int,
+) -> None:
+    """out[start:stop] = A[start:stop] Q for A in CSR, Q (d, k)."""
+    for i in range(start, stop):
+        out[i, :] = 0.0
+        for at in range(indptr[i], indptr[i + 1]):
+            value, j = data[at], indices[at]
+            for c in range(Q.shape[1]):
+                out[i, c] += value * Q[j, c]

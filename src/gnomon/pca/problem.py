@@ -1,0 +1,140 @@
+"""What every solver is given, and what every solver gives back.
+
+A solver is one function ``solve(problem) -> Solution`` in a file of its own, named in
+`estimator.SOLVERS`. It finds eigenvectors of Σ, the covariance of the *working* columns
+
+    z = ((x − μ) / scale) · √feature_weight
+
+where `scale` is 1 unless the columns are standardised. All variances are in units of 4^exponent
+(see `gnomon.rows`); the estimator turns them back.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import DataWarning
+from gnomon.inputs import column_name
+from gnomon.moments import Moments
+from gnomon.pca.rank import Request
+from gnomon.rows import Rows
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The rows, how columns are scaled, and what is asked for."""
+
+    rows: Rows
+    weights: Vector | None
+    request: Request
+    standardize: bool
+    feature_weight: Vector | None
+    ddof: int
+    tol: float
+    random: np.random.Generator
+    n_jobs: int | None
+    names: NDArray[Any] | None = None
+    step: Callable[..., bool] = lambda **_: False  # progress: True asks to stop
+
+    @property
+    def root_weight(self) -> Vector | None:
+        """√w of the rows."""
+        return None if self.weights is None else np.sqrt(self.weights)
+
+    def count(self, spectrum: Vector, total: float, moments: Moments, *, whole: bool) -> int:
+        """How many components the request asks for, given the eigenvalues known so far."""
+        return self.request.count(
+            spectrum,
+            total=total,
+            n=moments.n,
+            d=self.rows.shape[1],
+            whole=whole,
+            standardized=self.standardize,
+        )
+
+    def scaling(self, moments: Moments) -> "Scaling":
+        """Column divisors and factors from the columns' variances."""
+        variance = moments.variance(self.ddof)
+        scale = np.ones_like(variance)
+        constant = np.zeros(variance.shape, bool)
+        if self.standardize:
+            constant = self._constant(variance, moments)
+            scale = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+            if constant.any() and not constant.all():
+                first = column_name(self.names, int(np.flatnonzero(constant)[0]))
+                warnings.warn(
+                    f"{constant.sum()} constant column{'s' if constant.sum() > 1 else ''} "
+                    f"(first: {first}) cannot be standardised and stay at 0. Drop them to be rid "
+                    "of this warning.",
+                    DataWarning,
+                    stacklevel=6,
+                )
+        factor = np.where(constant, 0.0, 1.0 / scale)
+        if self.feature_weight is not None:
+            factor = factor * np.sqrt(self.feature_weight)
+        trivial = not self.standardize and self.feature_weight is None
+        total = float((variance * factor**2).sum())
+        return Scaling(scale, None if trivial else factor, total)
+
+    def _constant(self, variance: Vector, moments: Moments) -> NDArray[np.bool_]:
+        """Columns whose spread is a few roundings of their own mean: dividing would show noise."""
+        kind = self.rows.X.dtype
+        eps = float(np.finfo(kind).eps) if kind.kind == "f" else 0.0
+        mean = np.abs(np.ldexp(moments.mean, -moments.exponent))
+        constant: NDArray[np.bool_] = np.sqrt(variance) <= 4 * eps * mean
+        return constant
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Divisor of every column, the whole factor (None if all 1), and the total variance."""
+
+    scale: Vector
+    factor: Vector | None
+    total: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Eigenpairs of Σ and what is known about their accuracy.
+
+    Attributes
+    ----------
+    moments : Moments
+        Mean and variances of the raw columns; with the d × d matrix where the solver formed it.
+    scaling : Scaling
+    components : array (k, d)
+        Unit eigenvectors as rows, largest variance first.
+    variances : array (k,)
+    spectrum : array (m,), m ≥ k
+        All eigenvalues known, largest first; all min(n, d) of them when `whole`.
+    residuals : array (k,)
+        ‖Σv − λv‖ of each component.
+    formation : float
+        Estimated error of Σ itself, or of the products with it, by rounding.
+    """
+
+    moments: Moments
+    scaling: Scaling
+    components: Matrix
+    variances: Vector
+    spectrum: Vector
+    whole: bool
+    residuals: Vector
+    formation: float
+    passes: int
+    converged: bool = True
+    note: str = ""
+
+
+def residual_norms(sigma: Matrix, vectors: Matrix, values: Vector) -> Vector:
+    """‖Σv − λv‖ for each column v of `vectors`, shape (k,)."""
+    norms: Vector = np.linalg.norm(sigma @ vectors - vectors * values, axis=0)
+    return norms

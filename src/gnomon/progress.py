@@ -1,0 +1,66 @@
+"""Progress through scikit-learn's callbacks, behind one small shim.
+
+scikit-learn 1.9's callback protocol is experimental; this module is the only one that knows it.
+An estimator inherits `CallbackSupportMixin`, decorates `fit` with `with_callbacks`, and reports::
+
+    with Steps(self, total=750) as steps:
+        for iteration in range(750):
+            ...
+            if steps.done(kl=kl):       # a callback asked to stop
+                break
+
+What a callback sees is scikit-learn's context: the step's number is its ``task_id`` and the
+keywords given to `done` are its ``metadata``.
+"""
+
+from types import TracebackType
+from typing import Any
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+__all__ = ["CallbackSupportMixin", "Steps", "with_callbacks"]
+
+
+class Steps:
+    """The steps of one fit, reported to whatever callbacks the user has set.
+
+    Parameters
+    ----------
+    estimator : CallbackSupportMixin
+        Its `fit` must be decorated with `with_callbacks`.
+    total : int or None
+        The largest number of steps; None when it is not known.
+    name : str
+        What a step is, for progress bars: "iteration", "rows".
+    """
+
+    def __init__(self, estimator: Any, total: int | None, name: str = "iteration") -> None:
+        self.estimator = estimator
+        self.name = name
+        self.root = estimator._init_callback_context(max_subtasks=total)
+        self._step: Any = None
+
+    def __enter__(self) -> "Steps":
+        self.root.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def begin(self) -> None:
+        """Tell the callbacks that the next step begins (`done` does it where this was not called)."""
+        self._step = self.root.subcontext(task_name=self.name)
+        self._step.call_on_fit_task_begin(estimator=self.estimator)
+
+    def done(self, **metadata: Any) -> bool:
+        """Tell the callbacks that a step has ended; True when one of them asks to stop."""
+        if self._step is None:
+            self.begin()
+        step, self._step = self._step, None
+        return bool(step.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.root.call_on_fit_task_end(estimator=self.estimator)

@@ -1,0 +1,193 @@
+"""A table read in blocks as shifted, scaled rows: what every sum in Gnomon is made of.
+
+A row x of the user's table becomes, in this order,
+
+    z = ((x − shift) · 2^−exponent − offset) · factor · √weight
+
+- `shift` is close to the mean and has the table's own type, so that the difference is exact where
+  the numbers are close together: squares of unshifted numbers lose everything to cancellation
+  (float32 at mean 1,000 and spread 5 has no correct digit left), and long integers lose digits in
+  the conversion itself.
+- `exponent` brings very large or very small numbers into the range where squares exist; a power of
+  two changes no digit.
+- `offset` is the rest of the mean, known after the first pass; `factor` standardises and weighs
+  columns. Both are optional.
+
+Dense tables of any order, type and byte order, memory-mapped ones and CSR arrays are read alike,
+a block at a time, into one C-ordered buffer of the working type: the bits that follow depend on
+the numbers only. No copy of the whole table is ever made.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from gnomon.inputs import Table
+from gnomon.parallel import map_blocks, row_blocks
+
+Floats = NDArray[np.floating[Any]]
+
+# A block of this many bytes stays in a core's cache while it is shifted and multiplied; 0.5 to
+# 4 MB measure within 10 % of each other (benchmarks/crossovers.py).
+BLOCK_BYTES = 1_500_000
+SAMPLE_ROWS = 1024
+
+__all__ = ["BLOCK_BYTES", "Floats", "Rows", "amplitude", "read_rows", "working_type"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, and how its rows are shifted and scaled when they are read (see the module)."""
+
+    X: Table
+    work: np.dtype[Any]
+    shift: NDArray[Any]
+    exponent: int = 0
+    offset: NDArray[np.float64] | None = None
+    factor: NDArray[np.float64] | None = None
+    root_weight: NDArray[np.float64] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        n, d = self.X.shape
+        return int(n), int(d)
+
+    def block_rows(self, most: int = 4096) -> int:
+        """How many rows make a block that stays in the cache."""
+        return max(32, min(most, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[1])))
+
+    def block_columns(self) -> int:
+        """How many columns make such a block, when all rows are read."""
+        return max(32, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[0]))
+
+    def read(self, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """Rows `start` to `stop`, shape (stop − start, d); `out` is a buffer at least that large."""
+        part = self.X[start:stop]
+        return self._transform(part, slice(None), slice(start, stop), out)
+
+    def read_columns(self, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """All rows of columns `start` to `stop`, shape (n, stop − start)."""
+        part = self.X[:, start:stop]
+        return self._transform(part, slice(start, stop), slice(None), out)
+
+    def _transform(self, part: Any, columns: slice, rows: slice, out: Floats | None) -> Floats:
+        if sp.issparse(part):
+            part = part.toarray()
+        z = np.empty(part.shape, self.work) if out is None else _view(out, part.shape)
+        _subtract(part, self.shift[columns], z)
+        if self.exponent:
+            np.ldexp(z, -self.exponent, out=z)
+        if self.offset is not None:
+            z -= self.offset[columns].astype(self.work)
+        if self.factor is not None:
+            z *= self.factor[columns].astype(self.work)
+        if self.root_weight is not None:
+            z *= self.root_weight[rows, None].astype(self.work)
+        return z
+
+    def centred(
+        self,
+        offset: NDArray[np.float64],
+        factor: NDArray[np.float64] | None,
+        root_weight: NDArray[np.float64] | None = None,
+    ) -> "Rows":
+        """The same rows about their mean, with columns and rows scaled."""
+        return replace(self, offset=offset, factor=factor, root_weight=root_weight)
+
+    def unshifted_mean(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean in the table's own units: shift + offset · 2^exponent."""
+        mean: NDArray[np.float64] = self.shift.astype(np.float64) + np.ldexp(offset, self.exponent)
+        return mean
+
+
+def _view(buffer: Floats, shape: tuple[int, ...]) -> Floats:
+    """A C-ordered view of `shape` at the beginning of `buffer`."""
+    return buffer.ravel()[: shape[0] * shape[1]].reshape(shape)
+
+
+def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
+    """``out = part − shift``, exactly where the type of `shift` allows it."""
+    if shift.dtype.kind in "iu":  # long integers: the difference first, then the conversion
+        out[...] = (part - shift).view(np.int64)
+    elif shift.dtype.itemsize > out.dtype.itemsize:
+        # float32 rows of a model fitted in float64: the difference needs the longer type
+        out[...] = part.astype(shift.dtype) - shift
+    else:
+        np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
+
+
+def working_type(X: Table) -> np.dtype[Any]:
+    """float32 for tables of float32 or float16, float64 for all others; float64 when sparse."""
+    small = X.dtype.kind == "f" and X.dtype.itemsize <= 4 and not sp.issparse(X)
+    return np.dtype(np.float32 if small else np.float64)
+
+
+def read_rows(
+    X: Table, *, shift: NDArray[Any] | None = None, work: DTypeLike | None = None
+) -> Rows:
+    """`X` with a shift and an exponent chosen from about a thousand evenly spaced rows.
+
+    Evenly spaced, because the first rows may be unlike the rest (blank lines before the data). The
+    rows are copied in C order first: NumPy adds a Fortran-ordered array in another order.
+    """
+    n = X.shape[0]
+    at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_ROWS)).astype(np.intp))
+    sample = X[at]
+    sample = np.ascontiguousarray(sample.toarray() if sp.issparse(sample) else sample)
+    work_type = working_type(X) if work is None else np.dtype(work)
+    if shift is None:
+        shift = _integer_shift(X, sample) if _needs_integers(X) else _float_shift(sample, work_type)
+    rows = Rows(X, work_type, shift)
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = np.abs(replace(rows, X=sample).read(0, sample.shape[0])).max(initial=0)
+    return replace(rows, exponent=exponent_for(float(largest), work_type))
+
+
+def exponent_for(largest: float, work: np.dtype[Any]) -> int:
+    """The power of two to divide by, so that squares of numbers up to `largest` can be added."""
+    if not np.isfinite(largest) or largest == 0:
+        return 0
+    exponent = int(np.frexp(largest)[1])
+    harmless = 40 if work.itemsize == 4 else 300
+    return 0 if abs(exponent) <= harmless else exponent
+
+
+def amplitude(rows: Rows, n_jobs: int | None) -> float:
+    """Largest |x − shift| of the whole table: one pass, for tables whose sample misled us."""
+    n, _ = rows.shape
+    plain = replace(rows, exponent=0, offset=None, factor=None, root_weight=None)
+
+    def largest(start: int, stop: int) -> float:
+        return float(np.abs(plain.read(start, stop)).max(initial=0))
+
+    return max(map_blocks(largest, row_blocks(n, rows.block_rows()), n_jobs=n_jobs), default=0.0)
+
+
+def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
+    wide = sample.astype(np.float64)
+    top = np.abs(wide).max(initial=0)
+    scale = int(np.frexp(top)[1]) if np.isfinite(top) and top > 0 else 0
+    with np.errstate(invalid="ignore"):  # NaN and infinities are found, with their place, later
+        mean = np.ldexp(np.ldexp(wide, -scale).mean(axis=0), scale)  # cannot overflow
+    return mean.astype(work)
+
+
+def _needs_integers(X: Table) -> bool:
+    """64-bit integers beyond 2^53 somewhere, but within 2^62 of each other in every column."""
+    if sp.issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.size == 0:
+        return False
+    low, high = X.min(axis=0).astype(object), X.max(axis=0).astype(object)
+    far = max(max(map(abs, low)), max(map(abs, high))) > 2**53
+    return bool(far and max(high - low) < 2**62)
+
+
+def _integer_shift(X: Table, sample: NDArray[Any]) -> NDArray[Any]:
+    """The sample's mean as integers of the table's own type, computed without overflow."""
+    base = sample[0]
+    away = (sample - base).view(np.int64).astype(np.float64).mean(axis=0)
+    shift: NDArray[Any] = base + np.rint(away).astype(np.int64).view(base.dtype)
+    return shift.astype(X.dtype.newbyteorder("="))
