@@ -47,7 +47,7 @@ class DataTypeError(GnomonError, TypeError):
 
 
 class UnavailableError(GnomonError, ValueError):
-    """This model cannot answer that."""
+    """The model at hand cannot answer that."""
 
 
 class TooLargeError(GnomonError, MemoryError):

@@ -6,7 +6,7 @@ their type here; `rows.py` shifts them before it converts them.
 """
 
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
 
-Table = NDArray[Any] | sp.csr_array
+Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
 
 __all__ = [
     "Table",
@@ -26,8 +26,14 @@ __all__ = [
     "check_table",
     "check_weights",
     "column_name",
+    "is_sparse",
     "refuse_bad_values",
 ]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether `X` is any of SciPy's sparse matrices or arrays."""
+    return bool(sp.issparse(X))
 
 
 def check_table(
@@ -62,7 +68,7 @@ def check_table(
         ensure_min_samples=min_rows,
         order=None,
     )
-    if sp.issparse(X):
+    if is_sparse(X):
         return _canonical_csr(X)
     if X.dtype.kind not in "biuf":
         raise DataTypeError(_not_numbers(X.dtype))
@@ -74,7 +80,7 @@ def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool 
 
     Returns quietly when there is none.
     """
-    dense = X.data if sp.issparse(X) else X
+    dense = X.data if is_sparse(X) else X
     if dense.dtype.kind != "f":
         return
     for bad, what, error, way_out in (
@@ -98,7 +104,7 @@ def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool 
 
 def _first(X: Table, bad: Any) -> tuple[int, int, int]:
     """How many cells are bad, and the row and column of the first, read in blocks of rows."""
-    if sp.issparse(X):
+    if is_sparse(X):
         at = np.flatnonzero(bad(X.data))
         if at.size == 0:
             return 0, -1, -1
@@ -181,7 +187,7 @@ def _unmask(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind not in "biuf":
             raise DataTypeError(_not_numbers(X.dtype))
-        return X.astype(np.float64).filled(np.nan) if np.ma.is_masked(X) else X.data
+        return np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X.data
     return X
 
 
@@ -189,12 +195,12 @@ def _holds_objects(X: Any) -> bool:
     """Whether NumPy would see objects: None, mixed or nullable columns. Those become float64."""
     if nw.dependencies.is_into_dataframe(X):
         return any(dtype == nw.Object for dtype in nw.from_native(X).schema.dtypes())
-    return not sp.issparse(X) and _as_array(X).dtype.kind == "O"
+    return not is_sparse(X) and _as_array(X).dtype.kind == "O"
 
 
 def _refuse_non_numbers(X: Any) -> None:
     """Text and dates, which scikit-learn would convert without a word."""
-    if sp.issparse(X):
+    if is_sparse(X):
         return
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X)
@@ -238,7 +244,7 @@ def _as_array(X: Any) -> NDArray[Any]:
         ) from None
 
 
-def _canonical_csr(X: Any) -> sp.csr_array:
+def _canonical_csr(X: Any) -> Table:
     """A CSR array with sorted, summed entries; the user's own matrix is left alone."""
     if X.dtype.kind not in "biuf":
         raise DataTypeError(_not_numbers(X.dtype))

@@ -35,6 +35,8 @@ def readable_bytes(count: float) -> str:
     """``"1.5 GB"``."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+            return (
+                f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+            )
         count /= 1000
     return f"{count:.1f} TB"

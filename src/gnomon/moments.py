@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from gnomon.errors import DataError, UnavailableError
-from gnomon.inputs import Table, check_weights, refuse_bad_values
+from gnomon.inputs import Table, check_weights, is_sparse, refuse_bad_values
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows
 
@@ -120,6 +120,11 @@ class Moments:
             raise UnavailableError("These moments hold variances only; no covariance was computed.")
         return np.ldexp(self.scatter / self.divisor(ddof), 2 * self.exponent)
 
+    @property
+    def size(self) -> int:
+        """How many rows these count as: Σw for frequencies, never fewer than there are."""
+        return max(self.n, int(self.weight))
+
     def divisor(self, ddof: int) -> float:
         """Σw − ddof."""
         if self.weight <= ddof:
@@ -200,7 +205,9 @@ class CrossMoments:
         )
         n = left.shape[0]
         if right.shape[0] != n:
-            raise DataError(f"X and Y must have the same number of rows; got {n} and {right.shape[0]}.")
+            raise DataError(
+                f"X and Y must have the same number of rows; got {n} and {right.shape[0]}."
+            )
         weights = check_weights("sample_weight", sample_weight, n, of="row")
         return _cross_of_rows(left, right, weights, n_jobs)
 
@@ -211,7 +218,9 @@ class CrossMoments:
         weight = ax.weight + bx.weight
         share = ax.weight * (bx.weight / weight) if weight else 0.0
         mine = _rescale(self.cross, self.x.exponent + self.y.exponent, ax.exponent + ay.exponent)
-        yours = _rescale(other.cross, other.x.exponent + other.y.exponent, ax.exponent + ay.exponent)
+        yours = _rescale(
+            other.cross, other.x.exponent + other.y.exponent, ax.exponent + ay.exponent
+        )
         return CrossMoments(ax + bx, ay + by, mine + yours + share * np.outer(dx, dy))
 
 
@@ -223,7 +232,7 @@ def column_moments(
     A sparse table stays sparse, and a wide one is read by columns, so that threads share it.
     """
     n, d = rows.shape
-    if sp.issparse(rows.X):
+    if is_sparse(rows.X):
         return _sparse_columns(rows, weights)
     if n >= d:
         return moments_of_rows(rows, weights, n_jobs=n_jobs, diagonal=True)
@@ -390,7 +399,7 @@ class _Sums:
 
 def _table(X: Any) -> Table:
     """`X` for those who call `Moments` directly; estimators check their data themselves."""
-    if sp.issparse(X):
+    if is_sparse(X):
         return sp.csr_array(X)
     array = np.asarray(X)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -403,7 +412,7 @@ def _square(delta: NDArray[np.float64], ndim: int) -> NDArray[np.float64]:
 
 
 def _distance(b: NDArray[Any], a: NDArray[Any], exponent: int) -> NDArray[np.float64]:
-    """b − a in units of 2^exponent; exact for integers."""
+    """From a to b, in units of 2^exponent; exact for integers."""
     if b.shape != a.shape:
         raise DataError(f"The two tables have {a.size} and {b.size} columns; they must agree.")
     if b.dtype.kind in "iu" and a.dtype == b.dtype:

@@ -70,7 +70,7 @@ def map_blocks(
 def fold_blocks(
     function: Callable[[int, int], T],
     blocks: Sequence[Block],
-    add: Callable[[T], None],
+    add: Callable[[T], object],
     *,
     n_jobs: int | None = None,
 ) -> None:
@@ -112,7 +112,7 @@ class _Work:
         self,
         function: Callable[[int, int], Any],
         blocks: Sequence[Block],
-        add: Callable[[Any], None],
+        add: Callable[[Any], object],
         threads: int,
     ) -> None:
         self.function, self.blocks, self.add = function, blocks, add
@@ -201,8 +201,7 @@ class _BlasLimiter:
 
     def _controller(self) -> Any:
         if self.controller is None:  # finding the libraries takes 5 ms: once is enough
-            import numpy.linalg
-            import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
+            import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
             from threadpoolctl import ThreadpoolController
 
             self.controller = ThreadpoolController()

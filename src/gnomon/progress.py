@@ -13,12 +13,21 @@ What a callback sees is scikit-learn's context: the step's number is its ``task_
 keywords given to `done` are its ``metadata``.
 """
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn import callback
+from sklearn.callback import CallbackSupportMixin
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 __all__ = ["CallbackSupportMixin", "Steps", "with_callbacks"]
+
+
+def with_callbacks(fit: Fit) -> Fit:
+    """Tear callbacks down when `fit` ends, in whatever way it ends."""
+    return cast("Fit", callback.with_callbacks(fit))
 
 
 class Steps:
@@ -45,7 +54,7 @@ class Steps:
         return self
 
     def begin(self) -> None:
-        """Tell the callbacks that the next step begins (`done` does it where this was not called)."""
+        """Tell the callbacks that a step begins (`done` does it where this was not called)."""
         self._step = self.root.subcontext(task_name=self.name)
         self._step.call_on_fit_task_begin(estimator=self.estimator)
 

@@ -22,10 +22,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from gnomon.inputs import Table
+from gnomon.inputs import Table, is_sparse
 from gnomon.parallel import map_blocks, row_blocks
 
 Floats = NDArray[np.floating[Any]]
@@ -65,7 +64,7 @@ class Rows:
         return max(32, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[0]))
 
     def read(self, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """Rows `start` to `stop`, shape (stop − start, d); `out` is a buffer at least that large."""
+        """Rows `start` to `stop`, shape (stop − start, d), in the buffer `out` if there is one."""
         part = self.X[start:stop]
         return self._transform(part, slice(None), slice(start, stop), out)
 
@@ -75,7 +74,7 @@ class Rows:
         return self._transform(part, slice(start, stop), slice(None), out)
 
     def _transform(self, part: Any, columns: slice, rows: slice, out: Floats | None) -> Floats:
-        if sp.issparse(part):
+        if is_sparse(part):
             part = part.toarray()
         z = np.empty(part.shape, self.work) if out is None else _view(out, part.shape)
         _subtract(part, self.shift[columns], z)
@@ -122,7 +121,7 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
 
 def working_type(X: Table) -> np.dtype[Any]:
     """float32 for tables of float32 or float16, float64 for all others; float64 when sparse."""
-    small = X.dtype.kind == "f" and X.dtype.itemsize <= 4 and not sp.issparse(X)
+    small = X.dtype.kind == "f" and X.dtype.itemsize <= 4 and not is_sparse(X)
     return np.dtype(np.float32 if small else np.float64)
 
 
@@ -137,7 +136,7 @@ def read_rows(
     n = X.shape[0]
     at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_ROWS)).astype(np.intp))
     sample = X[at]
-    sample = np.ascontiguousarray(sample.toarray() if sp.issparse(sample) else sample)
+    sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
     work_type = working_type(X) if work is None else np.dtype(work)
     if shift is None:
         shift = _integer_shift(X, sample) if _needs_integers(X) else _float_shift(sample, work_type)
@@ -173,12 +172,13 @@ def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
     scale = int(np.frexp(top)[1]) if np.isfinite(top) and top > 0 else 0
     with np.errstate(invalid="ignore"):  # NaN and infinities are found, with their place, later
         mean = np.ldexp(np.ldexp(wide, -scale).mean(axis=0), scale)  # cannot overflow
-    return mean.astype(work)
+    shift: NDArray[Any] = mean.astype(work)
+    return shift
 
 
 def _needs_integers(X: Table) -> bool:
     """64-bit integers beyond 2^53 somewhere, but within 2^62 of each other in every column."""
-    if sp.issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.size == 0:
+    if is_sparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.size == 0:
         return False
     low, high = X.min(axis=0).astype(object), X.max(axis=0).astype(object)
     far = max(max(map(abs, low)), max(map(abs, high))) > 2**53

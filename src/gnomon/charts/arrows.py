@@ -12,6 +12,7 @@ from gnomon.charts.theme import SIZES
 __all__ = ["Arrow", "draw_arrows", "name_arrows", "shafts"]
 
 HEAD = 7.0
+SHORTEST_NAME = 80.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def name_arrows(
     """
     x0, y0 = origin
     size = SIZES["label"]
-    names = [shorten(arrow.name, longest, size) for arrow in arrows]
+    names = [shorten(a.name, _room(a, x0, bounds, longest), size) for a in arrows]
     wanted = [
         Wanted(width(name, size), size, beyond_tip(a.x, a.y, a.x - x0, a.y - y0, size))
         for a, name in zip(arrows, names, strict=True)
@@ -62,13 +63,19 @@ def name_arrows(
 
 
 def shafts(origin: tuple[float, float], arrows: Iterable[Arrow]) -> list[Box]:
-    """Small boxes that cover the arrows but for their tips, where their own names stand."""
+    """Small boxes that cover the arrows; where all of them meet, nothing can be avoided."""
     return [box for arrow in arrows for box in _along(*origin, arrow.x, arrow.y)]
+
+
+def _room(arrow: Arrow, x0: float, bounds: Box, longest: float) -> float:
+    """The room beyond the arrow's tip, if a name shortened to it could still be known."""
+    beyond = bounds.right - arrow.x if arrow.x > x0 else arrow.x - bounds.left
+    return min(longest, beyond - 14) if beyond - 14 >= SHORTEST_NAME else longest
 
 
 def _along(x0: float, y0: float, x: float, y: float) -> list[Box]:
     steps = int(math.hypot(x - x0, y - y0) // 8)
-    at = ((x0 + (x - x0) * i / steps, y0 + (y - y0) * i / steps) for i in range(steps))
+    at = ((x0 + (x - x0) * i / steps, y0 + (y - y0) * i / steps) for i in range(1, steps + 1))
     return [Box(cx - 2, cy - 2, cx + 2, cy + 2) for cx, cy in at]
 
 

@@ -9,8 +9,9 @@ from gnomon.charts.arrows import Arrow, draw_arrows, name_arrows, shafts
 from gnomon.charts.canvas import Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, Floats, check_axes, column_names
-from gnomon.charts.groups import Group, draw_key, draw_points, group_rows, name_groups
-from gnomon.charts.plane import draw_plane, plane_around
+from gnomon.charts.groups import draw_key, draw_points, group_rows, name_groups
+from gnomon.charts.labels import Box
+from gnomon.charts.plane import Plane, draw_plane, plane_around
 from gnomon.errors import DataError
 from gnomon.inputs import check_choice
 
@@ -22,9 +23,9 @@ MOST_POINTS = 5000
 MOST_ARROWS = 12
 
 _READS = {
-    "rows": "distances between points stand for those between rows",
-    "columns": "angles between arrows stand for correlations of columns",
-    "symmetric": "a compromise in which neither distances nor angles can be read",
+    "rows": "distances between points are true here",
+    "columns": "angles between arrows show correlations",
+    "symmetric": "neither distances nor angles are true",
 }
 # Gabriel's α: points carry the singular values to this power, arrows what is left.
 _POWER = {"rows": 1.0, "columns": 0.0, "symmetric": 0.5}
@@ -64,42 +65,40 @@ def biplot(
     pair = check_axes(model, axes)
     check_choice("scaling", scaling, tuple(_POWER))
     points, arrows = _coordinates(model, X, pair, _POWER[scaling])
-    groups, span = group_rows(labels, len(points))
     total = len(points)
+    rows = np.arange(total)
     if total > MOST_POINTS:
-        kept = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
-        points = points[kept]
-        groups = [_thin(group, kept) for group in groups]
+        rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
+        points = points[rows]
+    groups, span = group_rows(labels, total, rows)
+
     stretch = _stretch(points, arrows)
     subtitle = _subtitle(model, pair, total, scaling, stretch)
     canvas = Canvas("Biplot: rows and columns together", subtitle)
     plane = plane_around(np.vstack([points, arrows * stretch]), canvas.top + 40)
     end = draw_plane(canvas, model, pair, plane)
-
     at = [plane(point) for point in points]
     draw_points(canvas, at, groups)
-    lengths = np.hypot(*arrows.T)
-    longest = np.argsort(-lengths, kind="stable")[:MOST_ARROWS]
-    names = column_names(model)
-    drawn = [
-        Arrow(*plane(arrows[d] * stretch), names[d], "ink", _tip(names[d], arrows[d], pair))
-        for d in longest
-        if lengths[d] > 0
-    ]
-    origin = plane(np.zeros(2))
+    origin, drawn = plane(np.zeros(2)), _longest(model, pair, arrows, stretch, plane)
     draw_arrows(canvas, origin, drawn)
-    taken, keyed = name_groups(canvas, at, groups, plane.box, avoid=shafts(origin, drawn))
+    # A ramp needs its key; groups only where their names find no room beside them.
+    taken: list[Box] = []
+    keyed = True
+    if span is None:
+        taken, keyed = name_groups(canvas, at, groups, plane.box, avoid=shafts(origin, drawn))
     unnamed = name_arrows(canvas, origin, drawn, plane.box, longest=140, taken=taken)
 
-    if span is not None or keyed:
-        end = draw_key(canvas, end + 34, groups, span)
+    if keyed:
+        end = draw_key(canvas, end + 32, groups, span, name=getattr(labels, "name", None))
     remarks = []
-    if len(drawn) < len(names):
-        remarks.append(f"Arrows: the {len(drawn)} longest of {words.count(len(names), 'column')}.")
+    if span is not None and groups[0].name:
+        remarks.append(f"Grey: {words.count(groups[0].rows.size, 'row')} without a label.")
+    if drawn and len(drawn) < len(arrows):
+        remarks.append(f"Arrows: the {len(drawn)} longest of {words.count(len(arrows), 'column')}.")
     if unnamed:
         remarks.append(f"{words.count(unnamed, 'name')} left out for lack of room.")
     if remarks:
-        end = canvas.note(end + 30, " ".join(remarks)) - 14
+        end = canvas.note(end + 26, " ".join(remarks)) - 14
     details = [f"{g.name}: {words.count(g.rows.size, 'row')} drawn" for g in groups if g.name]
     details += [arrow.tip for arrow in drawn]
     return canvas.finish(end + 26, "; ".join(details) + "." if details else "")
@@ -119,13 +118,9 @@ def _coordinates(
     if getattr(model, "whiten", False):
         scores = scores * safe
     directions = np.asarray(model.components_, dtype=np.float64)[pair].T
-    return scores * safe ** (power - 1.0), directions * deviations ** (1.0 - power)
-
-
-def _thin(group: Group, kept: Floats) -> Group:
-    places = np.searchsorted(kept, group.rows)
-    found = np.append(kept, -1)[places] == group.rows
-    return Group(group.name, places[found], group.colour, group.shape)
+    # Nor has it a direction of its own, so nothing is shown along it.
+    lengths = np.where(deviations > 0, deviations ** (1.0 - power), 0.0)
+    return scores * safe ** (power - 1.0), directions * lengths
 
 
 def _stretch(points: Floats, arrows: Floats) -> float:
@@ -141,14 +136,28 @@ def _subtitle(
     share = float(np.nan_to_num(model.explained_variance_ratio_[list(axes)]).sum())
     both = f"PC{axes[0] + 1} and PC{axes[1] + 1}"
     rows = words.count(total, "row")
+    if share == 0:
+        return f"{rows} on {both}, which hold no variance: there is nothing to tell rows apart by."
     if total > MOST_POINTS:
         rows = f"A sample of {MOST_POINTS:,} of {rows}"
     return (
         f"{rows} on {both}, which hold {words.percent(share)} of the variance. "
-        f"Scaling “{scaling}”: {_READS[scaling]}. Arrows ×\u00a0{words.number(stretch, 2)}."
+        f"Scaling “{scaling}”: {_READS[scaling]}; arrows ×\u00a0{words.number(stretch, 2)}."
     )
 
 
-def _tip(name: str, direction: Floats, axes: tuple[int, int]) -> str:
-    values = (f"PC{a + 1} {words.number(v, 2)}" for a, v in zip(axes, direction, strict=True))
-    return f"{name}: {', '.join(values)}"
+def _longest(
+    model: FittedPCA, axes: tuple[int, int], arrows: Floats, stretch: float, plane: Plane
+) -> list[Arrow]:
+    """The longest arrows that have a length at all, longest first."""
+    lengths = np.hypot(*arrows.T)
+    names = column_names(model)
+    drawn = []
+    for d in np.argsort(-lengths, kind="stable")[:MOST_ARROWS]:
+        if lengths[d] > 0:
+            values = (
+                f"PC{a + 1} {words.number(v, 2)}" for a, v in zip(axes, arrows[d], strict=True)
+            )
+            tip = f"{names[d]}: {', '.join(values)}"
+            drawn.append(Arrow(*plane(arrows[d] * stretch), names[d], "ink", tip))
+    return drawn

@@ -9,13 +9,13 @@ from typing import Literal
 
 from gnomon.charts import text as texts
 from gnomon.charts.chart import Chart
-from gnomon.charts.theme import SIZES, STYLE
+from gnomon.charts.theme import SIZES, STYLE, WIDEST
 
 __all__ = ["LEFT", "RIGHT", "WIDTH", "Anchor", "Canvas", "coordinate"]
 
 Anchor = Literal["start", "middle", "end"]
 
-# Narrow enough that its text is still read when 400 pixels show it; wide screens stop at 760.
+# Narrow enough that its text is still read when 400 pixels show it.
 WIDTH = 600.0
 LEFT = 28.0
 RIGHT = WIDTH - 28.0
@@ -120,15 +120,16 @@ class Canvas:
     def finish(self, height: float, details: str = "") -> Chart:
         """The chart: the subtitle and `details` together are its description."""
         description = texts.clean(f"{self.subtitle} {details}", longest=_LONGEST_DESCRIPTION)
-        size = f'width="{coordinate(WIDTH)}" height="{coordinate(height)}"'
+        box, grown = f"{coordinate(WIDTH)} {coordinate(height)}", WIDEST / WIDTH
+        own = f'width="{coordinate(WIDEST)}" height="{coordinate(height * grown)}"'
         svg = "\n".join(
             [
                 '<svg xmlns="http://www.w3.org/2000/svg" class="gn-chart" role="img" '
-                f'viewBox="0 0 {coordinate(WIDTH)} {coordinate(height)}" width="100%">',
+                f'viewBox="0 0 {box}" {own}>',
                 f"<title>{texts.escape(self.title)}</title>",
                 f"<desc>{texts.escape(description, longest=_LONGEST_DESCRIPTION)}</desc>",
                 f"<style>{STYLE}</style>",
-                f'<rect {size} rx="12" class="gn-surface"/>',
+                '<rect width="100%" height="100%" rx="12" class="gn-surface"/>',
                 *self._marks,
                 "</svg>",
             ]

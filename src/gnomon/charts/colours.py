@@ -92,7 +92,7 @@ def _palette(
         **{f"d{i}": colour for i, colour in enumerate(steps)},
         # The text on each step: dark or white, whichever is read better.
         **{
-            f"t{i}": max("#12161c", "#ffffff", key=lambda text: contrast(text, step))
+            f"t{i}": max("#06080b", "#ffffff", key=lambda text: contrast(text, step))
             for i, step in enumerate(steps)
         },
         **{f"v{i}": colour for i, colour in enumerate(ramp(sequential, SEQUENTIAL))},
@@ -123,7 +123,7 @@ DARK = _palette(
         "accent": "#4ba6e0",
         "quiet": "#3d4855",
     },
-    "#2f88d0 #e8702a #1db58a #d98bb6 #edb02f #84cdf7 #a9b1bb",
+    "#2f88d0 #e8702a #1db58a #d98bb6 #edb02f #84cdf7 #929ba6",
     ["#ffab73", "#b4622c", "#252a31", "#2f74a8", "#7cc4f5"],
     ["#2c4a63", "#4a9cc4", "#e2f5f1"],
 )

@@ -13,9 +13,9 @@ from gnomon.charts.theme import SIZES
 
 __all__ = ["correlation_circle"]
 
-RADIUS = 205.0
+RADIUS = 185.0
 # More arrows than this hide each other; the other columns are dots.
-MOST_ARROWS = 24
+MOST_ARROWS = 16
 
 
 def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Chart:
@@ -45,8 +45,8 @@ def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Char
     order = [int(d) for d in np.argsort(-quality, kind="stable") if quality[d] > 0]
     canvas = Canvas("Correlation circle of the columns", _subtitle(quality, first, second))
 
-    x0, y0 = WIDTH / 2, canvas.top + 46 + RADIUS
-    titles = _draw_frame(canvas, model, (first, second), x0, y0)
+    x0, y0 = WIDTH / 2, canvas.top + 40 + RADIUS
+    _draw_frame(canvas, model, (first, second), x0, y0)
     for d in order[MOST_ARROWS:]:
         colour = _colour(quality[d])
         at = x0 + RADIUS * pair[d, 0], y0 - RADIUS * pair[d, 1]
@@ -61,11 +61,11 @@ def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Char
         )
         for d in order[:MOST_ARROWS]
     ]
-    bounds = Box(LEFT - 10, y0 - RADIUS - 28, RIGHT + 10, y0 + RADIUS + 28)
+    bounds = Box(LEFT - 10, y0 - RADIUS - 12, RIGHT + 10, y0 + RADIUS + 12)
     draw_arrows(canvas, (x0, y0), arrows)
-    unnamed = name_arrows(canvas, (x0, y0), arrows, bounds, longest=150, taken=titles)
+    unnamed = name_arrows(canvas, (x0, y0), arrows, bounds, longest=150)
 
-    end = _draw_key(canvas, y0 + RADIUS + 52)
+    end = _draw_key(canvas, y0 + RADIUS + 60)
     remarks = []
     if len(order) > MOST_ARROWS:
         remarks.append(f"The {MOST_ARROWS} best-held columns are arrows, the others dots.")
@@ -75,7 +75,7 @@ def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Char
     if zero:
         remarks.append(f"{words.count(zero, 'column')} without correlation not drawn.")
     if remarks:
-        end = canvas.note(end + 22, " ".join(remarks))
+        end = canvas.note(end + 28, " ".join(remarks))
     details = "; ".join(_tip(names[d], pair[d], (first, second)) for d in order[:MOST_ARROWS])
     return canvas.finish(end + 18, f"Correlations: {details}." if details else "")
 
@@ -102,20 +102,18 @@ def _colour(quality: float) -> str:
 
 def _draw_frame(
     canvas: Canvas, model: FittedPCA, axes: tuple[int, int], x0: float, y0: float
-) -> list[Box]:
-    """Circles, axes and their titles; returns the room the titles take."""
-    reach = RADIUS + 16
+) -> None:
+    """Circles, axes and their titles, which stand in the corners that the circle leaves free."""
+    reach = RADIUS + 14
     canvas.circle(x0, y0, RADIUS / 2, "grid")
     canvas.line(x0 - reach, y0, x0 + reach, y0, "grid")
     canvas.line(x0, y0 - reach, x0, y0 + reach, "grid")
     canvas.circle(x0, y0, RADIUS, "axis")
-    size = SIZES["label"]
     across, up = (axis_title(model, axis) for axis in axes)
-    canvas.text(RIGHT, y0 - 8, across, "label soft bold halo", "end")
-    canvas.text(x0, y0 - reach - 8, up, "label soft bold", "middle")
+    canvas.text(RIGHT, y0 + reach + 10, f"{across} →", "label soft bold", "end")
+    canvas.text(LEFT, y0 - reach + 2, f"↑ {up}", "label soft bold")
     canvas.text(x0 + RADIUS / 2 + 3, y0 + 15, "0.5", "tick soft halo")
     canvas.text(x0 + RADIUS + 5, y0 + 15, "1", "tick soft halo")
-    return [Box(RIGHT - width(across, size, bold=True), y0 - 8 - size, RIGHT, y0 - 4)]
 
 
 def _draw_key(canvas: Canvas, y: float) -> float:

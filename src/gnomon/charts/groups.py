@@ -54,20 +54,30 @@ class Group:
     shape: str = "round"
 
 
-def group_rows(labels: Any, n: int) -> tuple[list[Group], tuple[float, float] | None]:
-    """Groups of the `n` rows, and the range of the values if the labels are a quantity.
+def group_rows(
+    labels: Any, n: int, chosen: NDArray[np.intp]
+) -> tuple[list[Group], tuple[float, float] | None]:
+    """Groups of the `chosen` of `n` rows, and the values' range if the labels are a quantity.
+
+    A group's rows are places in `chosen`.
 
     Text, booleans and a few distinct numbers are groups, in the order of their names. Other
     numbers are a quantity, and its groups are the steps of a ramp. Rows without a label (None,
     NaN, masked) come first, as a quiet group of their own.
     """
     if labels is None:
-        return [Group("", np.arange(n), "accent")], None
+        return [Group("", np.arange(chosen.size), "accent")], None
     array = np.asarray(labels)
     if array.shape != (n,):
         refuse("labels", f"hold one value for each of the {n} rows", f"shape {array.shape}")
-    missing = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else np.zeros(n, bool)
-    missing = missing | np.array([_is_missing(value) for value in array.tolist()], dtype=bool)
+    array = array[chosen]
+    if array.dtype.kind in "mM":
+        absent = np.isnat(array)
+        array = array.astype(str).astype(object)
+        array[absent] = None
+    missing = np.array([_is_missing(value) for value in array.tolist()], dtype=bool)
+    if isinstance(labels, np.ma.MaskedArray):
+        missing |= np.ma.getmaskarray(labels)[chosen]
     rows = np.flatnonzero(~missing)
     unlabelled = [Group("no label", np.flatnonzero(missing), "quiet")] if missing.any() else []
     if array.dtype.kind in "iuf" and len(np.unique(array[rows])) > MOST_NUMBERS:
@@ -170,16 +180,28 @@ def name_groups(
 
 
 def draw_key(
-    canvas: Canvas, y: float, groups: list[Group], span: tuple[float, float] | None
+    canvas: Canvas,
+    y: float,
+    groups: list[Group],
+    span: tuple[float, float] | None,
+    name: object = None,
 ) -> float:
-    """A key below the chart: the ramp with its range, or the groups' names; returns its end."""
+    """A key below the chart: the ramp with its range, or the groups' names; returns its end.
+
+    `name` is what the values of the ramp are.
+    """
     if span is not None:
+        title = clean("label" if name is None else name)
+        size = SIZES["label"]
+        shown = shorten(title, 200, size)
+        canvas.text(LEFT, y, shown, "label soft", tip=title)
+        left = LEFT + width(shown, size) + 14
         for step in range(colours.SEQUENTIAL):
-            canvas.rect(LEFT + 22 * step, y - 9, 21, 10, f"v{step}", round=1)
-        right = LEFT + 22 * colours.SEQUENTIAL
-        canvas.text(LEFT, y + 19, words.number(span[0]), "tick soft")
+            canvas.rect(left + 22 * step, y - 9, 21, 10, f"v{step}", round=1)
+        canvas.text(left, y + 19, words.number(span[0]), "tick soft")
+        right = left + 22 * colours.SEQUENTIAL
         canvas.text(right, y + 19, words.number(span[1]), "tick soft", "end")
-        return y + 26
+        return y + 20
     x, size = LEFT, SIZES["label"]
     for group in groups:
         name = shorten(group.name, 160, size)

@@ -9,6 +9,10 @@ from gnomon.charts.canvas import Anchor
 __all__ = ["Box", "Spot", "Wanted", "around_point", "beyond_tip", "place"]
 
 
+# A label across more of what it should avoid than this confuses more than it tells.
+MOST_COVERED = 5
+
+
 @dataclass(frozen=True)
 class Box:
     """An upright rectangle on the drawing."""
@@ -69,12 +73,13 @@ def place(
     """A place for each label, in the order given; None for one that fits nowhere.
 
     Earlier labels go first, so the most important should. No label covers another, or what is
-    `taken`; of the places left it takes the one that covers least of what to `avoid`.
+    `taken`; of the places left it takes the one that covers least of what to `avoid`, and none
+    that covers more than `MOST_COVERED` of it.
     """
     boxes = list(taken)
     placed: list[Spot | None] = []
     for label in wanted:
-        best, fewest = None, len(avoid) + 1
+        best, fewest = None, MOST_COVERED + 1
         for spot in label.spots:
             box = spot.box(label.width, label.size)
             if not box.within(bounds) or any(box.overlaps(other) for other in boxes):
@@ -93,16 +98,18 @@ def place(
 def beyond_tip(x: float, y: float, dx: float, dy: float, size: float) -> list[Spot]:
     """Places for the label of an arrow that ends at (x, y) pointing along (dx, dy).
 
-    Straight on first; then above and below that, a third of a line at a time.
+    Straight on first; then above and below that; then the same a little further out, and last
+    on the other side of the tip.
     """
     length = math.hypot(dx, dy) or 1.0
     cos, sin = dx / length, dy / length
     anchor: Anchor = "middle" if abs(cos) < 0.3 else ("start" if cos > 0 else "end")
-    at_x, at_y = x + 9 * cos, y + 9 * sin + 0.3 * size + 0.3 * size * sin
-    shifts = [0.0]
-    for third in range(1, 9):
-        shifts += [-third * size * 0.4, third * size * 0.4]
-    return [Spot(at_x, at_y + shift, anchor) for shift in shifts]
+    other: Anchor = "end" if cos > 0 else "start"
+    baseline = y + 9 * sin + 0.3 * size * (1 + sin)
+    # By 0.4 lines at a time, up to three lines away, where a leader line still finds the tip.
+    shifts = sorted((0.4 * size * i for i in range(-8, 9)), key=abs)
+    columns = [(9 * cos, anchor), (26 * cos, anchor), (-9 * cos, other)]
+    return [Spot(x + dx, baseline + dy, side) for dx, side in columns for dy in shifts]
 
 
 def around_point(x: float, y: float, size: float) -> list[Spot]:

@@ -44,7 +44,10 @@ def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Ch
     canvas = Canvas("Loadings: what components are made of", _subtitle(values, names, len(order)))
 
     size = SIZES["label"]
-    room = min(max(width(names[d], size) for d in order), LONGEST_NAME)
+    # At least wide enough for the key's title.
+    room = min(
+        max(width(text, size) for text in ["loading", *(names[d] for d in order)]), LONGEST_NAME
+    )
     left = LEFT + room + 14
     cell = min((RIGHT - left) / k, WIDEST_CELL)
     top = canvas.top + 62
@@ -65,7 +68,9 @@ def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Ch
                 middle = x + (cell - GAP) / 2
                 canvas.text(middle, y + ROW / 2 + 4, texts[row][j], f"cell t{step}", "middle")
 
-    end = _draw_key(canvas, left, top + ROW * len(order) + 24, largest)
+    end = top + ROW * len(order)
+    if largest > 0:
+        end = _draw_key(canvas, left, end + 24, largest)
     return canvas.finish(end + 22, _details(values, names, order))
 
 

@@ -1,4 +1,4 @@
-"""A plane of two components: both axes with the same unit, so that distances and angles are true."""
+"""A plane of two components: both axes have the same unit, so distances and angles are true."""
 
 from dataclasses import dataclass
 
@@ -62,6 +62,6 @@ def draw_plane(canvas: Canvas, model: FittedPCA, axes: tuple[int, int], plane: P
         canvas.line(x.start, y(mark), x.end, y(mark), "grid" if mark else "axis")
         canvas.text(x.start - 8, y(mark) + 4, tick_text(mark, step), "tick soft", "end")
     across, up = (axis_title(model, axis) for axis in axes)
-    canvas.text(x.end, y.start + 44, across, "label soft bold", "end")
-    canvas.text(LEFT, y.end - 14, up, "label soft bold")
+    canvas.text(x.end, y.start + 44, f"{across} →", "label soft bold", "end")
+    canvas.text(LEFT, y.end - 14, f"↑ {up}", "label soft bold")
     return y.start + 44

@@ -100,6 +100,8 @@ def _subtitle(shares: Floats, rules: dict[int, list[str]]) -> str:
         sentence += "; no other is needed for 95\u00a0%."
     elif needed is not None:
         sentence += f"; {words.count(needed, 'component')} together hold 95\u00a0%."
+    elif len(shares) == 1:
+        sentence += "; the others are not known."
     else:
         together = words.percent(float(shares.sum()))
         sentence += f"; the {len(shares)} known together hold {together}."
@@ -155,7 +157,7 @@ def _draw_values(
         )
         for i, text in enumerate(texts)
     ]
-    bounds = Box(x.start, 0, x.end + 20, bottom)
+    bounds = Box(x.start - 6, 0, x.end + 20, bottom)
     for text, spot in zip(texts, place(wanted, bounds, bars), strict=True):
         if spot is None:
             break

@@ -31,8 +31,9 @@ _EMS = {
     **dict.fromkeys("mMWw", 0.86),
     **dict.fromkeys("%@…—", 0.95),
 }
-# Segoe UI, Roboto and Liberation stay below this multiple of Helvetica on ordinary names.
-_SAFETY = 1.06
+# Segoe UI, Roboto and Liberation stay below this multiple of Helvetica; DejaVu Sans, the widest
+# common one, is a few per cent above it, which margins absorb.
+_SAFETY = 1.1
 _BOLD = 1.07
 
 
@@ -82,7 +83,7 @@ def wrap(text: str, longest: float, size: float) -> list[str]:
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
         if line and width(longer, size) > longest:
-            lines.append(line)
+            lines.append(shorten(line, longest, size))
             line = word
         else:
             line = longer

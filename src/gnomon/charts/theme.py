@@ -9,12 +9,15 @@ chart (JupyterLab's own attribute works too).
 
 from gnomon.charts.colours import CATEGORIES, DARK, DIVERGING, LIGHT, SEQUENTIAL
 
-__all__ = ["SIZES", "STYLE"]
+__all__ = ["SIZES", "STYLE", "WIDEST"]
 
 # Font sizes in units of the drawing (600 wide): on a screen, and below 480 pixels, where the whole
 # drawing shrinks. Layout reckons with the larger ones.
 _SIZES = {"title": (20, 21), "sub": (14, 15), "label": (13, 15), "tick": (12, 15), "cell": (12, 14)}
 SIZES = {name: narrow for name, (_, narrow) in _SIZES.items()}
+
+# In pixels: beyond this a chart is a poster.
+WIDEST = 760
 
 _FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
 
@@ -37,8 +40,10 @@ def _rules() -> list[str]:
         *(f"v{i}" for i in range(SEQUENTIAL)),
     ]
     return [
-        f".gn-chart{{{light};display:block;width:100%;height:auto;max-width:760px;"
+        f".gn-chart{{{light};display:block;max-width:100%;height:auto;"
         f"font-family:{_FONTS};font-variant-numeric:tabular-nums;text-rendering:geometricPrecision}}",
+        # In a page it takes the width it is given; as an image it needs a size of its own.
+        f":not(:root).gn-chart{{width:100%;max-width:{WIDEST}px}}",
         # Only on screens: paper is always light.
         f"@media screen and (prefers-color-scheme: dark){{.gn-chart{{{dark}}}}}",
         f"[data-theme=light] .gn-chart,[data-jp-theme-light=true] .gn-chart{{{light}}}",

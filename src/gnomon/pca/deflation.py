@@ -20,7 +20,7 @@ def solve(problem: Problem) -> Solution:
     left = sigma.copy()
     vectors, values = np.zeros((d, 0)), np.zeros(0)
     while values.size < most:
-        if problem.request.enough(values, total=scaling.total, n=moments.n, d=d):
+        if problem.request.enough(values, total=scaling.total, n=moments.size, d=d):
             break
         w, variance = _largest_variance(left, vectors, problem.random)
         vectors = np.column_stack([vectors, w])

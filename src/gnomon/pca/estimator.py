@@ -1,6 +1,7 @@
 """The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from gnomon.inputs import (
     check_real,
     check_table,
     check_weights,
+    column_name,
     refuse_bad_values,
 )
 from gnomon.moments import Moments, moments_of_rows
@@ -42,10 +44,36 @@ DEFAULT_TOL = 1e-5
 
 # What `partial_fit` leaves to be computed when it is first looked at.
 _SOLVED = frozenset(
-    "components_ explained_variance_ explained_variance_ratio_ singular_values_ spectrum_ "
-    "total_variance_ captured_variance_ lost_variance_ noise_variance_ n_components_ rank_ mean_ "
-    "scale_ loadings_ certificate_ plan_ solver_ n_samples_ _shift _offset _exponent _variances "
-    "_spectrum _unit _total _noise _n_features_out".split()
+    {
+        "components_",
+        "explained_variance_",
+        "explained_variance_ratio_",
+        "singular_values_",
+        "spectrum_",
+        "total_variance_",
+        "captured_variance_",
+        "lost_variance_",
+        "noise_variance_",
+        "n_components_",
+        "rank_",
+        "mean_",
+        "scale_",
+        "loadings_",
+        "certificate_",
+        "plan_",
+        "solver_",
+        "n_samples_",
+        "_shift",
+        "_offset",
+        "_exponent",
+        "_variances",
+        "_spectrum",
+        "_unit",
+        "_total",
+        "_noise",
+        "_whole",
+        "_n_features_out",
+    }
 )
 
 
@@ -184,13 +212,16 @@ class PCA(
         n, d = X.shape
         weights = check_weights("sample_weight", sample_weight, n, of="row")
         used = n if weights is None else int(np.count_nonzero(weights))
+        if used == 0:
+            refuse("sample_weight", "have a weight above zero", "every weight zero")
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
-        if self.missing == "em":
-            X, self.missing_ = impute(self, X, weights, request)
-        plan = self._plan(X, request)
-        with Steps(self, total=None, name="block") as steps:
+        with Steps(self, total=None, name="step") as steps:
             problem = self._problem(read_rows(X), weights, request, step=steps.done)
+            if self.missing == "em" and X.dtype.kind == "f":
+                X, self.missing_ = impute(problem)
+                problem = replace(problem, rows=read_rows(X))
+            plan = self._plan(X, request)
             solution = SOLVERS[plan.solver](problem)
         self._settle(solution, plan, like)
         return self
@@ -278,9 +309,7 @@ class PCA(
         n, d = X.shape
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         itemsize = working_type(X).itemsize
-        return make_plan(
-            n=n, d=d, request=request, itemsize=itemsize, stored=stored, solver=solver
-        )
+        return make_plan(n=n, d=d, request=request, itemsize=itemsize, stored=stored, solver=solver)
 
     def _problem(
         self,
@@ -343,9 +372,9 @@ class PCA(
                 refuse("like", f"have {self.components_.shape[1]} columns",
                        like.components_.shape[1])  # fmt: skip
             self.components_ = align_to(self.components_, like.components_, groups)
-        self.plan_, self.solver_ = plan, plan.solver
+        self.plan_, self.solver_, self._whole = plan, plan.solver, solution.whole
         self.moments_ = moments if moments.scatter.ndim == 2 else None
-        self.n_samples_, self.n_components_ = moments.n, k
+        self.n_samples_, self.n_components_ = moments.size, k
         self._n_features_out = k
         self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
         self.mean_ = moments.mean
@@ -364,7 +393,7 @@ class PCA(
         )  # fmt: skip
         share = self._variances / total if total > 0 else np.zeros(k)
         left = max(0.0, total - float(self._variances.sum()))
-        rest = min(moments.n, moments.offset.size) - k
+        rest = min(moments.size, moments.offset.size) - k
         self._noise = left / rest if rest > 0 else 0.0
         self._total = total
         floor = solution.formation + np.finfo(np.float64).eps * self.components_.shape[1] * max(
@@ -388,6 +417,23 @@ class PCA(
             warnings.warn(
                 "All rows are the same: every variance is 0 and the components are arbitrary.",
                 DataWarning,
+                stacklevel=4,
+            )
+        constant = solution.scaling.constant
+        if constant.any() and not constant.all():
+            names = getattr(self, "feature_names_in_", None)
+            first = column_name(names, int(np.flatnonzero(constant)[0]))
+            warnings.warn(
+                f"{constant.sum()} constant column{'s' if constant.sum() > 1 else ''} (first: "
+                f"{first}) cannot be standardised and stay at 0. Drop them to be rid of this.",
+                DataWarning,
+                stacklevel=4,
+            )
+        if "missing_" in self.__dict__ and not self.missing_.converged:
+            warnings.warn(
+                f"Missing values were still moving by {self.missing_.moved:.0e} of a standard "
+                f"deviation after {self.missing_.n_iter} iterations. Ask for fewer components.",
+                NotConvergedWarning,
                 stacklevel=4,
             )
         if not solution.converged:
@@ -421,17 +467,20 @@ class PCA(
         check_is_fitted(self)
         components = self.components_
         X = self._check(X, reset=False, min_rows=0)
-        if self.missing == "em":
-            X = fill_rows(self, X)
+        names = getattr(self, "feature_names_in_", None)
+        if "missing_" in self.__dict__:
+            X = fill_rows(
+                X, self.missing_, mean=self.mean_, factor=self._column_factor(), names=names
+            )
         scores = project(self._centred_rows(X), components, n_jobs=self.n_jobs)
         if not np.isfinite(scores).all():
-            refuse_bad_values(X, names=getattr(self, "feature_names_in_", None))
-        scores = self._rescale_scores(scores)
-        return scores
+            refuse_bad_values(X, names=names)
+        return self._rescale_scores(scores)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
         """`fit`, then `transform` of the same rows: the same bits as the two calls."""
-        return self.fit(X, y, **fit_params).transform(X)
+        scores: NDArray[Any] = self.fit(X, y, **fit_params).transform(X)
+        return scores
 
     def inverse_transform(self, Z: Any) -> NDArray[Any]:
         """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d)."""
@@ -453,7 +502,8 @@ class PCA(
         X_hat = self.inverse_transform(self.transform(X))
         X = self._check(X, reset=False, min_rows=0)
         dense = X.toarray() if hasattr(X, "toarray") else X
-        return np.asarray(dense, dtype=X_hat.dtype) - X_hat
+        left: NDArray[Any] = np.asarray(dense, dtype=X_hat.dtype) - X_hat
+        return left
 
     def _centred_rows(self, X: Table) -> Rows:
         """`X` prepared like the training rows; the exponent is undone after the projection."""
@@ -478,8 +528,10 @@ class PCA(
             spread = np.sqrt(self._variances)
             inverse = np.zeros_like(spread)
             inverse[: self.rank_] = 1.0 / spread[: self.rank_]
-            return scores * inverse.astype(scores.dtype)
-        return np.ldexp(scores, self._unit) if self._unit else scores
+            scores = scores * inverse.astype(scores.dtype)
+        elif self._unit:
+            scores = np.ldexp(scores, self._unit)
+        return scores
 
     def _spread(self) -> NDArray[np.float64]:
         """Standard deviation of each score, 0 below the numerical rank."""

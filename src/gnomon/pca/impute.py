@@ -1,4 +1,190 @@
-"""placeholder, replaced below"""
+"""Missing values filled in by iterated, regularised low-rank reconstruction.
+
+The iterative PCA of [Josse & Husson 2016], an expectation-maximisation for a low-rank signal in
+noise:
+
+1. Fill the gaps with the columns' means.
+2. Fit q components to the filled table; the mean of the other variances is the noise σ².
+3. Refill the gaps with the reconstruction x̂ = W S Wᵀ(x − μ) + μ, in which each component is shrunk
+   by S = (λ − σ²)/λ. Without the shrinking, sparse tables are overfitted.
+4. Repeat from 2 until the filled-in values move less than `MOVED` of the columns' spreads.
+
+A new row is filled in by the same fixed point, which has a closed form for a single row: with the
+observed entries o, solve (W_oᵀW_o + σ²/(Λ − σ²)) z = W_oᵀ(x − μ)_o and fill the rest with Wz + μ.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
-def impute(model: Any, X: Any, weights: Any, request: Any) -> Any: ...
-def fill_rows(model: Any, X: Any) -> Any: ...
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import DataError
+from gnomon.inputs import Table, column_name, refuse_bad_values
+from gnomon.pca import covariance, gram
+from gnomon.pca.problem import Problem, Scaling, Solution
+from gnomon.pca.rank import Request
+from gnomon.records import Record
+from gnomon.rows import read_rows
+
+Matrix = NDArray[np.float64]
+
+MOVED = 1e-6
+MOST_ITERATIONS = 1000
+CHUNK = 2**22  # numbers held at once when new rows are filled in
+
+__all__ = ["Imputation", "fill_rows", "impute"]
+
+
+@dataclass(frozen=True)
+class Imputation(Record):
+    """How missing values were filled in.
+
+    Attributes
+    ----------
+    n_missing : int
+        Cells that were missing, of `n_cells`.
+    rank : int
+        Components used for filling in.
+    noise_variance : float
+        σ², in units of the working columns.
+    n_iter, converged, moved
+        Iterations; whether the values came to rest; the last movement, relative to the spreads.
+    """
+
+    n_missing: int
+    n_cells: int
+    rank: int
+    noise_variance: float
+    n_iter: int
+    moved: float
+    converged: bool
+    components: Matrix = field(repr=False)
+    penalty: NDArray[np.float64] = field(repr=False)
+
+    def title(self) -> str:
+        """One sentence."""
+        share = 100 * self.n_missing / self.n_cells
+        state = "converged" if self.converged else "NOT converged"
+        return (
+            f"{self.n_missing:,} missing values ({share:.2g} %) filled in from {self.rank} "
+            f"components; {state} after {self.n_iter} iterations"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the arrays that only `transform` needs."""
+        return {k: v for k, v in super().to_dict().items() if k not in ("components", "penalty")}
+
+
+def impute(problem: Problem) -> tuple[Matrix, Imputation]:
+    """`X` with its gaps filled in (a copy), and how that was done."""
+    X, holes = _filled_with_means(problem)
+    table = replace(problem, rows=read_rows(X))
+    solve = covariance.solve if X.shape[0] >= X.shape[1] else gram.solve
+    rank = _rank(table, solve)
+    asked = replace(table, request=Request(rank))
+    moved, n_iter, converged = np.inf, 0, not holes.any()
+    while True:
+        fit = solve(replace(asked, rows=read_rows(X)))
+        noise = max(0.0, fit.scaling.total - fit.variances.sum()) / max(1, min(X.shape) - rank)
+        shrink = np.divide(fit.variances - noise, fit.variances, out=np.zeros(rank),
+                           where=fit.variances > noise)  # fmt: skip
+        if converged or n_iter == MOST_ITERATIONS or problem.step(iteration=n_iter, moved=moved):
+            break
+        moved = _refill(X, holes, fit, shrink)
+        n_iter += 1
+        converged = moved <= MOVED
+    report = Imputation(
+        n_missing=int(holes.sum()),
+        n_cells=holes.size,
+        rank=rank,
+        noise_variance=float(noise),
+        n_iter=n_iter,
+        moved=float(moved) if np.isfinite(moved) else 0.0,
+        converged=bool(converged),
+        components=fit.components[shrink > 0],
+        penalty=noise / (fit.variances - noise)[shrink > 0],
+    )
+    return X, report
+
+
+def _filled_with_means(problem: Problem) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Step 1, on a float64 copy; and where the gaps are."""
+    rows = problem.rows
+    if hasattr(rows.X, "nnz"):
+        raise DataError("`missing='em'` needs a dense table; got a sparse one. Use X.toarray().")
+    refuse_bad_values(rows.X, names=problem.names, nan=False)
+    X = rows.X.astype(np.float64)
+    holes = np.isnan(X)
+    empty = holes.all(axis=0)
+    if empty.any():
+        name = column_name(problem.names, int(np.flatnonzero(empty)[0]))
+        raise DataError(f"Column {name} of X has no value at all. Drop it.")
+    if holes.all(axis=1).any():
+        row = int(np.flatnonzero(holes.all(axis=1))[0])
+        raise DataError(f"Row {row} of X has no value at all. Drop it.")
+    weights = np.ones(X.shape[0]) if problem.weights is None else problem.weights
+    known = np.where(holes, 0.0, weights[:, None])
+    means = np.where(holes, 0.0, X).T @ weights / np.maximum(known.sum(axis=0), 1e-300)
+    X[holes] = np.broadcast_to(means, X.shape)[holes]
+    return X, holes
+
+
+def _rank(problem: Problem, solve: Callable[[Problem], Solution]) -> int:
+    """How many components to fill in from: those asked for, but always fewer than all."""
+    most = min(problem.rows.shape) - 1
+    request = problem.request
+    if isinstance(request.asked, int):
+        return max(1, min(request.asked, most))
+    request = Request("parallel") if request.asked is None else request
+    fit = solve(replace(problem, request=request))
+    return max(1, min(fit.variances.size, most))
+
+
+def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) -> float:
+    """Step 3 in place; how far the values moved, relative to the spread of the filled columns."""
+    factor = _factor(fit.scaling)
+    mean, rows = fit.moments.mean, np.flatnonzero(holes.any(axis=1))
+    unit = np.ldexp(1.0, fit.moments.exponent)
+    factor = factor / unit if fit.scaling.factor is not None else factor
+    scores = ((X[rows] - mean) * factor) @ fit.components.T
+    restored = (scores * shrink) @ fit.components / factor + mean
+    gaps = holes[rows]
+    change = np.where(gaps, restored - X[rows], 0.0)
+    spread = np.sqrt(fit.moments.variance(0)) * unit
+    relative = np.divide(change, spread, out=np.zeros_like(change), where=spread > 0)
+    X[rows] += change
+    return float(np.sqrt((relative**2).sum() / max(1, gaps.sum())))
+
+
+def _factor(scaling: Scaling) -> Matrix:
+    """Column factors without zeros (constant columns are restored by their mean)."""
+    if scaling.factor is None:
+        return np.ones_like(scaling.scale)
+    return np.where(scaling.factor == 0, 1.0, scaling.factor)
+
+
+def fill_rows(
+    X: Table, how: Imputation, *, mean: Matrix, factor: Matrix, names: NDArray[Any] | None
+) -> Table:
+    """New rows with their gaps filled in, each on its own; a copy only if there are gaps."""
+    if hasattr(X, "nnz") or X.dtype.kind != "f":
+        return X
+    refuse_bad_values(X, names=names, nan=False)
+    at = np.flatnonzero(np.isnan(X).any(axis=1))
+    if not at.size:
+        return X
+    W, filled = how.components, X.copy()
+    step = max(1, CHUNK // max(1, W.size))
+    for start in range(0, at.size, step):
+        rows = at[start : start + step]
+        part = X[rows].astype(np.float64)
+        seen = ~np.isnan(part)
+        working = np.where(seen, (np.where(seen, part, 0.0) - mean) * factor, 0.0)
+        observed = W * seen[:, None, :]  # stacked matrices: one small system for every row
+        left = observed @ W.T + np.diag(how.penalty)
+        z = np.linalg.solve(left, observed @ working[:, :, None])
+        restored = (z.transpose(0, 2, 1) @ W)[:, 0] / factor + mean
+        filled[rows] = np.where(seen, part, restored)
+    return filled

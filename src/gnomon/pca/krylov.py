@@ -54,7 +54,7 @@ def solve(problem: Problem) -> Solution:
         passes += found.products
         values = np.maximum(found.values, 0) / divisor
         if k == most or problem.request.enough(
-            values[:k], total=scaling.total, n=moments.n, d=rows.shape[1]
+            values[:k], total=scaling.total, n=moments.size, d=rows.shape[1]
         ):
             break
         k = min(2 * k, most)
@@ -186,7 +186,8 @@ class _Basis:
         Q = Q[:, new]
         self.Q[:, self.size : self.size + Q.shape[1]] = Q
         self.size += Q.shape[1]
-        return (again @ R)[new]
+        part: Matrix = (again @ R)[new]
+        return part
 
     def _project_out(self, basis: Matrix, W: Matrix) -> tuple[Matrix, Matrix]:
         """W − QQᵀW and QᵀW, on threads, in fixed blocks of rows."""
@@ -205,9 +206,7 @@ class _Basis:
         return np.concatenate(map_blocks(subtract, blocks, n_jobs=self.n_jobs)), C
 
 
-def ritz(
-    apply: Callable[[Matrix], Matrix], V: Matrix
-) -> tuple[Matrix, Vector, Vector]:
+def ritz(apply: Callable[[Matrix], Matrix], V: Matrix) -> tuple[Matrix, Vector, Vector]:
     """Best eigenpairs within the span of orthonormal `V`, and their measured residuals."""
     with one_blas_thread():
         image = apply(V)

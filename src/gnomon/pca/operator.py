@@ -7,12 +7,13 @@ centred in the cache and used twice while they are there. A sparse one stays spa
     Z = D (X − 1μᵀ) F,   Z Q = D (X (F Q) − 1 (μᵀ F Q)),   Zᵀ U = F (Xᵀ (D U) − μ (1ᵀ D U)).
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gnomon.inputs import Table, is_sparse
 from gnomon.kernels import kernel
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
 from gnomon.rows import Rows
@@ -39,7 +40,7 @@ class Operator(Protocol):
 def operator_for(rows: Rows, n_jobs: int | None) -> Operator:
     """The operator of a centred table (`Rows.centred`)."""
     n, d = rows.shape
-    if sp.issparse(rows.X):
+    if is_sparse(rows.X):
         return SparseOperator(rows, n_jobs)
     return TallOperator(rows, n_jobs) if n >= d else WideOperator(rows, n_jobs)
 
@@ -52,11 +53,12 @@ class TallOperator:
         self.side = rows.shape[1]
 
     def apply(self, Q: Matrix) -> Matrix:
+        """On the shorter side."""
         rows, work = self.rows, Q.astype(self.rows.work)
         step = rows.block_rows()
         total = np.zeros(Q.shape)
 
-        def product(start: int, stop: int) -> Matrix:
+        def product(start: int, stop: int) -> Any:
             buffer = np.empty((step, rows.shape[1]), rows.work)
             image = np.zeros(Q.shape, rows.work)
             for at in range(start, stop, step):
@@ -70,12 +72,14 @@ class TallOperator:
         return total
 
     def apply_columns(self, V: Matrix) -> Matrix:
+        """ZᵀZ V."""
         return self.apply(V)
 
     def transposed(self, U: Matrix) -> Matrix:
+        """Zᵀ U."""
         rows, total = self.rows, np.zeros((self.rows.shape[1], U.shape[1]))
 
-        def product(start: int, stop: int) -> Matrix:
+        def product(start: int, stop: int) -> Any:
             return rows.read(start, stop).T @ U[start:stop].astype(rows.work)
 
         blocks = row_blocks(rows.shape[0], rows.block_rows())
@@ -92,9 +96,10 @@ class WideOperator:
         self.blocks = row_blocks(rows.shape[1], rows.block_columns())
 
     def apply(self, Q: Matrix) -> Matrix:
+        """On the shorter side."""
         rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
 
-        def product(start: int, stop: int) -> Matrix:
+        def product(start: int, stop: int) -> Any:
             C = rows.read_columns(start, stop)
             return C @ (C.T @ work)
 
@@ -102,22 +107,27 @@ class WideOperator:
         return total
 
     def apply_columns(self, V: Matrix) -> Matrix:
+        """ZᵀZ V."""
         rows, work = self.rows, V.astype(self.rows.work)
         scores = np.zeros((rows.shape[0], V.shape[1]))
 
-        def product(start: int, stop: int) -> Matrix:
+        def product(start: int, stop: int) -> Any:
             return rows.read_columns(start, stop) @ work[start:stop]
 
         fold_blocks(product, self.blocks, scores.__iadd__, n_jobs=self.n_jobs)
         return self.transposed(scores)
 
     def transposed(self, U: Matrix) -> Matrix:
+        """Zᵀ U."""
         rows, work = self.rows, U.astype(self.rows.work)
 
-        def product(start: int, stop: int) -> Matrix:
-            return (rows.read_columns(start, stop).T @ work).astype(np.float64)
+        image = np.empty((rows.shape[1], U.shape[1]))
 
-        return np.concatenate(map_blocks(product, self.blocks, n_jobs=self.n_jobs))
+        def product(start: int, stop: int) -> None:
+            image[start:stop] = rows.read_columns(start, stop).T @ work
+
+        map_blocks(product, self.blocks, n_jobs=self.n_jobs)
+        return image
 
 
 class SparseOperator:
@@ -143,21 +153,24 @@ class SparseOperator:
         return self.by_rows.times(V, self.n_jobs) - np.outer(self.roots, self.mean @ V)
 
     def transposed(self, U: Matrix) -> Matrix:
+        """Zᵀ U."""
         return self.by_columns.times(U, self.n_jobs) - np.outer(self.mean, self.roots @ U)
 
     def apply(self, Q: Matrix) -> Matrix:
+        """On the shorter side."""
         if self.side == self.mean.size:
             return self.transposed(self.forward(Q))
         return self.forward(self.transposed(Q))
 
     def apply_columns(self, V: Matrix) -> Matrix:
+        """ZᵀZ V."""
         return self.transposed(self.forward(V))
 
 
 class _Csr:
     """A CSR array times a dense block, on threads, the same bits for any number of them."""
 
-    def __init__(self, array: sp.csr_array) -> None:
+    def __init__(self, array: Table) -> None:
         self.indptr = array.indptr.astype(np.int64)
         self.indices = array.indices.astype(np.uint32)
         self.data = array.data

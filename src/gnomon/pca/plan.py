@@ -1,8 +1,8 @@
 """Which solver, what it will cost, and why: decided from the shape before any work is done.
 
 Operations are counted as multiplications with additions at the speed of a matrix product. The
-reduction of a matrix to tridiagonal form runs at the speed of memory, so its d³ counts `EIGEN`-fold;
-that factor and the crossovers were measured by ``benchmarks/crossovers.py``.
+reduction of a matrix to tridiagonal form runs at the speed of memory, so its d³ counts
+`EIGEN`-fold; that factor and the crossovers were measured by ``benchmarks/crossovers.py``.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,6 @@ where `scale` is 1 unless the columns are standardised. All variances are in uni
 (see `gnomon.rows`); the estimator turns them back.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import DataWarning
-from gnomon.inputs import column_name
 from gnomon.moments import Moments
 from gnomon.pca.rank import Request
 from gnomon.rows import Rows
@@ -53,7 +50,7 @@ class Problem:
         return self.request.count(
             spectrum,
             total=total,
-            n=moments.n,
+            n=moments.size,
             d=self.rows.shape[1],
             whole=whole,
             standardized=self.standardize,
@@ -67,21 +64,12 @@ class Problem:
         if self.standardize:
             constant = self._constant(variance, moments)
             scale = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
-            if constant.any() and not constant.all():
-                first = column_name(self.names, int(np.flatnonzero(constant)[0]))
-                warnings.warn(
-                    f"{constant.sum()} constant column{'s' if constant.sum() > 1 else ''} "
-                    f"(first: {first}) cannot be standardised and stay at 0. Drop them to be rid "
-                    "of this warning.",
-                    DataWarning,
-                    stacklevel=6,
-                )
         factor = np.where(constant, 0.0, 1.0 / scale)
         if self.feature_weight is not None:
             factor = factor * np.sqrt(self.feature_weight)
         trivial = not self.standardize and self.feature_weight is None
         total = float((variance * factor**2).sum())
-        return Scaling(scale, None if trivial else factor, total)
+        return Scaling(scale, None if trivial else factor, total, constant)
 
     def _constant(self, variance: Vector, moments: Moments) -> NDArray[np.bool_]:
         """Columns whose spread is a few roundings of their own mean: dividing would show noise."""
@@ -94,11 +82,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Divisor of every column, the whole factor (None if all 1), and the total variance."""
+    """Divisor and whole factor of every column (None if all 1), and the total variance.
+
+    `constant` marks columns that should have been standardised and have no spread.
+    """
 
     scale: Vector
     factor: Vector | None
     total: float
+    constant: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

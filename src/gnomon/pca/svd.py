@@ -16,7 +16,7 @@ import numpy as np
 from gnomon.moments import Moments, column_moments, moments_of_rows
 from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
 from gnomon.pca.problem import Matrix, Problem, Solution
-from gnomon.rows import Rows
+from gnomon.rows import Floats, Rows
 
 KEEP_MOMENTS = 1024  # columns up to which the d × d moments are kept, for merging
 
@@ -56,15 +56,18 @@ def solve(problem: Problem) -> Solution:
 def triangle(rows: Rows, n_jobs: int | None) -> Matrix:
     """R of the QR factorisation of all rows, shape (d, d), from blocks in a fixed order."""
     n, d = rows.shape
-    total = [np.zeros((0, d))]
+    total: list[Matrix] = [np.zeros((0, d))]
 
     def reduce(start: int, stop: int) -> Matrix:
-        return np.linalg.qr(rows.read(start, stop), mode="r")
+        return _upper(rows.read(start, stop))
 
     def add(R: Matrix) -> None:
-        total[0] = R if not total[0].size else np.linalg.qr(np.vstack([total[0], R]), mode="r")
+        total[0] = _upper(np.vstack([total[0], R])) if total[0].size else R
 
     fold_blocks(reduce, row_blocks(n, max(4096, 2 * d)), add, n_jobs=n_jobs)
     return total[0]
 
 
+def _upper(table: Floats) -> Matrix:
+    R: Matrix = np.asarray(np.linalg.qr(table, mode="r"))
+    return R

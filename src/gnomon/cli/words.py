@@ -1,0 +1,24 @@
+"""What a run says while it works: aligned lines on stderr, data on stdout."""
+
+from rich.console import Console
+from rich.text import Text
+
+WIDTH = 76
+
+
+class Words:
+    """Lines such as ``PCA      2 of 4 components hold 88.2 %      0.0 s``.
+
+    Colours and emphasis follow the terminal (and NO_COLOR); a pipe gets plain lines.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+
+    def say(self, label: str, text: str, seconds: float | None = None) -> None:
+        """One line: what, its outcome, and how long it took."""
+        line = Text.assemble((f"{label:<9}", "bold cyan"), text)
+        if seconds is not None:
+            line.append(" " * max(2, WIDTH - line.cell_len))
+            line.append(f"{seconds:.1f} s", "dim")
+        self.console.print(line)
