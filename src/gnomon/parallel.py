@@ -174,21 +174,24 @@ def _shared_pool() -> ThreadPoolExecutor:
 class _BlasLimiter:
     """Holds BLAS to one thread while anybody is inside; process-wide, locked and counted.
 
-    threadpoolctl alone saves and restores the thread count a call at a time, so two overlapping
-    calls restore each other's limit and can leave the whole process at one thread.
+    threadpoolctl finds the libraries. Its own limits are not enough: they are saved and restored a
+    call at a time, so two overlapping calls restore each other's and can leave the whole process at
+    one thread; and from 3.8 on the limits of all threads but the first are ignored.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.inside = 0
         self.mine = threading.local()
-        self.controller: Any = None
-        self.limits: Any = None
+        self.libraries: list[Any] = []
+        self.before: list[int] = []
 
     def enter(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.limits = self._controller().limit(limits=1, user_api="blas")
+                self._find_libraries()
+                self.before = [library.get_num_threads() for library in self.libraries]
+                self._set([1] * len(self.libraries))
             self.inside += 1
         self.mine.depth = getattr(self.mine, "depth", 0) + 1
 
@@ -197,22 +200,28 @@ class _BlasLimiter:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                self.limits.restore_original_limits()
+                self._set(self.before)
 
-    def _controller(self) -> Any:
-        if self.controller is None:  # finding the libraries takes 5 ms: once is enough
-            import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
-            from threadpoolctl import ThreadpoolController
+    def _find_libraries(self) -> None:
+        if self.libraries:  # it takes 5 ms: once is enough
+            return
+        import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
+        from threadpoolctl import ThreadpoolController
 
-            self.controller = ThreadpoolController()
-        return self.controller
+        found = ThreadpoolController().lib_controllers
+        self.libraries = [library for library in found if library.user_api == "blas"]
+
+    def _set(self, counts: list[int]) -> None:
+        for library, count in zip(self.libraries, counts, strict=True):
+            # Past the rule that only one thread of the process may set it: ours is the one place.
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
     def after_fork(self) -> None:
         """Only the forking thread is left in the child: forget the calls of all others."""
         self.lock = threading.Lock()
         held = getattr(self.mine, "depth", 0)
         if self.inside > 0 and held == 0:
-            self.limits.restore_original_limits()
+            self._set(self.before)
         self.inside = held
 
 

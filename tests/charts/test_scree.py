@@ -59,19 +59,20 @@ def test_a_partly_known_spectrum_is_told(fit, table):
 
 @pytest.mark.parametrize("wrap", [dict, lambda counts: SimpleNamespace(counts=counts)])
 def test_rules_are_marked_after_their_last_component(fit, table, read, wrap):
-    panel = wrap({"Kaiser": 2, "broken stick": 2, "parallel": 4, "minka": None})
+    panel = wrap({"Kaiser": 2, "broken stick": 2, "parallel": 4, "mle": None, "99 %": 5})
     chart = scree(fit(*table), panel=panel)
     drawing = read(chart)
     assert "Kaiser and broken stick: 2" in drawing.texts()
     assert "parallel: 4" in drawing.texts()
     assert "The rules marked say to keep 2 to 4 components." in chart.description
-    assert "minka" not in chart.svg
-    edges = [float(bar.get("x")) for bar in bars(drawing)]
+    assert not [text for text in drawing.texts() if "mle" in text or "99" in text]
+    left = [float(bar.get("x")) for bar in bars(drawing)]
+    right = [float(bar.get("x")) + float(bar.get("width")) for bar in bars(drawing)]
     marks = [
         float(re.match(r"M([\d.]+)", path.get("d"))[1]) for path in drawing.all("path", "dash")
     ]
-    assert edges[1] < marks[0] < edges[2]
-    assert edges[3] < marks[1] < edges[4]
+    assert right[1] < marks[0] < left[2]
+    assert right[3] < marks[1] < left[4]
 
 
 def test_a_rule_beyond_the_chart_points_there(fit, read):

@@ -1,5 +1,6 @@
 """Scree chart: the share of the variance that each component holds."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -41,7 +42,8 @@ def scree(model: FittedPCA, *, panel: RulePanel | Mapping[str, int | None] | Non
     ----------
     model : fitted PCA
     panel : mapping of str to int, or an object whose ``counts`` is one, optional
-        Rules and how many components each keeps; each number of components is marked.
+        Rules and how many components each keeps, as `component_panel` gives them; each number of
+        components is marked. Shares of the variance ("95 %") are left to `cumulative`.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def _rules_by_count(panel: Any) -> dict[int, list[str]]:
         refuse("panel", "map rules to numbers of components", type(panel).__name__, kind=True)
     gathered = defaultdict(list)
     for rule, k in counts.items():
-        if k is not None:
+        if k is not None and not re.fullmatch(r"[\d.]+\s?%", str(rule)):
             gathered[int(k)].append(clean(rule))
     return dict(sorted(gathered.items()))
 

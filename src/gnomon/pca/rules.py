@@ -133,7 +133,8 @@ def parallel(spectrum: Spectrum) -> int:
     and XXᵀ added up. Either is turned into a correlation matrix and given the columns' variances.
     `parallel_draws` says how many tables are drawn.
 
-    Needs the whole spectrum.
+    Needs the whole spectrum. A column of large variance raises the bar for all components, as it
+    should if it stands alone; standardise where variances only reflect units.
     """
     _require_whole(spectrum, "Horn's parallel analysis")
     spread = _spread(spectrum)

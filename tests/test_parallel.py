@@ -1,0 +1,255 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from gnomon.errors import ParameterError, ParameterTypeError
+from gnomon.parallel import (
+    fold_blocks,
+    map_blocks,
+    one_blas_thread,
+    row_blocks,
+    thread_count,
+)
+
+
+def blas_threads():
+    return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+
+
+def test_blocks_cover_all_rows_once_and_depend_on_the_size_only():
+    assert row_blocks(10, 4) == [(0, 4), (4, 8), (8, 10)]
+    assert row_blocks(0, 4) == []
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4, 7])
+def test_results_come_back_in_block_order(n_jobs):
+    def late_first(start, stop):
+        time.sleep(0.002 * (5 - start % 5))
+        return start
+
+    assert map_blocks(late_first, row_blocks(40, 1), n_jobs=n_jobs) == list(range(40))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_sums_have_the_same_bits_for_any_number_of_threads(n_jobs):
+    numbers = np.random.default_rng(0).standard_normal(100_000) * 10.0 ** np.arange(100_000).clip(
+        0, 12
+    )
+
+    def total(jobs):
+        box = [0.0]
+
+        def add(part):
+            box[0] += part
+
+        fold_blocks(
+            lambda a, b: numbers[a:b].sum(), row_blocks(numbers.size, 997), add, n_jobs=jobs
+        )
+        return box[0]
+
+    assert total(n_jobs) == total(1)
+
+
+def test_no_thread_runs_far_ahead_of_the_block_that_is_waited_for():
+    seen, gate = [], threading.Event()
+
+    def work(start, stop):
+        seen.append(start)
+        if start == 0:
+            gate.wait(0.2)
+        return start
+
+    map_blocks(work, row_blocks(100, 1), n_jobs=2)
+    # while block 0 was held up, at most 2 × 2 blocks were open
+    assert max(seen[:4]) < 4
+
+
+def test_an_error_in_a_block_is_raised_and_stops_the_others():
+    ran = []
+
+    def work(start, stop):
+        ran.append(start)
+        if start == 3:
+            raise ZeroDivisionError("block 3")
+        time.sleep(0.001)
+
+    with pytest.raises(ZeroDivisionError, match="block 3"):
+        map_blocks(work, row_blocks(1000, 1), n_jobs=2)
+    assert len(ran) < 100
+
+
+def test_an_inner_call_stays_on_its_thread():
+    def inner(start, stop):
+        return threading.get_ident()
+
+    def outer(start, stop):
+        return {threading.get_ident()} == set(map_blocks(inner, row_blocks(8, 1), n_jobs=4))
+
+    assert all(map_blocks(outer, row_blocks(8, 1), n_jobs=4))
+
+
+def test_blas_is_held_to_one_thread_inside_and_given_back_after():
+    before = blas_threads()
+    with one_blas_thread():
+        assert blas_threads() == {1}
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_overlapping_limits_neither_lift_each_other_nor_leave_the_process_at_one_thread():
+    before = blas_threads()
+    first_in, first_may_leave, seen = threading.Event(), threading.Event(), []
+
+    def first():
+        with one_blas_thread():
+            first_in.set()
+            first_may_leave.wait()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    first_in.wait()
+    with one_blas_thread():
+        first_may_leave.set()
+        thread.join()
+        seen.append(blas_threads())  # the first has left; we are still inside
+    assert seen == [{1}]
+    assert blas_threads() == before
+
+
+def test_many_threads_may_compute_at_once():
+    X = np.random.default_rng(0).standard_normal((5000, 20))
+
+    def gram():
+        box = np.zeros((20, 20))
+        fold_blocks(lambda a, b: X[a:b].T @ X[a:b], row_blocks(5000, 100), box.__iadd__, n_jobs=2)
+        return box
+
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(gram())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 6
+    assert all(np.array_equal(result, gram()) for result in results)
+
+
+def test_n_jobs_means_what_it_means_in_scikit_learn(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cpus = len(os.sched_getaffinity(0))
+    assert thread_count(None) <= cpus
+    assert thread_count(-1) == thread_count(None)
+    assert thread_count(3) == 3
+    assert thread_count(np.int64(2)) == 2
+    assert thread_count(-cpus - 5) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # what joblib and Dask set in their workers
+    assert thread_count(None) == 1
+    with pytest.raises(ParameterError, match="`n_jobs` must be None or an integer other than 0"):
+        thread_count(0)
+    for wrong in (True, 2.0, "2"):
+        with pytest.raises(ParameterTypeError, match="n_jobs"):
+            thread_count(wrong)
+
+
+def run(code, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=120, **kwargs,
+    )  # fmt: skip
+
+
+FIT = """
+    import os, sys, threading
+    import numpy as np
+    from gnomon import PCA
+    X = np.random.default_rng(0).standard_normal((20_000, 30))
+    def fit():
+        return PCA(3, n_jobs=2).fit(X).components_
+"""
+
+
+def test_a_forked_child_computes_the_same_bits():
+    done = run(FIT + """
+    here = fit()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(fit(), here) else 1)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_child_forked_while_another_thread_computes_gets_its_blas_threads_back():
+    done = run(FIT + """
+    import warnings
+    from threadpoolctl import threadpool_info
+    from gnomon.parallel import one_blas_thread
+    count = lambda: {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+    fit(); before = count()
+    inside, leave = threading.Event(), threading.Event()
+    def hold():
+        with one_blas_thread():
+            inside.set(); leave.wait()
+    thread = threading.Thread(target=hold); thread.start(); inside.wait()
+    child = os.fork()
+    if child == 0:
+        fit()
+        os._exit(0 if count() == before else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    leave.set(); thread.join(); sys.exit(code)
+    """)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_joblib_workers_compute_the_same_bits():
+    done = run(FIT + """
+    from joblib import Parallel, delayed
+    def work(_):
+        X = np.random.default_rng(0).standard_normal((20_000, 30))
+        return PCA(3).fit(X).components_
+    here = fit()
+    for backend in ("loky", "threading"):
+        for result in Parallel(n_jobs=2, backend=backend)(delayed(work)(i) for i in range(4)):
+            assert np.array_equal(result, here), backend
+    """)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_stops_at_the_next_block_and_gives_blas_its_threads_back():
+    code = """
+        import time
+        import numpy as np
+        from threadpoolctl import threadpool_info
+        from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+        count = lambda: {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+        with one_blas_thread():
+            pass
+        before = count()
+        def work(start, stop):
+            if start == 2:
+                print("ready", flush=True)
+            time.sleep(0.05)
+        try:
+            map_blocks(work, row_blocks(10_000, 1), n_jobs=2)
+        except KeyboardInterrupt:
+            assert count() == before
+            assert map_blocks(lambda a, b: a, row_blocks(3, 1), n_jobs=2) == [0, 1, 2]
+            print("stopped", flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30)[0] == "stopped\n"
+    assert process.returncode == 0
