@@ -5,7 +5,7 @@ import os
 # scikit-learn's check of array API input is skipped without it, and nothing is skipped here.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, settings
 
 # Two noisy cores: a time limit for one example would fail at random. Examples are drawn the same
 # way every time, so that a change, not luck, is what makes a test fail.

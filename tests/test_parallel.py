@@ -29,6 +29,10 @@ def test_blocks_cover_all_rows_once_and_depend_on_the_size_only():
     assert row_blocks(0, 4) == []
 
 
+def test_no_blocks_are_done_at_once():
+    assert map_blocks(lambda a, b: a, [], n_jobs=2) == []
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 4, 7])
 def test_results_come_back_in_block_order(n_jobs):
     def late_first(start, stop):

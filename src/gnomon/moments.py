@@ -99,8 +99,9 @@ class Moments:
         n_jobs : int, optional
             Threads; the result's bits do not depend on it.
         """
-        rows = read_rows(_table(X), shift=shift, work=dtype)
-        weights = check_weights("sample_weight", sample_weight, rows.shape[0], of="row")
+        table = _table(X)
+        weights = check_weights("sample_weight", sample_weight, table.shape[0], of="row")
+        rows = read_rows(table, shift=shift, work=dtype, weights=weights)
         return moments_of_rows(rows, weights, n_jobs=n_jobs)
 
     @property
@@ -250,7 +251,7 @@ def column_moments(
         parts = map_blocks(block, row_blocks(d, rows.block_columns()), n_jobs=n_jobs)
     offset, scatter = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     if not np.isfinite(scatter).all():
-        refuse_bad_values(rows.X)
+        refuse_bad_values(rows.X, names=rows.names)
     rounding = float(np.finfo(rows.work).eps * sum(part[2] for part in parts))
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, rows.shift, offset, scatter, rows.exponent, rounding)
@@ -266,7 +267,7 @@ def _sparse_columns(rows: Rows, weights: NDArray[np.float64] | None) -> Moments:
     each = np.repeat(ones, np.diff(X.indptr))
     mean = np.bincount(X.indices, data * each, d) / total
     if not np.isfinite(mean).all():
-        refuse_bad_values(X)
+        refuse_bad_values(X, names=rows.names)
     stored = np.bincount(X.indices, each, d)
     squares = np.bincount(X.indices, each * (data - mean[X.indices]) ** 2, d)
     scatter = squares + np.maximum(total - stored, 0) * mean**2
@@ -287,7 +288,7 @@ def moments_of_rows(
     """`Moments.of` for a table that is already prepared for reading."""
     total = _Sums(rows, rows, weights, _diagonal if diagonal else _symmetric, n_jobs)
     if not np.isfinite(total.left).all() or not np.isfinite(total.second).all():
-        refuse_bad_values(rows.X)
+        refuse_bad_values(rows.X, names=rows.names)
         total = _again(rows, weights, diagonal, n_jobs)  # finite, but too large to square
     elif rows.exponent == 0 and np.max(total.trace, initial=0) < 1e-280 and amplitude(rows, n_jobs):
         total = _again(rows, weights, diagonal, n_jobs)  # too small to square

@@ -80,6 +80,8 @@ def fold_blocks(
     at a time. Finished results wait for their turn; a thread that is too far ahead waits, so that
     at most twice as many results as threads exist at any time.
     """
+    if not blocks:
+        return
     threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
     work = _Work(function, blocks, add, threads)
     with one_blas_thread():
@@ -136,7 +138,9 @@ class _Work:
 
     def _take(self) -> int | None:
         with self.turn:
-            while self.taken >= self.added + self.most_open and not self.stopped:
+            while not self.stopped and self.taken < len(self.blocks):
+                if self.taken < self.added + self.most_open:
+                    break
                 self.turn.wait()
             if self.stopped or self.taken == len(self.blocks):
                 return None

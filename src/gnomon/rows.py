@@ -48,6 +48,7 @@ class Rows:
     offset: NDArray[np.float64] | None = None
     factor: NDArray[np.float64] | None = None
     root_weight: NDArray[np.float64] | None = None
+    names: NDArray[Any] | None = None  # of the columns, for error messages
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -126,21 +127,28 @@ def working_type(X: Table) -> np.dtype[Any]:
 
 
 def read_rows(
-    X: Table, *, shift: NDArray[Any] | None = None, work: DTypeLike | None = None
+    X: Table,
+    *,
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: NDArray[np.float64] | None = None,
+    names: NDArray[Any] | None = None,
 ) -> Rows:
     """`X` with a shift and an exponent chosen from about a thousand evenly spaced rows.
 
     Evenly spaced, because the first rows may be unlike the rest (blank lines before the data). The
-    rows are copied in C order first: NumPy adds a Fortran-ordered array in another order.
+    rows are copied in C order first: NumPy adds a Fortran-ordered array in another order. Rows of
+    weight 0 are absent.
     """
-    n = X.shape[0]
+    present = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
+    n = present.size
     at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_ROWS)).astype(np.intp))
-    sample = X[at]
+    sample = X[present[at]]
     sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
     work_type = working_type(X) if work is None else np.dtype(work)
     if shift is None:
         shift = _integer_shift(X, sample) if _needs_integers(X) else _float_shift(sample, work_type)
-    rows = Rows(X, work_type, shift)
+    rows = Rows(X, work_type, shift, names=names)
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.abs(replace(rows, X=sample).read(0, sample.shape[0])).max(initial=0)
     return replace(rows, exponent=exponent_for(float(largest), work_type))

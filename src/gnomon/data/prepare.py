@@ -39,5 +39,5 @@ def choose_scale(X: NDArray[Any], asked: bool | None = None) -> Scale:
 
 def _one_unit(X: NDArray[Any]) -> bool:
     """Whole numbers whose common largest value is reached by at least half of the columns."""
-    whole = bool((X == np.rint(X)).all())
+    whole = bool((np.rint(X) == X).all())
     return whole and bool(np.mean(X.max(axis=0) >= X.max()) >= 0.5)

@@ -3,19 +3,16 @@
 Exact, mergeable, and right at any distance of the data from zero. The notes' (18) and (24).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from gnomon.moments import Moments, moments_of_rows
 from gnomon.pca.eigen import Eigen
 from gnomon.pca.problem import Matrix, Problem, Scaling, Solution, residual_norms
-from gnomon.rows import read_rows
 
 
 def solve(problem: Problem) -> Solution:
     """All eigenvalues of Σ, then the eigenvectors wanted."""
-    moments = precise_moments(problem)
+    moments = moments_of_rows(problem.rows, problem.weights, n_jobs=problem.n_jobs)
     return solve_moments(problem, moments)
 
 
@@ -38,19 +35,6 @@ def solve_moments(problem: Problem, moments: Moments, passes: int = 1) -> Soluti
         formation=formation_error(problem, moments, scaling),
         passes=passes,
     )
-
-
-def precise_moments(problem: Problem) -> Moments:
-    """The moments in the table's own precision, or in float64 when that does not reach `tol`."""
-    rows = problem.rows
-    moments = moments_of_rows(rows, problem.weights, n_jobs=problem.n_jobs)
-    scaling = problem.scaling(moments)
-    error = formation_error(problem, moments, scaling)
-    largest = scaling.total / max(1, min(rows.shape))  # the first variance is no smaller than this
-    if rows.work.itemsize == 8 or error <= problem.tol * largest:
-        return moments
-    rows = read_rows(rows.X, shift=moments.mean, work=np.float64)
-    return moments_of_rows(replace(rows), problem.weights, n_jobs=problem.n_jobs)
 
 
 def covariance_matrix(problem: Problem, moments: Moments) -> tuple[Matrix, Scaling]:

@@ -7,14 +7,15 @@ is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, a
 
 import numpy as np
 
-from gnomon.pca.covariance import covariance_matrix, formation_error, precise_moments
+from gnomon.moments import moments_of_rows
+from gnomon.pca.covariance import covariance_matrix, formation_error
 from gnomon.pca.krylov import leading
 from gnomon.pca.problem import Matrix, Problem, Solution, residual_norms
 
 
 def solve(problem: Problem) -> Solution:
     """Components in order of variance until the request is met."""
-    moments = precise_moments(problem)
+    moments = moments_of_rows(problem.rows, problem.weights, n_jobs=problem.n_jobs)
     sigma, scaling = covariance_matrix(problem, moments)
     d, most = sigma.shape[0], min(moments.n, sigma.shape[0])
     left = sigma.copy()

@@ -72,7 +72,8 @@ class Categories(Record):
 
     def title(self) -> str:
         """One sentence."""
-        return f"{len(self.names)} categories on {self.coordinates.shape[1]} components"
+        m, k = self.coordinates.shape
+        return f"{m} {'category' if m == 1 else 'categories'}, components: {k}"
 
     def lines(self) -> list[tuple[str, str]]:
         """Count, and where the category stands out most."""
@@ -100,7 +101,6 @@ class Diagnostics:
         n_samples_: int
         rank_: int
         mean_: Vector
-        scale_: Vector
         singular_values_: Vector
         _exponent: int
         _noise: float
@@ -108,6 +108,7 @@ class Diagnostics:
         _unit: int
         _variances: Vector
         _whole: bool
+        _working_variances: Vector
         ddof: int
         feature_weight: Any
         n_jobs: int | None
@@ -116,6 +117,7 @@ class Diagnostics:
         def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table: ...
         def _centred_rows(self, X: Table) -> Rows: ...
         def _column_factor(self) -> Vector: ...
+        def _factor(self) -> Vector: ...
 
     # -- columns and rows ----------------------------------------------------------------------
 
@@ -374,8 +376,7 @@ class Diagnostics:
         if d > k:
             log_det += (d - k) * float(np.log(noise))
             sq_dist += rows.sq_residuals / noise
-        stretch = -float(np.log(self.scale_).sum()) - d * self._unit * float(np.log(2.0))
-        stretch += float(np.log(self._root_weight()).sum())
+        stretch = float(np.log(self._factor()).sum()) - d * self._exponent * float(np.log(2.0))
         likelihood: Vector = stretch - 0.5 * (d * np.log(2 * np.pi) + log_det + sq_dist)
         return likelihood
 
@@ -395,12 +396,12 @@ class Diagnostics:
         with one_blas_thread():
             C = (W.T * more) @ W
         C[np.diag_indices_from(C)] += noise
-        factor = self._column_factor()
+        factor = self._factor()
+        unscale = _ratio(np.ones_like(factor), factor)
+        C *= unscale
+        C *= unscale[:, None]
         with np.errstate(over="ignore", under="ignore"):
-            unscale = _ratio(np.ones_like(factor), factor)
-            C *= unscale
-            C *= unscale[:, None]
-            return np.ldexp(C, 2 * self._unit)
+            return np.ldexp(C, 2 * self._exponent)
 
     def get_precision(self) -> Matrix:
         """Inverse of `get_covariance`, shape (d, d): Wᵀ(1/Λ − 1/σ²)W + 1/σ² in working columns."""
@@ -411,11 +412,11 @@ class Diagnostics:
         with one_blas_thread():
             P = (W.T * (1.0 / variances - rest)) @ W
         P[np.diag_indices_from(P)] += rest
-        factor = self._column_factor()
+        factor = self._factor()
+        P *= factor
+        P *= factor[:, None]
         with np.errstate(over="ignore", under="ignore"):
-            P *= factor
-            P *= factor[:, None]
-            return np.ldexp(P, -2 * self._unit)
+            return np.ldexp(P, -2 * self._exponent)
 
     def _probabilistic(self) -> tuple[Vector, float]:
         """Variances along and beside the components, none of them zero to rounding."""
@@ -515,28 +516,11 @@ class Diagnostics:
         ratio = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
         return ratio**2 if np.isfinite(ratio) else float(self.n_samples_ - self.ddof)
 
-    def _root_weight(self) -> Vector:
-        """√w of the columns."""
-        if self.feature_weight is None:
-            return np.ones(self.components_.shape[1])
-        return np.sqrt(np.asarray(self.feature_weight, dtype=np.float64))
-
     def _column_spread(self) -> Vector:
         """Standard deviation of each working column, in units of 2^`_unit`; 0 if constant."""
-        if self.standardize:
-            return self._root_weight()
-        moments: Moments | None = self.__dict__.get("moments_")
-        variances = self.__dict__.get("_column_variances")
-        if variances is None and moments is not None:
-            variances = moments.variance(int(self.ddof))
-        if variances is None:
-            raise UnavailableError(
-                "Correlations of columns need the columns' variances, which this model does not "
-                "hold. Fit with solver='covariance', or with `standardize=True`."
-            )
-        spread = np.sqrt(variances)
-        constant = spread <= 4 * EPS * np.abs(np.ldexp(self.mean_, -self._exponent))
-        return np.where(constant, 0.0, spread) * self._root_weight()
+        spread = np.sqrt(self._working_variances)
+        rounding = 4 * EPS * np.abs(np.ldexp(self.mean_, -self._exponent)) * self._factor()
+        return np.where(spread <= rounding, 0.0, spread)
 
     def _numbers(self, Z: Any, n: int) -> Matrix:
         """Supplementary columns of numbers, shape (n, m)."""
@@ -547,7 +531,7 @@ class Diagnostics:
         table = check_table(type(self)(), Z, reset=True, min_rows=0, sparse=False)
         if table.shape[0] != n:
             refuse("Z", f"have {n} rows, as many as `X`", table.shape[0])
-        columns: Matrix = table.astype(np.float64)
+        columns: Matrix = table.astype(np.float64, order="C")
         if not np.isfinite(columns).all():
             row, column = np.argwhere(~np.isfinite(columns))[0]
             raise MissingValueError(

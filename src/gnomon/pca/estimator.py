@@ -22,6 +22,7 @@ from gnomon.inputs import (
     refuse_bad_values,
 )
 from gnomon.moments import Moments, moments_of_rows
+from gnomon.parallel import one_blas_thread
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.impute import fill_rows, impute
@@ -41,6 +42,10 @@ SOLVERS = {
     "krylov": krylov.solve,
 }
 DEFAULT_TOL = 1e-5
+
+# float32 sums are redone in float64 when their rounding is more than this of the smallest variance
+# that is wanted: its direction would be lost.
+FINEST = 1e-2
 
 # What `partial_fit` leaves to be computed when it is first looked at.
 _SOLVED = frozenset(
@@ -72,6 +77,8 @@ _SOLVED = frozenset(
         "_total",
         "_noise",
         "_whole",
+        "_working_variances",
+        "_scale",
         "_n_features_out",
     }
 )
@@ -91,7 +98,7 @@ class PCA(
     components is λ₁ + … + λₖ and the mean squared error of the reconstruction is the sum of the
     others ([Selitskii 2025], eqs. (3), (13), (18), (24), (26), (33)).
 
-    Not for data whose structure is curved: see `TSNE`.
+    Not for data whose structure is curved: a straight projection folds it over itself.
 
     Parameters
     ----------
@@ -217,14 +224,32 @@ class PCA(
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
         with Steps(self, total=None, name="step") as steps:
-            problem = self._problem(read_rows(X), weights, request, step=steps.done)
+            problem = self._problem(self._read(X, weights), weights, request, step=steps.done)
             if self.missing == "em" and X.dtype.kind == "f":
                 X, self.missing_ = impute(problem)
-                problem = replace(problem, rows=read_rows(X))
+                problem = replace(problem, rows=self._read(X, weights))
             plan = self._plan(X, request)
-            solution = SOLVERS[plan.solver](problem)
+            solution = self._solve(problem, plan)
         self._settle(solution, plan, like)
         return self
+
+    def _solve(self, problem: Problem, plan: Plan) -> Solution:
+        """Solve in the table's own precision, and again in float64 where that is not enough."""
+        with one_blas_thread():
+            solution = SOLVERS[plan.solver](problem)
+            if _too_coarse(solution, problem):
+                rows = self._read(problem.rows.X, problem.weights, solution.moments.mean, "f8")
+                solution = SOLVERS[plan.solver](replace(problem, rows=rows))
+        return solution
+
+    def _read(
+        self,
+        X: Table,
+        weights: NDArray[np.float64] | None,
+        shift: NDArray[Any] | None = None,
+        work: str | None = None,
+    ) -> Rows:
+        return read_rows(X, shift=shift, work=work, weights=weights, names=self._names())
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already seen. Any batches give what one `fit` of all rows gives.
@@ -237,7 +262,8 @@ class PCA(
         if self.missing == "em":
             refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
-        rows = read_rows(X, shift=None if moments is None else moments.shift)
+        shift = None if moments is None else moments.shift
+        rows = self._read(X, weights, shift)
         if X.shape[0] > 0 or moments is None:
             batch = moments_of_rows(rows, weights, n_jobs=self.n_jobs)
             moments = batch if moments is None else moments + batch
@@ -279,7 +305,8 @@ class PCA(
         self._refuse_too_few(moments.n)
         request = Request.parse(self.n_components, moments.n, d)
         empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
-        solution = covariance.solve_moments(self._problem(empty, None, request), moments)
+        with one_blas_thread():
+            solution = covariance.solve_moments(self._problem(empty, None, request), moments)
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
         self._settle(solution, plan, None)
 
@@ -331,9 +358,12 @@ class PCA(
             tol=DEFAULT_TOL if self.tol is None else float(self.tol),
             random=self._random(),
             n_jobs=self.n_jobs,
-            names=getattr(self, "feature_names_in_", None),
             step=step,
         )
+
+    def _names(self) -> NDArray[Any] | None:
+        """Names of the columns, if the table had any."""
+        return getattr(self, "feature_names_in_", None)
 
     def _random(self) -> np.random.Generator:
         """One generator; None is a fixed seed, and scikit-learn's RandomState is drawn from."""
@@ -388,14 +418,13 @@ class PCA(
         e = 0 if free else moments.exponent
         self._variances, self._spectrum = solution.variances, solution.spectrum
         self._unit = e
-        self.scale_ = np.ldexp(solution.scaling.scale, moments.exponent) if free else np.ones(
-            moments.offset.size
-        )  # fmt: skip
+        self._scale = solution.scaling.scale
+        self.scale_ = np.ldexp(self._scale, moments.exponent) if free else self._scale
         share = self._variances / total if total > 0 else np.zeros(k)
         left = max(0.0, total - float(self._variances.sum()))
         rest = min(moments.size, moments.offset.size) - k
         self._noise = left / rest if rest > 0 else 0.0
-        self._total = total
+        self._total, self._working_variances = total, solution.scaling.variances
         floor = solution.formation + np.finfo(np.float64).eps * self.components_.shape[1] * max(
             float(solution.spectrum[0]), 0.0
         )
@@ -421,8 +450,7 @@ class PCA(
             )
         constant = solution.scaling.constant
         if constant.any() and not constant.all():
-            names = getattr(self, "feature_names_in_", None)
-            first = column_name(names, int(np.flatnonzero(constant)[0]))
+            first = column_name(self._names(), int(np.flatnonzero(constant)[0]))
             warnings.warn(
                 f"{constant.sum()} constant column{'s' if constant.sum() > 1 else ''} (first: "
                 f"{first}) cannot be standardised and stay at 0. Drop them to be rid of this.",
@@ -467,14 +495,13 @@ class PCA(
         check_is_fitted(self)
         components = self.components_
         X = self._check(X, reset=False, min_rows=0)
-        names = getattr(self, "feature_names_in_", None)
         if "missing_" in self.__dict__:
             X = fill_rows(
-                X, self.missing_, mean=self.mean_, factor=self._column_factor(), names=names
+                X, self.missing_, mean=self.mean_, factor=self._column_factor(), names=self._names()
             )
         scores = project(self._centred_rows(X), components, n_jobs=self.n_jobs)
         if not np.isfinite(scores).all():
-            refuse_bad_values(X, names=names)
+            refuse_bad_values(X, names=self._names())
         return self._rescale_scores(scores)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
@@ -491,8 +518,13 @@ class PCA(
             refuse("Z", f"have shape (n, {components.shape[0]})", Z.shape)
         Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
         if self.whiten:
-            Z = Z * self._spread().astype(Z.dtype)
-        return restore(Z, components, self._column_factor(), self.mean_, n_jobs=self.n_jobs)
+            spread = np.where(np.arange(Z.shape[1]) < self.rank_, np.sqrt(self._variances), 0.0)
+            Z = Z * spread.astype(Z.dtype)
+        elif self._unit:
+            Z = np.ldexp(Z, -self._unit)
+        return restore(
+            Z, components, self._factor(), self.mean_, exponent=self._exponent, n_jobs=self.n_jobs
+        )
 
     def residuals(self, X: Any) -> NDArray[Any]:
         """X − X̂, what the components do not explain, in the original units, shape (n, d).
@@ -508,20 +540,19 @@ class PCA(
     def _centred_rows(self, X: Table) -> Rows:
         """`X` prepared like the training rows; the exponent is undone after the projection."""
         rows = Rows(X, working_type(X), self._shift, exponent=self._exponent)
-        factor = self._column_factor()
-        trivial = bool((factor == 1).all())
-        return rows.centred(self._offset, None if trivial else self._scaled_factor(factor))
+        factor = self._factor()
+        return rows.centred(self._offset, None if (factor == 1).all() else factor)
 
-    def _column_factor(self) -> NDArray[np.float64]:
-        """√feature_weight / scale."""
-        factor: NDArray[np.float64] = 1.0 / self.scale_
+    def _factor(self) -> NDArray[np.float64]:
+        """√feature_weight / scale, for rows that are read in units of 2^exponent."""
+        factor: NDArray[np.float64] = 1.0 / self._scale
         if self.feature_weight is not None:
             factor = factor * np.sqrt(np.asarray(self.feature_weight, dtype=np.float64))
         return factor
 
-    def _scaled_factor(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The factor for rows that are read in units of 2^exponent."""
-        return np.ldexp(factor, self._exponent) if self.standardize else factor
+    def _column_factor(self) -> NDArray[np.float64]:
+        """The same for rows in the user's own units."""
+        return np.ldexp(self._factor(), -self._exponent) if self.standardize else self._factor()
 
     def _rescale_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         if self.whiten:
@@ -533,15 +564,22 @@ class PCA(
             scores = np.ldexp(scores, self._unit)
         return scores
 
-    def _spread(self) -> NDArray[np.float64]:
-        """Standard deviation of each score, 0 below the numerical rank."""
-        spread: NDArray[np.float64] = np.ldexp(np.sqrt(self._variances), self._unit)
-        spread[self.rank_ :] = 0.0
-        return spread
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "em"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _too_coarse(solution: Solution, problem: Problem) -> bool:
+    """Whether rounding hides a component that is wanted, and a second look would show it.
+
+    That is so in float32, and in float64 when the shift was far from the mean.
+    """
+    if solution.scaling.total <= 0:
+        return False
+    smallest, largest = solution.variances[-1], solution.variances[0]
+    hidden = solution.formation > min(FINEST * smallest, problem.tol * largest)
+    least = 10 * np.finfo(np.float64).eps * solution.scaling.total
+    return bool(hidden and solution.formation > least)

@@ -114,12 +114,12 @@ def _filled_with_means(problem: Problem) -> tuple[Matrix, NDArray[np.bool_]]:
     rows = problem.rows
     if hasattr(rows.X, "nnz"):
         raise DataError("`missing='em'` needs a dense table; got a sparse one. Use X.toarray().")
-    refuse_bad_values(rows.X, names=problem.names, nan=False)
+    refuse_bad_values(rows.X, names=rows.names, nan=False)
     X = rows.X.astype(np.float64)
     holes = np.isnan(X)
     empty = holes.all(axis=0)
     if empty.any():
-        name = column_name(problem.names, int(np.flatnonzero(empty)[0]))
+        name = column_name(rows.names, int(np.flatnonzero(empty)[0]))
         raise DataError(f"Column {name} of X has no value at all. Drop it.")
     if holes.all(axis=1).any():
         row = int(np.flatnonzero(holes.all(axis=1))[0])
@@ -152,8 +152,9 @@ def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) 
     restored = (scores * shrink) @ fit.components / factor + mean
     gaps = holes[rows]
     change = np.where(gaps, restored - X[rows], 0.0)
+    # A column that hardly varies is at rest when it moves by little of what the others vary.
     spread = np.sqrt(fit.moments.variance(0)) * unit
-    relative = np.divide(change, spread, out=np.zeros_like(change), where=spread > 0)
+    relative = change / np.maximum(spread, 1e-3 * max(spread.max(), np.finfo(float).tiny))
     X[rows] += change
     return float(np.sqrt((relative**2).sum() / max(1, gaps.sum())))
 

@@ -11,7 +11,6 @@ where `scale` is 1 unless the columns are standardised. All variances are in uni
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,6 @@ class Problem:
     tol: float
     random: np.random.Generator
     n_jobs: int | None
-    names: NDArray[Any] | None = None
     step: Callable[..., bool] = lambda **_: False  # progress: True asks to stop
 
     @property
@@ -54,6 +52,8 @@ class Problem:
             d=self.rows.shape[1],
             whole=whole,
             standardized=self.standardize,
+            variances=self.scaling(moments).variances,
+            seed=self.random,
         )
 
     def scaling(self, moments: Moments) -> "Scaling":
@@ -68,8 +68,8 @@ class Problem:
         if self.feature_weight is not None:
             factor = factor * np.sqrt(self.feature_weight)
         trivial = not self.standardize and self.feature_weight is None
-        total = float((variance * factor**2).sum())
-        return Scaling(scale, None if trivial else factor, total, constant)
+        working = variance * factor**2
+        return Scaling(scale, None if trivial else factor, float(working.sum()), constant, working)
 
     def _constant(self, variance: Vector, moments: Moments) -> NDArray[np.bool_]:
         """Columns whose spread is a few roundings of their own mean: dividing would show noise."""
@@ -84,13 +84,15 @@ class Problem:
 class Scaling:
     """Divisor and whole factor of every column (None if all 1), and the total variance.
 
-    `constant` marks columns that should have been standardised and have no spread.
+    `constant` marks columns that should have been standardised and have no spread; `variances` are
+    those of the working columns.
     """
 
     scale: Vector
     factor: Vector | None
     total: float
     constant: NDArray[np.bool_]
+    variances: Vector
 
 
 @dataclass(frozen=True)

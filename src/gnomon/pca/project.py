@@ -2,7 +2,11 @@
 
 BLAS may add in another order for another number of rows. So every product here is of exactly
 `ROWS` rows, the last block filled up with zeros: the same row gives the same bits in any batch.
+The products are float64 for float32 tables too: OpenBLAS's float32 product adds in an order that
+depends on a row's place in the block.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +23,15 @@ __all__ = ["project", "restore"]
 def project(rows: Rows, components: NDArray[np.float64], *, n_jobs: int | None) -> Floats:
     """Z Wᵀ for the prepared rows Z (n, d) and the components W (k, d), shape (n, k)."""
     (n, d), k = rows.shape, components.shape[0]
-    W = np.ascontiguousarray(components.T.astype(rows.work))
+    W = np.ascontiguousarray(components.T)
     scores = np.empty((n, k), rows.work)
+    wide = replace(rows, work=np.dtype(np.float64))
 
     def block(start: int, stop: int) -> None:
-        buffer, product = np.empty((ROWS, d), rows.work), np.empty((ROWS, k), rows.work)
+        buffer, product = np.empty((ROWS, d)), np.empty((ROWS, k))
         for at in range(start, stop, ROWS):
             end = min(at + ROWS, stop)
-            rows.read(at, end, buffer)
+            wide.read(at, end, buffer)
             buffer[end - at :] = 0
             np.matmul(buffer, W, out=product)
             scores[at:end] = product[: end - at]
@@ -41,22 +46,24 @@ def restore(
     factor: NDArray[np.float64],
     mean: NDArray[np.float64],
     *,
+    exponent: int,
     n_jobs: int | None,
 ) -> Floats:
-    """(Z W) / factor + mean for scores Z (n, k), shape (n, d)."""
+    """(Z W) / factor · 2^exponent + mean for scores Z (n, k), shape (n, d)."""
     (n, k), d = scores.shape, components.shape[1]
-    W = np.ascontiguousarray((components / factor).astype(scores.dtype))
+    W = np.ascontiguousarray(components / factor)
     out = np.empty((n, d), scores.dtype)
-    centre = mean.astype(scores.dtype)
 
     def block(start: int, stop: int) -> None:
-        buffer, product = np.zeros((ROWS, k), scores.dtype), np.empty((ROWS, d), scores.dtype)
+        buffer, product = np.zeros((ROWS, k)), np.empty((ROWS, d))
         for at in range(start, stop, ROWS):
             end = min(at + ROWS, stop)
             buffer[: end - at] = scores[at:end]
             buffer[end - at :] = 0
             np.matmul(buffer, W, out=product)
-            np.add(product[: end - at], centre, out=out[at:end])
+            if exponent:
+                np.ldexp(product, exponent, out=product)
+            out[at:end] = product[: end - at] + mean
 
     map_blocks(block, row_blocks(n, RANGE), n_jobs=n_jobs)
     return out

@@ -249,8 +249,8 @@ def _spectrum_of(model: "PCA") -> Spectrum:
         d=d,
         whole=model._whole or values.size >= min(n, d),
         standardized=model.standardize,
-        variances=model._column_variances,
-        divisor=model._divisor,
+        variances=model._working_variances,
+        divisor=model._divisor(),
         # As the fit's; a generator's numbers are gone, and it is not ours to advance.
         seed=int(seed) if isinstance(seed, (int, np.integer)) else 0,
     )

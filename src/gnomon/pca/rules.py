@@ -95,9 +95,8 @@ def mle(spectrum: Spectrum) -> int:
             f"{who} ('mle') needs more rows than columns; the table has {N} rows and {D} columns. "
             "Use 'parallel', or fewer columns."
         )
-    eigenvalues = np.pad(spectrum.values[:D], (0, max(0, D - spectrum.values.size)))
-    _require_distinct(eigenvalues, spectrum.rounding, who)
-    values = np.ldexp(eigenvalues, -int(np.frexp(eigenvalues[0])[1]))  # the same in any unit
+    values = np.pad(spectrum.values[:D], (0, max(0, D - spectrum.values.size)))
+    _require_distinct(values, spectrum.rounding, who)
     evidence = np.empty(D - 1)
     log_p_u = log_kept = log_gaps = log_inverse_gaps = 0.0
     for k in range(1, D):
@@ -136,16 +135,22 @@ def parallel(spectrum: Spectrum) -> int:
     Needs the whole spectrum. A column of large variance raises the bar for all components, as it
     should if it stands alone; standardise where variances only reflect units.
     """
-    _require_whole(spectrum, "Horn's parallel analysis")
-    spread = _spread(spectrum)
-    draws = parallel_draws(spectrum)
-    seeds = np.random.default_rng(spectrum.seed).integers(2**63, size=draws)
-    null = np.empty((draws, min(spectrum.n - 1, spread.size)))
+    who = "Horn's parallel analysis"
+    _require_whole(spectrum, who)
+    return _leading(spectrum, parallel_bars(spectrum), who)
+
+
+def parallel_bars(spectrum: Spectrum) -> Vector:
+    """What each eigenvalue must exceed in parallel analysis, largest first."""
+    spread, rows = _spread(spectrum), spectrum.n - 1
+    seeds = np.random.default_rng(spectrum.seed).integers(2**63, size=parallel_draws(spectrum))
     with one_blas_thread():
-        for row, seed in zip(null, seeds, strict=True):
-            scatter = _null_scatter(spread, spectrum.n - 1, np.random.default_rng(seed))
-            row[:] = np.linalg.eigvalsh(scatter)[::-1]
-    return _leading(spectrum, np.percentile(null, PERCENTILE, axis=0), "Horn's parallel analysis")
+        null = [
+            np.linalg.eigvalsh(_null_scatter(spread, rows, np.random.default_rng(seed)))[::-1]
+            for seed in seeds
+        ]
+    bars: Vector = np.percentile(null, PERCENTILE, axis=0)
+    return bars
 
 
 def parallel_draws(spectrum: Spectrum) -> int:

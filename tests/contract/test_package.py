@@ -1,0 +1,102 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gnomon
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "gnomon"
+
+# Lowest first. A module may import from its own layer and those before it.
+LAYERS = [
+    ["errors"],
+    ["parallel", "kernels", "progress", "records", "memory"],
+    ["inputs"],
+    ["rows"],
+    ["moments", "certificate"],
+    ["pca"],
+    ["charts", "data"],
+    ["pipeline"],
+    ["cli"],
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def modules():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def room(path):
+    """`pca` for src/gnomon/pca/krylov.py, `rows` for src/gnomon/rows.py."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported_rooms(path):
+    tree = ast.parse(path.read_text())
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return {name.split(".")[1] for name in names if name.startswith("gnomon.")} & LEVEL.keys()
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_layer_imports_only_from_those_below_it(path):
+    if path == SOURCE / "__init__.py":  # names every layer, imports none
+        return
+    here = LEVEL[room(path)]
+    above = {name for name in imported_rooms(path) if LEVEL[name] > here}
+    assert not above, f"{path.name} imports {above}, which stand above it"
+
+
+def test_every_public_name_resolves_and_is_documented():
+    for name in gnomon.__all__:
+        assert getattr(gnomon, name).__doc__, name
+    assert set(gnomon.__all__) <= set(dir(gnomon))
+    with pytest.raises(AttributeError, match="no attribute 'PCAA'"):
+        _ = gnomon.PCAA
+
+
+def test_the_documentation_lists_exactly_the_public_names():
+    text = (ROOT / "docs" / "api.md").read_text()
+    documented = {name for name in gnomon.__all__ if f"gnomon.{name}" in text}
+    assert documented == set(gnomon.__all__)
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_the_package_has_no_effects():
+    heavy = run_python(
+        "import sys, gnomon; print([m for m in ('numpy', 'scipy', 'sklearn', 'numba') "
+        "if m in sys.modules])"
+    )
+    assert heavy.strip() == "[]"
+
+
+def test_help_imports_nothing_heavy():
+    out = run_python(
+        "import sys\n"
+        "sys.argv = ['gnomon', '--help']\n"
+        "from gnomon.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('HEAVY', [m for m in ('numpy', 'scipy', 'sklearn', 'numba', 'pyarrow') "
+        "if m in sys.modules])"
+    )
+    assert "gnomon map" in out
+    assert out.strip().endswith("HEAVY []")
+
+
+def test_the_version_is_the_packages():
+    from importlib.metadata import version
+
+    assert gnomon.__version__ == version("gnomon")
