@@ -147,7 +147,7 @@ def check_real(
     number_like = isinstance(value, (int, float, np.integer, np.floating))
     if isinstance(value, (bool, np.bool_)) or not number_like:
         refuse(name, must, value, kind=True)
-    if not (low <= value <= high) or (open_low and value == low):
+    if not (low <= value <= high) or (open_low and value in (low, high)):
         refuse(name, must, value)
     return float(value)
 

@@ -1,16 +1,15 @@
 """The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.certificate import certify
-from gnomon.errors import DataWarning, NotConvergedWarning, UnavailableError, refuse
+from gnomon.errors import UnavailableError, refuse
 from gnomon.inputs import (
     Table,
     check_choice,
@@ -18,19 +17,18 @@ from gnomon.inputs import (
     check_real,
     check_table,
     check_weights,
-    column_name,
-    refuse_bad_values,
 )
 from gnomon.moments import Moments, moments_of_rows
 from gnomon.parallel import one_blas_thread
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.diagnose import Diagnostics
-from gnomon.pca.impute import fill_rows, impute
+from gnomon.pca.impute import impute
 from gnomon.pca.plan import SOLVER_NAMES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
-from gnomon.pca.project import project, restore
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
+from gnomon.pca.transform import Transformation
+from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.rows import Rows, read_rows, working_type
 
@@ -79,6 +77,7 @@ _SOLVED = frozenset(
         "_whole",
         "_working_variances",
         "_scale",
+        "_factors",
         "_n_features_out",
     }
 )
@@ -86,9 +85,8 @@ _SOLVED = frozenset(
 
 class PCA(
     CallbackSupportMixin,
+    Transformation,
     Diagnostics,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     BaseEstimator,
 ):
     """Principal components: the orthonormal basis with the least reconstruction error.
@@ -197,8 +195,6 @@ class PCA(
         self.n_jobs = n_jobs
         self.svd_solver = svd_solver
 
-    # -- fitting -------------------------------------------------------------------------------
-
     @with_callbacks
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, like: "PCA | None" = None
@@ -231,6 +227,7 @@ class PCA(
             plan = self._plan(X, request)
             solution = self._solve(problem, plan)
         self._settle(solution, plan, like)
+        warn_of_giants(self, X, weights)
         return self
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
@@ -409,7 +406,7 @@ class PCA(
         self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
         self.mean_ = moments.mean
         self._set_variances(solution, moments)
-        self._warn(solution)
+        warn_of_solution(self, solution)
 
     def _set_variances(self, solution: Solution, moments: Moments) -> None:
         """Variances in the user's units; squares of extreme numbers may be infinite or zero."""
@@ -419,6 +416,8 @@ class PCA(
         self._variances, self._spectrum = solution.variances, solution.spectrum
         self._unit = e
         self._scale = solution.scaling.scale
+        factor = solution.scaling.factor
+        self._factors = np.ones_like(self._scale) if factor is None else factor
         self.scale_ = np.ldexp(self._scale, moments.exponent) if free else self._scale
         share = self._variances / total if total > 0 else np.zeros(k)
         left = max(0.0, total - float(self._variances.sum()))
@@ -441,40 +440,6 @@ class PCA(
             self.singular_values_ = spread * np.sqrt(moments.divisor(int(self.ddof)))
         self.loadings_ = self.components_.T * spread
 
-    def _warn(self, solution: Solution) -> None:
-        if self._total <= 0:
-            warnings.warn(
-                "All rows are the same: every variance is 0 and the components are arbitrary.",
-                DataWarning,
-                stacklevel=4,
-            )
-        constant = solution.scaling.constant
-        if constant.any() and not constant.all():
-            first = column_name(self._names(), int(np.flatnonzero(constant)[0]))
-            warnings.warn(
-                f"{constant.sum()} constant column{'s' if constant.sum() > 1 else ''} (first: "
-                f"{first}) cannot be standardised and stay at 0. Drop them to be rid of this.",
-                DataWarning,
-                stacklevel=4,
-            )
-        if "missing_" in self.__dict__ and not self.missing_.converged:
-            warnings.warn(
-                f"Missing values were still moving by {self.missing_.moved:.0e} of a standard "
-                f"deviation after {self.missing_.n_iter} iterations. Ask for fewer components.",
-                NotConvergedWarning,
-                stacklevel=4,
-            )
-        if not solution.converged:
-            worst = self.certificate_.residuals.max()
-            warnings.warn(
-                f"krylov stopped at a residual of {worst:.0e}, above tol = "
-                f"{self.certificate_.tol:.0e}: the spectrum is nearly flat around component "
-                f"{self.n_components_}. `certificate_` says how far each component can be off; "
-                "`solver='covariance'` or 'gram' is exact.",
-                NotConvergedWarning,
-                stacklevel=4,
-            )
-
     def _mergeable(self, what: str) -> Moments:
         moments: Moments | None = self.__dict__.get("moments_")
         if moments is None:
@@ -484,85 +449,6 @@ class PCA(
                 "solver='covariance', or by partial_fit from the first row on."
             )
         return moments
-
-    # -- using a fitted model ------------------------------------------------------------------
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Scores z = Wᵀ(x − μ) of the rows of `X`, shape (n, k).
-
-        A row's scores do not depend on the rows beside it. float32 stays float32.
-        """
-        check_is_fitted(self)
-        components = self.components_
-        X = self._check(X, reset=False, min_rows=0)
-        if "missing_" in self.__dict__:
-            X = fill_rows(
-                X, self.missing_, mean=self.mean_, factor=self._column_factor(), names=self._names()
-            )
-        scores = project(self._centred_rows(X), components, n_jobs=self.n_jobs)
-        if not np.isfinite(scores).all():
-            refuse_bad_values(X, names=self._names())
-        return self._rescale_scores(scores)
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
-        """`fit`, then `transform` of the same rows: the same bits as the two calls."""
-        scores: NDArray[Any] = self.fit(X, y, **fit_params).transform(X)
-        return scores
-
-    def inverse_transform(self, Z: Any) -> NDArray[Any]:
-        """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d)."""
-        check_is_fitted(self)
-        components = self.components_
-        Z = np.asarray(Z)
-        if Z.ndim != 2 or Z.shape[1] != components.shape[0]:
-            refuse("Z", f"have shape (n, {components.shape[0]})", Z.shape)
-        Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
-        if self.whiten:
-            spread = np.where(np.arange(Z.shape[1]) < self.rank_, np.sqrt(self._variances), 0.0)
-            Z = Z * spread.astype(Z.dtype)
-        elif self._unit:
-            Z = np.ldexp(Z, -self._unit)
-        return restore(
-            Z, components, self._factor(), self.mean_, exponent=self._exponent, n_jobs=self.n_jobs
-        )
-
-    def residuals(self, X: Any) -> NDArray[Any]:
-        """X − X̂, what the components do not explain, in the original units, shape (n, d).
-
-        Orthogonal to every component ([Selitskii 2025], eq. (34)).
-        """
-        X_hat = self.inverse_transform(self.transform(X))
-        X = self._check(X, reset=False, min_rows=0)
-        dense = X.toarray() if hasattr(X, "toarray") else X
-        left: NDArray[Any] = np.asarray(dense, dtype=X_hat.dtype) - X_hat
-        return left
-
-    def _centred_rows(self, X: Table) -> Rows:
-        """`X` prepared like the training rows; the exponent is undone after the projection."""
-        rows = Rows(X, working_type(X), self._shift, exponent=self._exponent)
-        factor = self._factor()
-        return rows.centred(self._offset, None if (factor == 1).all() else factor)
-
-    def _factor(self) -> NDArray[np.float64]:
-        """√feature_weight / scale, for rows that are read in units of 2^exponent."""
-        factor: NDArray[np.float64] = 1.0 / self._scale
-        if self.feature_weight is not None:
-            factor = factor * np.sqrt(np.asarray(self.feature_weight, dtype=np.float64))
-        return factor
-
-    def _column_factor(self) -> NDArray[np.float64]:
-        """The same for rows in the user's own units."""
-        return np.ldexp(self._factor(), -self._exponent) if self.standardize else self._factor()
-
-    def _rescale_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
-        if self.whiten:
-            spread = np.sqrt(self._variances)
-            inverse = np.zeros_like(spread)
-            inverse[: self.rank_] = 1.0 / spread[: self.rank_]
-            scores = scores * inverse.astype(scores.dtype)
-        elif self._unit:
-            scores = np.ldexp(scores, self._unit)
-        return scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -49,9 +49,12 @@ def restore(
     exponent: int,
     n_jobs: int | None,
 ) -> Floats:
-    """(Z W) / factor · 2^exponent + mean for scores Z (n, k), shape (n, d)."""
+    """(Z W) / factor · 2^exponent + mean for scores Z (n, k), shape (n, d).
+
+    A column whose factor is 0 (constant, standardised) is restored by its mean.
+    """
     (n, k), d = scores.shape, components.shape[1]
-    W = np.ascontiguousarray(components / factor)
+    W = np.where(factor == 0, 0.0, components / np.where(factor == 0, 1.0, factor))
     out = np.empty((n, d), scores.dtype)
 
     def block(start: int, stop: int) -> None:

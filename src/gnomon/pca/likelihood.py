@@ -1,0 +1,96 @@
+"""PCA as a normal distribution: how likely rows are, and its covariance [Tipping & Bishop 1999].
+
+`gnomon.pca.measure` explains the letters.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gnomon.errors import DataWarning, UnavailableError
+from gnomon.parallel import one_blas_thread
+from gnomon.pca.measure import EPS, Matrix, Measurement, Vector, ratio
+
+__all__ = ["Likelihood"]
+
+
+class Likelihood(Measurement):
+    """Methods of `PCA` that see it as a probabilistic model."""
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log-likelihood of each row of `X` under probabilistic PCA, shape (n,).
+
+        A normal distribution with mean μ and covariance C = Wᵀ(Λ − σ²)W + σ² in the working space,
+        where σ² is `noise_variance_`:
+
+            log p = −½ (d log 2π + log|C| + Σ t²/λ + ‖z − Wᵀt‖²/σ²) + log|∂z/∂x|
+
+        The last term makes it a density in the table's own units, also when columns are
+        standardised or weighted. Without that, it equals scikit-learn's.
+        """
+        check_is_fitted(self)
+        variances, noise = self._probabilistic()
+        rows = self._measure(X)
+        k, d = self.components_.shape
+        log_det = float(np.log(variances).sum())
+        sq_dist = rows.scores**2 @ (1.0 / variances)
+        if d > k:
+            log_det += (d - k) * float(np.log(noise))
+            sq_dist += rows.sq_residuals / noise
+        stretch = float(np.log(self._factor()).sum()) - d * self._exponent * float(np.log(2.0))
+        likelihood: Vector = stretch - 0.5 * (d * np.log(2 * np.pi) + log_det + sq_dist)
+        return likelihood
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`: how likely `X` is under the model. Higher is better."""
+        return float(self.score_samples(self._check(X, reset=False, min_rows=1)).mean())
+
+    def get_covariance(self) -> Matrix:
+        """Covariance of the columns under probabilistic PCA, in the table's units, shape (d, d).
+
+        C = Wᵀ(Λ − σ²)W + σ², see `score_samples`. With all components kept it is the covariance of
+        the rows of the fit.
+        """
+        check_is_fitted(self)
+        W, noise = self.components_, self._noise
+        more = np.maximum(self._variances - noise, 0.0)
+        with one_blas_thread():
+            C = (W.T * more) @ W
+        C[np.diag_indices_from(C)] += noise
+        factor = self._factor()
+        unscale = ratio(np.ones_like(factor), factor)
+        C *= unscale
+        C *= unscale[:, None]
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(C, 2 * self._exponent)
+
+    def get_precision(self) -> Matrix:
+        """Inverse of `get_covariance`, shape (d, d): Wᵀ(1/Λ − 1/σ²)W + 1/σ² in working columns."""
+        check_is_fitted(self)
+        variances, noise = self._probabilistic()
+        W = self.components_
+        rest = 1.0 / noise if W.shape[1] > W.shape[0] else 0.0
+        with one_blas_thread():
+            P = (W.T * (1.0 / variances - rest)) @ W
+        P[np.diag_indices_from(P)] += rest
+        factor = self._factor()
+        P *= factor
+        P *= factor[:, None]
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(P, -2 * self._exponent)
+
+    def _probabilistic(self) -> tuple[Vector, float]:
+        """Variances along and beside the components, none of them zero to rounding."""
+        k, d = self.components_.shape
+        noise = self._noise
+        variances = np.maximum(self._variances, noise)
+        smallest = noise if d > k else float(variances.min())
+        if smallest <= EPS * d * float(variances[0]):
+            raise UnavailableError(
+                f"A likelihood needs variance in every direction; {d} columns, {self.n_samples_} "
+                f"rows and {k} components leave some without. Keep fewer components than the "
+                "table's rank."
+            )
+        return variances, noise

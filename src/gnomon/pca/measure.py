@@ -1,0 +1,142 @@
+"""What every diagnostic asks of a fitted PCA: working rows, scores, distances and variances.
+
+Letters, for the formulas here and in `diagnose`, `categories`, `limits` and `likelihood`: a row x
+becomes the *working* row z = (x − μ)/scale · √w with the column weights w (`gnomon.pca.problem`);
+W (k, d) holds the components, t = Wz the scores of the row, λ the variances of the scores.
+Whitening changes none of these numbers. All sums are in float64; a row's numbers do not depend on
+the rows beside it. Where a variance is zero, so that a share of it is 0/0, the share is 0.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from gnomon.inputs import Table, refuse_bad_values
+from gnomon.moments import Moments
+from gnomon.parallel import map_blocks, row_blocks
+from gnomon.pca.project import RANGE, ROWS, project
+from gnomon.rows import Rows
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+
+__all__ = ["EPS", "Matrix", "Measured", "Measurement", "Vector", "ratio"]
+
+
+class Measurement:
+    """What the diagnostics share; their classes are small and build on this one.
+
+    Numbers are in units of 2^`_unit`, as the scores of `gnomon.pca.transform` are.
+    """
+
+    if TYPE_CHECKING:  # what `PCA` has
+        components_: Matrix
+        n_samples_: int
+        rank_: int
+        mean_: Vector
+        singular_values_: Vector
+        _exponent: int
+        _noise: float
+        _spectrum: Vector
+        _unit: int
+        _variances: Vector
+        _whole: bool
+        _working_variances: Vector
+        ddof: int
+        n_jobs: int | None
+
+        def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table: ...
+        def _names(self) -> NDArray[Any] | None: ...
+        def _filled(self, X: Table) -> Table: ...
+        def _centred_rows(self, X: Table) -> Rows: ...
+        def _factor(self) -> Vector: ...
+
+    def _rows(self, X: Any) -> Rows:
+        """`X` as working rows in float64."""
+        check_is_fitted(self)
+        assert self.components_ is not None  # solves what `partial_fit` has put off
+        X = self._filled(self._check(X, reset=False, min_rows=0))
+        return replace(self._centred_rows(X), work=np.dtype(np.float64))
+
+    def _refuse_bad(self, rows: Rows, result: NDArray[Any]) -> None:
+        """NaN and infinities of the table show in every sum; say where they are."""
+        if not np.isfinite(result).all():
+            refuse_bad_values(rows.X, names=self._names())
+
+    def _scores(self, X: Any) -> Matrix:
+        """Scores t, not whitened, shape (n, k)."""
+        rows = self._rows(X)
+        scores = project(rows, self.components_, n_jobs=self.n_jobs)
+        self._refuse_bad(rows, scores)
+        return scores.astype(np.float64, copy=False)
+
+    def _measure(self, X: Any) -> "Measured":
+        rows = self._rows(X)
+        measured = _measure(rows, self.components_, self.n_jobs)
+        self._refuse_bad(rows, measured.scores)
+        return measured
+
+    def _kept_variances(self) -> Vector:
+        """Variances λ, exactly 0 beyond the numerical rank."""
+        return np.where(np.arange(self._variances.size) < self.rank_, self._variances, 0.0)
+
+    def _inverse_variances(self) -> Vector:
+        """1/λ, 0 beyond the numerical rank."""
+        variances = self._kept_variances()
+        return ratio(np.ones_like(variances), variances)
+
+    def _divisor(self) -> float:
+        """Σw − ddof of the fit."""
+        moments: Moments | None = self.__dict__.get("moments_")
+        if moments is not None:
+            return moments.divisor(int(self.ddof))
+        # singular value = √(divisor · λ)
+        spread = float(np.ldexp(np.sqrt(self._variances[0]), self._unit))
+        ratio = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
+        return ratio**2 if np.isfinite(ratio) else float(self.n_samples_ - self.ddof)
+
+
+class Measured(NamedTuple):
+    """Of each row: scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,), in units of 2^`_unit`."""
+
+    scores: Matrix
+    sq_norms: Vector
+    sq_residuals: Vector
+
+
+def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
+    """One pass over the rows, in blocks of a fixed size as in `gnomon.pca.project`."""
+    (n, d), k = rows.shape, W.shape[0]
+    Wt = np.ascontiguousarray(W.T)
+    scores, sq_norms, sq_residuals = np.empty((n, k)), np.empty(n), np.empty(n)
+
+    def block(start: int, stop: int) -> None:
+        z, left, t = np.empty((ROWS, d)), np.empty((ROWS, d)), np.empty((ROWS, k))
+        for at in range(start, stop, ROWS):
+            end = min(at + ROWS, stop)
+            m = end - at
+            rows.read(at, end, z)
+            z[m:] = 0
+            np.matmul(z, Wt, out=t)
+            scores[at:end] = t[:m]
+            sq_norms[at:end] = np.einsum("ij,ij->i", z, z)[:m]
+            # ‖z‖² − ‖t‖² would lose small residuals to cancellation
+            np.matmul(t, W, out=left)
+            np.subtract(z, left, out=left)
+            sq_residuals[at:end] = np.einsum("ij,ij->i", left, left)[:m]
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        map_blocks(block, row_blocks(n, RANGE), n_jobs=n_jobs)
+    return Measured(scores, sq_norms, sq_residuals)
+
+
+def ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """The quotient a / b, and 0 where b is 0."""
+    quotient = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    np.divide(a, b, out=quotient, where=np.broadcast_to(b, quotient.shape) != 0)
+    return quotient

@@ -1,0 +1,255 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gnomon import PCA, samples
+from gnomon.errors import DataWarning, ParameterTypeError, UnavailableError
+
+X = samples.load("wine").X
+
+
+def test_standardising_equals_scikit_learns_scaler_and_is_undone_in_the_original_units():
+    model = PCA(5, standardize=True, ddof=0).fit(X)
+    scaled = StandardScaler().fit_transform(X)
+    expected = PCA(5, ddof=0).fit(scaled)
+    np.testing.assert_allclose(model.transform(X), expected.transform(scaled), atol=1e-9)
+    assert abs(PCA(standardize=True).fit(X).total_variance_ - X.shape[1]) < 1e-9
+    whole = PCA(standardize=True).fit(X)
+    np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, rtol=1e-9)
+
+
+def test_captured_and_lost_variance_add_up_and_are_the_reconstruction_error():
+    model = PCA(3, ddof=0).fit(X)
+    assert np.isclose(model.captured_variance_ + model.lost_variance_, model.total_variance_)
+    error = (model.residuals(X) ** 2).sum(axis=1).mean()
+    assert np.isclose(error, model.lost_variance_)
+    assert np.isclose(model.spectrum_[3:].sum(), model.lost_variance_)
+
+
+def test_whitened_scores_have_unit_variance_and_are_restored():
+    model = PCA(4, whiten=True).fit(X)
+    np.testing.assert_allclose(np.cov(model.transform(X).T), np.eye(4), atol=1e-9)
+    plain = PCA(4).fit(X)
+    np.testing.assert_allclose(
+        model.inverse_transform(model.transform(X)), plain.inverse_transform(plain.transform(X)),
+        rtol=1e-9,
+    )  # fmt: skip
+
+
+def test_a_fraction_keeps_the_fewest_components_that_hold_it():
+    for fraction in (0.5, 0.9, 0.99, 0.9999):
+        model = PCA(fraction, standardize=True).fit(X)
+        held = np.cumsum(PCA(standardize=True).fit(X).explained_variance_ratio_)
+        assert model.n_components_ == np.argmax(held >= fraction) + 1
+
+
+def test_a_fraction_makes_krylov_grow_until_it_is_held():
+    Z = np.random.default_rng(0).standard_normal((500, 60)) * np.geomspace(1, 0.1, 60)
+    quick = PCA(0.97, solver="krylov", tol=1e-9).fit(Z)
+    exact = PCA(0.97, solver="covariance").fit(Z)
+    assert quick.n_components_ == exact.n_components_ > 16
+    np.testing.assert_allclose(quick.explained_variance_, exact.explained_variance_, rtol=1e-6)
+
+
+def test_feature_weights_enter_the_scores_as_square_roots():
+    weights = np.linspace(0.5, 3, X.shape[1])
+    model = PCA(4, feature_weight=weights, standardize=True).fit(X)
+    by_hand = PCA(4).fit((X - X.mean(0)) / X.std(0, ddof=1) * np.sqrt(weights))
+    np.testing.assert_allclose(model.components_, by_hand.components_, atol=1e-9)
+    whole = PCA(feature_weight=weights).fit(X)
+    np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, rtol=1e-8)
+
+
+def test_merging_two_models_is_fitting_all_rows():
+    merged = PCA(3).fit(X[:70]).merge(PCA(5).fit(X[70:]))
+    whole = PCA(3, solver="covariance").fit(X)
+    np.testing.assert_allclose(merged.components_, whole.components_, atol=1e-9)
+    np.testing.assert_allclose(merged.explained_variance_, whole.explained_variance_, rtol=1e-9)
+    assert merged.n_samples_ == len(X)
+    with pytest.raises(ParameterTypeError, match="`other` must be a fitted PCA"):
+        merged.merge("model")
+
+
+def test_what_cannot_be_merged_says_so():
+    wide = PCA(2).fit(X[:5])
+    assert wide.solver_ == "gram"
+    krylov = PCA(2, solver="krylov").fit(X)
+    for model in (wide, krylov):
+        with pytest.raises(UnavailableError, match="partial_fit needs the d × d moments"):
+            model.partial_fit(X)
+        with pytest.raises(UnavailableError, match="merge needs the d × d moments"):
+            model.merge(model)
+
+
+def test_partial_fit_goes_on_after_fit_and_looks_only_when_asked():
+    model = PCA(3, solver="covariance").fit(X[:100]).partial_fit(X[100:])
+    assert "components_" not in vars(model)
+    np.testing.assert_allclose(model.components_, PCA(3).fit(X).components_, atol=1e-9)
+    assert "components_" in vars(model)
+    assert PCA(3).partial_fit(X).transform(X).shape == (len(X), 3)
+
+
+def test_fitting_again_forgets_the_former_fit():
+    model = PCA(2).fit(X)
+    model.fit(X[:, :4])
+    assert model.n_features_in_ == 4
+    assert model.components_.shape == (2, 4)
+
+
+def test_like_keeps_the_signs_of_a_former_model():
+    former = PCA(4).fit(X[:90])
+    former.components_[[0, 2]] *= -1
+    model = PCA(4).fit(X, like=former)
+    free = PCA(4).fit(X)
+    assert ((model.components_ * former.components_).sum(axis=1) > 0).all()
+    np.testing.assert_allclose(np.abs(model.components_), np.abs(free.components_), atol=1e-12)
+    with pytest.raises(ValueError, match="`like` must have 13 columns; got 4"):
+        PCA(2).fit(X, like=PCA(2).fit(X[:, :4]))
+
+
+def test_like_turns_inside_ties_only():
+    rng = np.random.default_rng(0)
+    # two directions with exactly the same variance, one with more
+    base = np.linalg.qr(rng.standard_normal((40, 3)))[0]
+    base -= base.mean(axis=0)
+    base = np.linalg.qr(base)[0] * [5.0, 2.0, 2.0]
+    former = PCA(3).fit(base)
+    turn = np.array([[1, 0, 0], [0, 0.6, -0.8], [0, 0.8, 0.6]])
+    former.components_ = turn @ former.components_
+    model = PCA(3).fit(base, like=former)
+    np.testing.assert_allclose(model.components_, former.components_, atol=1e-9)
+    assert model.certificate_.inseparable == ((2, 3),)
+
+
+def test_pipelines_pickles_and_clones_work():
+    pipeline = make_pipeline(StandardScaler(), PCA(2)).fit(X)
+    again = pickle.loads(pickle.dumps(pipeline))
+    assert np.array_equal(again.transform(X), pipeline.transform(X))
+    model = PCA(2).partial_fit(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).components_, model.components_)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        clone(model).transform(X)
+
+
+def test_names_go_in_and_come_out():
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=samples.load("wine").columns)
+    model = PCA(2).set_output(transform="pandas").fit(frame)
+    assert list(model.transform(frame).columns) == ["pca0", "pca1"]
+    assert list(model.feature_names_in_) == list(frame.columns)
+
+
+def test_scikit_learns_names_are_understood():
+    for theirs, ours in (("full", "svd"), ("covariance_eigh", "covariance"),
+                         ("arpack", "krylov"), ("randomized", "krylov")):  # fmt: skip
+        assert PCA(2, svd_solver=theirs).fit(X).solver_ == ours
+        assert PCA(2, solver=theirs).fit(X).solver_ == ours
+    with pytest.raises(ValueError, match="agree with `solver`"):
+        PCA(2, solver="gram", svd_solver="full").fit(X)
+
+
+def test_the_same_fit_gives_the_same_bits_twice_and_takes_any_kind_of_seed():
+    for seed in (None, 3, np.random.default_rng(1), np.random.RandomState(0)):
+        PCA(2, solver="krylov", random_state=seed).fit(X)
+    one, two = (PCA(2, solver="krylov").fit(X) for _ in range(2))
+    assert np.array_equal(one.components_, two.components_)
+
+
+def test_the_house_prices_of_the_notes():
+    table = samples.load("house-prices").X
+    scores = PCA().fit_transform(table)
+    np.testing.assert_allclose(scores[:, 0], [7.07, -4.24, 2.83, -5.66, 0], atol=5e-3)
+    np.testing.assert_allclose(scores[:, 1], 0, atol=1e-12)
+
+
+def test_crumbs_on_the_table_need_centring():
+    crumbs = samples.crumbs_on_the_table(50, 0).X
+    model = PCA(2).fit(crumbs)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(crumbs)), crumbs, atol=1e-12)
+    # without centring no two directions restore the constant third coordinate
+    _, _, Vt = np.linalg.svd(crumbs, full_matrices=False)
+    restored = crumbs @ Vt[:2].T @ Vt[:2]
+    assert np.abs(restored - crumbs).max() > 1e-2
+    floor = samples.crumbs_on_the_floor(50, 0).X
+    model = PCA(2).fit(floor)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(floor)), floor, atol=1e-12)
+
+
+def test_the_certificate_reads_well_and_is_ready_for_json():
+    model = PCA(3).fit(X)
+    text = str(model.certificate_)
+    assert "PCA by covariance" in text
+    assert "passes" in text
+    assert json.loads(json.dumps(model.certificate_.to_dict()))["converged"] is True
+    assert "<table>" in model.certificate_._repr_html_()
+
+
+def test_near_ties_are_named():
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((400, 4))
+    base = np.linalg.qr(base - base.mean(axis=0))[0] * [9.0, 3.0, 3.0, 1.0]
+    certificate = PCA(3).fit(base).certificate_
+    assert certificate.inseparable == ((2, 3),)
+    assert "components 2 and 3: only the space they span is determined" in str(certificate)
+    assert certificate.angle_bounds[0] < 1e-9
+    assert certificate.angle_bounds[1] > 0.1
+
+
+def test_a_tie_across_the_cut_is_named_too():
+    base = np.random.default_rng(0).standard_normal((400, 4))
+    base = np.linalg.qr(base - base.mean(axis=0))[0] * [9.0, 3.0, 3.0, 1.0]
+    assert PCA(2).fit(base).certificate_.inseparable == ((2, 3),)
+
+
+def test_the_angle_bound_holds_for_a_float32_table():
+    rng = np.random.default_rng(0)
+    Z = (rng.standard_normal((3000, 20)) * np.geomspace(3, 1, 20)).astype(np.float32)
+    model = PCA(5).fit(Z)
+    truth = PCA(5, solver="svd").fit(Z.astype(np.float64))
+    cos = np.abs((model.components_ * truth.components_).sum(axis=1)).clip(0, 1)
+    true = np.sqrt(np.maximum(0, 2 - 2 * cos))
+    assert (true <= model.certificate_.angle_bounds + 1e-7).all()
+    assert (model.certificate_.angle_bounds < 1e-3).all()
+
+
+def test_callbacks_hear_of_every_step_and_can_stop():
+    heard = []
+
+    class Listener:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, metadata):
+            heard.append(metadata)
+            return len(heard) == 2
+
+    Z = np.random.default_rng(0).standard_normal((400, 200))
+    with pytest.warns(UserWarning, match="krylov stopped"):
+        PCA(5, solver="krylov", tol=1e-12).set_callbacks(Listener()).fit(Z)
+    steps = [entry for entry in heard if entry]
+    assert [entry["products"] for entry in steps] == [1, 2]
+    assert steps[0]["residual"] > steps[1]["residual"] > 0
+
+
+def test_a_column_that_dwarfs_the_others_is_named():
+    Z = np.random.default_rng(0).standard_normal((200, 4))
+    Z[:, 2] *= 1e9
+    with pytest.warns(DataWarning, match=r"Column 2 .* alone decides .*standardize=True"):
+        model = PCA(2).fit(Z)
+    assert abs(model.components_[0, 2]) > 1 - 1e-9
+
+
+def test_a_row_that_dwarfs_the_others_is_named():
+    Z = np.random.default_rng(0).standard_normal((200, 4))
+    Z[17] = 1e12
+    with pytest.warns(DataWarning, match=r"Row 17 .* alone decides .*[Dd]rop or check it"):
+        PCA(2).fit(Z)
