@@ -9,7 +9,7 @@ from gnomon.records import Record
 
 Vector = NDArray[np.float64]
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "certify", "inseparable_groups"]
 
 # LAPACK's own tests call an eigenvalue or singular value decomposition good when its residual
 # and its loss of orthogonality, divided by ‖A‖ · size · eps, stay below these.

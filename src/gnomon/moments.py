@@ -25,11 +25,12 @@ from numpy.typing import DTypeLike, NDArray
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import Table, check_weights, is_sparse, refuse_bad_values
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
-from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows
+from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 
 __all__ = ["CrossMoments", "Moments", "column_moments"]
 
 FLUSH_ROWS = 4096  # a sum in the table's own precision goes no further than this
+ROUNDINGS = 8.0  # how many times eps · ‖S‖ the error of S is taken to be
 RANGE_NUMBERS = 2**20  # what one thread takes at a time, when rows are short
 
 
@@ -55,8 +56,9 @@ class Moments:
     exponent : int
         See `gnomon.rows`; 0 unless the numbers are extremely large or small.
     rounding : float
-        Estimated error of `scatter` from rounding: the working precision times the second moment
-        about the shift.
+        Estimated error of `scatter` from rounding: a few times the working precision times the
+        largest eigenvalue of the second moments about the shift. Measured errors are 0.1 to 4
+        times the two, on flat, steep, one-sided and image data.
 
     Examples
     --------
@@ -240,19 +242,22 @@ def column_moments(
     ones = np.ones(n) if weights is None else weights
     total = float(ones.sum())
 
-    def block(start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any], float]:
-        z = rows.read_columns(start, stop).astype(np.float64)
-        offset = ones @ z / total
-        about_shift = float((ones @ z**2).sum())
-        z -= offset
-        return offset, ones @ z**2, about_shift
+    root = np.sqrt(ones).astype(rows.work)[:, None]
+    offset, scatter = np.empty(d), np.empty(d)
+
+    def block(start: int, stop: int) -> None:
+        z = rows.read_columns(start, stop, scratch((n, stop - start), rows.work))
+        offset[start:stop] = ones.astype(rows.work) @ z / total
+        z -= offset[start:stop].astype(rows.work)
+        if weights is not None:
+            z *= root
+        scatter[start:stop] = np.einsum("ij,ij->j", z, z)
 
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = map_blocks(block, row_blocks(d, rows.block_columns()), n_jobs=n_jobs)
-    offset, scatter = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        map_blocks(block, row_blocks(d, rows.block_columns()), n_jobs=n_jobs)
     if not np.isfinite(scatter).all():
         refuse_bad_values(rows.X, names=rows.names)
-    rounding = float(np.finfo(rows.work).eps * sum(part[2] for part in parts))
+    rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(scatter.max(initial=0.0))
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, rows.shift, offset, scatter, rows.exponent, rounding)
 
@@ -272,8 +277,8 @@ def _sparse_columns(rows: Rows, weights: NDArray[np.float64] | None) -> Moments:
     squares = np.bincount(X.indices, each * (data - mean[X.indices]) ** 2, d)
     scatter = squares + np.maximum(total - stored, 0) * mean**2
     offset = mean - np.ldexp(rows.shift.astype(np.float64), -rows.exponent)
-    about_zero = float(scatter.sum() + total * (mean**2).sum())
-    rounding = float(np.finfo(np.float64).eps) * about_zero
+    about_zero = float((scatter + total * mean**2).max(initial=0.0))
+    rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * about_zero
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, rows.shift, offset, scatter, rows.exponent, rounding)
 
@@ -348,7 +353,9 @@ class _Sums:
         self.left = np.zeros(d)
         shape = (d,) if product is _diagonal else (d, other.shape[1])
         self.second = np.zeros(shape)
-        at_once = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(1, d))))
+        # Short rows: more of them at a time, added in float64 within the range.
+        longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(1, d))))
+        at_once = min(rows.range_rows(longest), other.range_rows(longest))
         with np.errstate(over="ignore", invalid="ignore"):
             fold_blocks(self._range, row_blocks(n, at_once), self._add, n_jobs=n_jobs)
 
@@ -361,8 +368,8 @@ class _Sums:
         """One thread's share: blocks that stay in the cache, in the table's own precision."""
         rows, other = self.rows, self.other
         step = min(rows.block_rows(), other.block_rows())
-        ours = np.empty((step, rows.shape[1]), rows.work)
-        theirs = ours if other is rows else np.empty((step, other.shape[1]), other.work)
+        ours = scratch((step, rows.shape[1]), rows.work)
+        theirs = ours if other is rows else scratch((step, other.shape[1]), other.work, slot=1)
         work = np.result_type(rows.work, other.work)
         precise = np.float64 if stop - start > FLUSH_ROWS else work
         left, second = np.zeros(rows.shape[1]), np.zeros(self.second.shape, precise)
@@ -390,12 +397,25 @@ class _Sums:
         """Step 3 of the module."""
         rows = self.rows
         offset = self.left / self.weight if self.weight else 0 * self.left
-        rounding = float(np.finfo(rows.work).eps * self.trace.sum())
         scatter = self.second
+        size = largest_eigenvalue(scatter) if scatter.ndim == 2 else scatter.max(initial=0.0)
+        rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(size)
         scatter -= self.weight * _square(offset, scatter.ndim)
         diagonal = scatter if scatter.ndim == 1 else np.einsum("ii->i", scatter)
         np.maximum(diagonal, 0, out=diagonal)
         return Moments(self.n, self.weight, rows.shift, offset, scatter, rows.exponent, rounding)
+
+
+def largest_eigenvalue(S: NDArray[np.float64]) -> float:
+    """Largest eigenvalue of a non-negative symmetric matrix, by power iteration, within a third."""
+    at = int(np.argmax(np.diagonal(S))) if S.size else 0
+    v, size = S[:, at] if S.size else np.zeros(0), 0.0
+    for _ in range(8):
+        size = float(np.linalg.norm(v))
+        if not np.isfinite(size) or size == 0:
+            return size
+        v = S @ (v / size)
+    return float(np.linalg.norm(v))
 
 
 def _table(X: Any) -> Table:

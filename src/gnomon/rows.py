@@ -18,6 +18,7 @@ a block at a time, into one C-ordered buffer of the working type: the bits that 
 the numbers only. No copy of the whole table is ever made.
 """
 
+import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,8 +34,9 @@ Floats = NDArray[np.floating[Any]]
 # 4 MB measure within 10 % of each other (benchmarks/crossovers.py).
 BLOCK_BYTES = 1_500_000
 SAMPLE_ROWS = 1024
+SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
-__all__ = ["BLOCK_BYTES", "Floats", "Rows", "amplitude", "read_rows", "working_type"]
+__all__ = ["BLOCK_BYTES", "Floats", "Rows", "amplitude", "read_rows", "scratch", "working_type"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,15 @@ class Rows:
     def block_rows(self, most: int = 4096) -> int:
         """How many rows make a block that stays in the cache."""
         return max(32, min(most, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[1])))
+
+    def range_rows(self, longest: int) -> int:
+        """How many rows a thread takes at a time: whole blocks, at least 16 ranges if they fit.
+
+        At most `longest`, the number of rows that may be added in the working precision.
+        """
+        step = self.block_rows()
+        even = -(-self.shape[0] // 16)
+        return min(max(step, longest // step * step), -(-even // step) * step)
 
     def block_columns(self) -> int:
         """How many columns make such a block, when all rows are read."""
@@ -98,10 +109,42 @@ class Rows:
         """The same rows about their mean, with columns and rows scaled."""
         return replace(self, offset=offset, factor=factor, root_weight=root_weight)
 
-    def unshifted_mean(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean in the table's own units: shift + offset · 2^exponent."""
-        mean: NDArray[np.float64] = self.shift.astype(np.float64) + np.ldexp(offset, self.exponent)
-        return mean
+    def about_rounded_mean(self) -> tuple["Rows", NDArray[np.float64]]:
+        """These centred rows with one subtraction instead of two, and how far off they are.
+
+        The offset is folded into the shift, as far as the working type can hold it. Rows then lie
+        about the mean plus δ, in the units of what is read; δ is returned.
+        """
+        assert self.offset is not None
+        if self.shift.dtype != self.work:
+            return self, np.zeros(self.shape[1])
+        offset = np.ldexp(self.offset, self.exponent)
+        shift = (self.shift + offset).astype(self.work)
+        delta = np.ldexp((self.shift.astype(np.float64) - shift) + offset, -self.exponent)
+        if self.factor is not None:
+            delta *= self.factor
+        return replace(self, shift=shift, offset=None), delta
+
+
+class _Scratch(threading.local):
+    """Buffers that a thread uses again and again: fresh memory costs as much as the arithmetic."""
+
+    def __init__(self) -> None:
+        self.bytes: dict[int, NDArray[np.uint8]] = {}
+
+
+_scratch = _Scratch()
+
+
+def scratch(shape: tuple[int, int], dtype: np.dtype[Any], slot: int = 0) -> Floats:
+    """An uninitialised array of this thread, valid until the thread asks for that slot again."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    buffer = _scratch.bytes.get(slot)
+    if buffer is None or buffer.size < size:
+        buffer = np.empty(size, np.uint8)
+        if size <= 4 * BLOCK_BYTES:  # larger ones are not kept
+            _scratch.bytes[slot] = buffer
+    return buffer[:size].view(dtype).reshape(shape)
 
 
 def _view(buffer: Floats, shape: tuple[int, ...]) -> Floats:
@@ -121,8 +164,8 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
 
 
 def working_type(X: Table) -> np.dtype[Any]:
-    """float32 for tables of float32 or float16, float64 for all others; float64 when sparse."""
-    small = X.dtype.kind == "f" and X.dtype.itemsize <= 4 and not is_sparse(X)
+    """float32 for tables of float32 or float16, float64 for all others."""
+    small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
     return np.dtype(np.float32 if small else np.float64)
 
 
@@ -142,7 +185,8 @@ def read_rows(
     """
     present = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     n = present.size
-    at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_ROWS)).astype(np.intp))
+    few = max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, X.shape[1])))
+    at = np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
     sample = X[present[at]]
     sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
     work_type = working_type(X) if work is None else np.dtype(work)
@@ -175,11 +219,9 @@ def amplitude(rows: Rows, n_jobs: int | None) -> float:
 
 
 def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
-    wide = sample.astype(np.float64)
-    top = np.abs(wide).max(initial=0)
-    scale = int(np.frexp(top)[1]) if np.isfinite(top) and top > 0 else 0
-    with np.errstate(invalid="ignore"):  # NaN and infinities are found, with their place, later
-        mean = np.ldexp(np.ldexp(wide, -scale).mean(axis=0), scale)  # cannot overflow
+    # NaN and infinities are found, with their place, later. Dividing first cannot overflow.
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = (sample * (1.0 / len(sample))).sum(axis=0, dtype=np.float64)
     shift: NDArray[Any] = mean.astype(work)
     return shift
 

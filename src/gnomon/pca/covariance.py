@@ -5,7 +5,7 @@ Exact, mergeable, and right at any distance of the data from zero. The notes' (1
 
 import numpy as np
 
-from gnomon.moments import Moments, moments_of_rows
+from gnomon.moments import Moments, largest_eigenvalue, moments_of_rows
 from gnomon.pca.eigen import Eigen
 from gnomon.pca.problem import Matrix, Problem, Scaling, Solution, residual_norms
 
@@ -32,7 +32,7 @@ def solve_moments(problem: Problem, moments: Moments, passes: int = 1) -> Soluti
         spectrum=spectrum,
         whole=True,
         residuals=residual_norms(sigma, vectors, spectrum[:k]),
-        formation=formation_error(problem, moments, scaling),
+        formation=formation_error(moments, float(spectrum[0])),
         passes=passes,
     )
 
@@ -47,12 +47,11 @@ def covariance_matrix(problem: Problem, moments: Moments) -> tuple[Matrix, Scali
     return sigma, scaling
 
 
-def formation_error(problem: Problem, moments: Moments, scaling: Scaling) -> float:
-    """Estimated norm of Σ's rounding error.
+def formation_error(moments: Moments, largest: float) -> float:
+    """Estimated norm of Σ's rounding error, `largest` being Σ's first eigenvalue.
 
-    `Moments.rounding` bounds the trace of the raw columns' error. Rounding errors of a product
-    grow with the columns they come from, so scaled columns have it in proportion.
+    Rounding errors of a product grow with the columns they come from, so scaled columns have the
+    raw columns' error in proportion.
     """
-    raw = float(moments.variance(problem.ddof).sum())
-    share = scaling.total / raw if raw > 0 else 0.0
-    return moments.rounding / moments.divisor(problem.ddof) * share
+    raw = largest_eigenvalue(moments.scatter)
+    return moments.rounding / raw * largest if raw > 0 else 0.0

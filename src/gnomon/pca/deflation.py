@@ -39,7 +39,7 @@ def solve(problem: Problem) -> Solution:
         spectrum=values,
         whole=values.size == most,
         residuals=residual_norms(sigma, vectors, kept),
-        formation=formation_error(problem, moments, scaling),
+        formation=formation_error(moments, float(values[0])),
         passes=1,
     )
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.certificate import certify
+from gnomon.certificate import certify, inseparable_groups
 from gnomon.errors import UnavailableError, refuse
 from gnomon.inputs import (
     Table,
@@ -196,6 +196,7 @@ class PCA(
         self.svd_solver = svd_solver
 
     @with_callbacks
+    @one_blas_thread()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, like: "PCA | None" = None
     ) -> Self:
@@ -232,11 +233,10 @@ class PCA(
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
         """Solve in the table's own precision, and again in float64 where that is not enough."""
-        with one_blas_thread():
-            solution = SOLVERS[plan.solver](problem)
-            if _too_coarse(solution, problem):
-                rows = self._read(problem.rows.X, problem.weights, solution.moments.mean, "f8")
-                solution = SOLVERS[plan.solver](replace(problem, rows=rows))
+        solution = SOLVERS[plan.solver](problem)
+        if _too_coarse(solution, problem):
+            rows = self._read(problem.rows.X, problem.weights, solution.moments.mean, "f8")
+            solution = SOLVERS[plan.solver](replace(problem, rows=rows))
         return solution
 
     def _read(
@@ -296,14 +296,14 @@ class PCA(
                 return self.__dict__[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    @one_blas_thread()
     def _solve_moments(self) -> None:
         moments = self.__dict__["moments_"]
         d = moments.offset.size
         self._refuse_too_few(moments.n)
         request = Request.parse(self.n_components, moments.n, d)
         empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
-        with one_blas_thread():
-            solution = covariance.solve_moments(self._problem(empty, None, request), moments)
+        solution = covariance.solve_moments(self._problem(empty, None, request), moments)
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
         self._settle(solution, plan, None)
 
@@ -391,7 +391,9 @@ class PCA(
             tol=tol,
             converged=solution.converged,
         )
-        groups = self.certificate_.inseparable
+        # Only ties at the level of rounding: inside those, any basis is as good as another.
+        rounding = np.full(k, solution.formation)
+        groups = inseparable_groups(solution.spectrum, rounding, k)
         self.components_ = settle(solution.components, groups)
         if like is not None:
             check_is_fitted(like)

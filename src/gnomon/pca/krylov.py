@@ -22,12 +22,15 @@ import numpy as np
 
 from gnomon.moments import column_moments
 from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, row_blocks
+from gnomon.pca.eigen import Eigen
 from gnomon.pca.gram import orthonormal
 from gnomon.pca.operator import operator_for
-from gnomon.pca.problem import Matrix, Problem, Solution, Vector
+from gnomon.pca.problem import Matrix, Problem, Solution, Vector, product_error
 
-OVERSAMPLING = 10  # columns of a block beyond those wanted
-MOST_BLOCKS = 12
+# Narrow blocks reach further for the same number of columns; found by benchmarks/crossovers.py.
+BLOCK = 16
+OVERSAMPLING = 10  # columns beyond those wanted, when few are wanted
+MOST_BLOCKS = 40
 ROWS_AT_ONCE = 2048  # of the basis, when it is orthogonalised
 
 
@@ -45,8 +48,9 @@ def solve(problem: Problem) -> Solution:
             operator.apply,
             operator.side,
             k,
-            block=k + OVERSAMPLING,
+            block=min(BLOCK, k + OVERSAMPLING),
             tol=problem.tol,
+            most_blocks=max(MOST_BLOCKS, 4 * k // BLOCK),
             random=problem.random,
             step=problem.step,
             n_jobs=problem.n_jobs,
@@ -71,7 +75,7 @@ def solve(problem: Problem) -> Solution:
         spectrum=np.concatenate([np.maximum(kept, 0) / divisor, values[k:most]]),
         whole=False,
         residuals=residuals / divisor,
-        formation=float(np.finfo(rows.work).eps) * scaling.total,
+        formation=product_error(rows, kept[0] / divisor),
         passes=passes + 1,
         converged=bool(residuals.max(initial=0) <= problem.tol * max(kept[0], 0)),
     )
@@ -115,7 +119,7 @@ def leading(
     tol : float
         Largest residual allowed, relative to the largest eigenvalue.
     most_blocks : int
-        Blocks after which to give up.
+        Blocks after which to give up; half of them if the pace shows that they will not do.
     against : array (size, m), optional
         Orthonormal columns that the answer must be orthogonal to.
     step : callable
@@ -126,26 +130,47 @@ def leading(
     block = min(block, room)
     basis = _Basis(fixed, min(room, block * most_blocks), n_jobs)
     basis.extend(random.standard_normal((size, block)))
-    products = 0
+    products, next_look, history, fresh = 0, k, [np.inf], False
     while True:
-        start = basis.former
-        W = apply(basis.last)
+        R = basis.multiply(apply(basis.last))
         products += 1
-        R = basis.extend(W, into_T=True)
-        values, Y = np.linalg.eigh(basis.T[: basis.former, : basis.former])
-        values, Y = values[::-1], Y[:, ::-1]
-        y = Y[:, : min(k, values.size)]
-        residuals = np.linalg.norm(R @ y[start:], axis=0)
-        small = residuals.max(initial=0) <= tol * max(values[0], 0)
-        converged = bool(values.size >= k and small)
-        full = basis.former >= basis.room or products >= most_blocks
-        stop = step(residual=float(residuals.max(initial=0)), products=products)
-        if converged or full or stop:
+        look = basis.former >= next_look or basis.full or products == most_blocks
+        if look:
+            values, Y = basis.leading_pairs(k)
+            residuals = np.linalg.norm(R @ Y[-R.shape[1] :], axis=0)
+            top = max(float(values[0]), 1e-300)
+            history += [float(residuals.max(initial=0)) / top] * (products - len(history) + 1)
+            if basis.former < k:
+                history[-1] = np.inf
+            next_look = basis.former * 9 // 8
+        if step(residual=history[-1], products=products) or basis.full:
             break
-        if basis.last.shape[1] == 0:  # an invariant subspace, smaller than what is wanted
+        if look and history[-1] <= tol:
+            # A closed subspace holds one copy of a repeated eigenvalue for each column of the
+            # first block: random columns, once, show the others.
+            if fresh or np.linalg.norm(R, 2) > 100 * tol * top:
+                break
+            fresh, next_look = True, basis.former + block
+            basis.renew(random.standard_normal((size, block)))
+        elif look and (products >= most_blocks or _hopeless(history, tol, most_blocks)):
+            break
+        elif basis.last.shape[1] == 0:  # a closed subspace, smaller than what is wanted
             basis.extend(random.standard_normal((size, block)))
-    vectors = basis.Q[:, : basis.former] @ y
-    return Leading(vectors, values, residuals, products, converged)
+    if not look:
+        values, Y = basis.leading_pairs(k)
+        residuals = np.linalg.norm(R @ Y[-R.shape[1] :], axis=0)
+    vectors = basis.Q[:, : basis.former] @ Y
+    return Leading(vectors, values, residuals, products, history[-1] <= tol)
+
+
+def _hopeless(history: list[float], tol: float, most_blocks: int) -> bool:
+    """Whether the residual, at its present pace, will not reach `tol` within `most_blocks`."""
+    done = len(history) - 1
+    far = max(1, done // 4)
+    if 2 * done < most_blocks or not np.isfinite(history[-1 - far]):
+        return False
+    pace = np.log(max(history[-1 - far], 1e-300) / max(history[-1], 1e-300)) / far
+    return bool(np.log(max(history[-1], 1e-300) / tol) > pace * (most_blocks - done))
 
 
 class _Basis:
@@ -164,30 +189,50 @@ class _Basis:
     def last(self) -> Matrix:
         return self.Q[:, self.former : self.size]
 
-    def extend(self, W: Matrix, *, into_T: bool = False) -> Matrix:
+    @property
+    def full(self) -> bool:
+        return self.former == self.room
+
+    def extend(self, W: Matrix) -> Matrix:
         """Append what is left of `W` beside the basis; returns R with that part = Q_new R."""
         W = self._project_out(self.fixed, W)[0]
-        all_columns = self.Q[:, : self.size]
-        W, first = self._project_out(all_columns, W)
+        return self._append(self._project_out(self.Q[:, : self.size], W)[0])[0]
+
+    def multiply(self, W: Matrix) -> Matrix:
+        """Take W = A · last into T and append what is new of it; returns R as `extend` does."""
+        W = self._project_out(self.fixed, W)[0]
+        W, first = self._project_out(self.Q[:, : self.size], W)
+        columns = slice(self.former, self.size)
+        R, second = self._append(W)
+        self.T[: columns.stop, columns] = first + second
+        self.T[columns, : columns.stop] = self.T[: columns.stop, columns].T
+        self.former = columns.stop
+        return R
+
+    def renew(self, W: Matrix) -> None:
+        """Put what is new of `W` in the place of the block that A was not applied to yet."""
+        self.size = self.former
+        self.extend(W)
+
+    def _append(self, W: Matrix) -> tuple[Matrix, Matrix]:
+        """Orthonormalise `W`, project it a second time, and keep the columns that are new."""
         with one_blas_thread():
             Q, R = np.linalg.qr(W)
         Q = self._project_out(self.fixed, Q)[0]
-        Q, second = self._project_out(all_columns, Q)
-        if into_T:
-            columns = slice(self.former, self.size)
-            self.T[: self.size, columns] = first + second @ R
-            self.T[columns, : self.size] = self.T[: self.size, columns].T
-            self.former = self.size
-        with one_blas_thread():
-            Q, again = np.linalg.qr(Q)
+        Q, second = self._project_out(self.Q[:, : self.size], Q)
+        lengths = np.linalg.norm(Q, axis=0)
         # A column that loses most of its length the second time was no new direction.
-        new = np.abs(np.diagonal(again)) > 0.5
-        new[self.room - self.size :] &= False
-        Q = Q[:, new]
-        self.Q[:, self.size : self.size + Q.shape[1]] = Q
-        self.size += Q.shape[1]
-        part: Matrix = (again @ R)[new]
-        return part
+        new = lengths > 0.5
+        left = orthonormal(Q[:, new])
+        fits = min(left.shape[1], self.room - self.size)
+        self.Q[:, self.size : self.size + fits] = left[:, :fits]
+        self.size += fits
+        return R[new], second @ R
+
+    def leading_pairs(self, k: int) -> tuple[Vector, Matrix]:
+        """All eigenvalues of T, largest first, and the vectors of the first k."""
+        eigen = Eigen(self.T[: self.former, : self.former])
+        return eigen.values, eigen.vectors(min(k, self.former))
 
     def _project_out(self, basis: Matrix, W: Matrix) -> tuple[Matrix, Matrix]:
         """W − QQᵀW and QᵀW, on threads, in fixed blocks of rows."""

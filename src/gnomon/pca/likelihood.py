@@ -28,7 +28,8 @@ class Likelihood(Measurement):
             log p = −½ (d log 2π + log|C| + Σ t²/λ + ‖z − Wᵀt‖²/σ²) + log|∂z/∂x|
 
         The last term makes it a density in the table's own units, also when columns are
-        standardised or weighted. Without that, it equals scikit-learn's.
+        standardised or weighted. Without that, it equals scikit-learn's. With all d components
+        σ² is 0 and not needed: C has the variances λ alone.
         """
         check_is_fitted(self)
         variances, noise = self._probabilistic()
@@ -82,15 +83,29 @@ class Likelihood(Measurement):
             return np.ldexp(P, -2 * self._exponent)
 
     def _probabilistic(self) -> tuple[Vector, float]:
-        """Variances along and beside the components, none of them zero to rounding."""
+        """Variances along and beside the components, none of them zero.
+
+        Beside the components there is σ² or nothing: without it the model knows no likelihood.
+        With all d components nothing is beside them, and a variance that is lost in rounding,
+        ε d λ₁, is replaced by that: about the most it can be.
+        """
         k, d = self.components_.shape
         noise = self._noise
         variances = np.maximum(self._variances, noise)
-        smallest = noise if d > k else float(variances.min())
-        if smallest <= EPS * d * float(variances[0]):
+        rounding = EPS * d * float(variances[0])
+        if rounding == 0 or (d > k and noise <= rounding):
             raise UnavailableError(
                 f"A likelihood needs variance in every direction; {d} columns, {self.n_samples_} "
                 f"rows and {k} components leave some without. Keep fewer components than the "
                 "table's rank."
             )
-        return variances, noise
+        lost = int(np.count_nonzero(variances <= rounding))
+        if lost:
+            warnings.warn(
+                f"{lost} of {d} directions have no variance beyond rounding (redundant or constant "
+                "columns), and the likelihood depends on what is put in its place. Keep fewer "
+                f"components than {d - lost}, the table's rank.",
+                DataWarning,
+                stacklevel=3,
+            )
+        return np.maximum(variances, rounding), noise

@@ -76,6 +76,7 @@ class Measurement:
         return scores.astype(np.float64, copy=False)
 
     def _measure(self, X: Any) -> "Measured":
+        """Scores, distances from the mean and distances from the model."""
         rows = self._rows(X)
         measured = _measure(rows, self.components_, self.n_jobs)
         self._refuse_bad(rows, measured.scores)
@@ -97,8 +98,8 @@ class Measurement:
             return moments.divisor(int(self.ddof))
         # singular value = √(divisor · λ)
         spread = float(np.ldexp(np.sqrt(self._variances[0]), self._unit))
-        ratio = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
-        return ratio**2 if np.isfinite(ratio) else float(self.n_samples_ - self.ddof)
+        root = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
+        return root**2 if np.isfinite(root) else float(self.n_samples_ - self.ddof)
 
 
 class Measured(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gnomon.inputs import Table, is_sparse
 from gnomon.kernels import kernel
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
-from gnomon.rows import Rows
+from gnomon.rows import Floats, Rows, scratch
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -46,11 +46,18 @@ def operator_for(rows: Rows, n_jobs: int | None) -> Operator:
 
 
 class TallOperator:
-    """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q)."""
+    """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q).
+
+    The rows are read about their mean μ as the working type can hold it, which is off by a rounding
+    δ; what that adds is known, W δδᵀ, and is taken out of the products.
+    """
 
     def __init__(self, rows: Rows, n_jobs: int | None) -> None:
-        self.rows, self.n_jobs = rows, n_jobs
+        self.n_jobs = n_jobs
         self.side = rows.shape[1]
+        self.rows, delta = rows.about_rounded_mean()
+        self.roots = np.ones(rows.shape[0]) if rows.root_weight is None else rows.root_weight
+        self.delta = delta
 
     def apply(self, Q: Matrix) -> Matrix:
         """On the shorter side."""
@@ -59,16 +66,16 @@ class TallOperator:
         total = np.zeros(Q.shape)
 
         def product(start: int, stop: int) -> Any:
-            buffer = np.empty((step, rows.shape[1]), rows.work)
-            image = np.zeros(Q.shape, rows.work)
+            buffer, image = scratch((step, rows.shape[1]), rows.work), None
             for at in range(start, stop, step):
                 B = rows.read(at, min(at + step, stop), buffer)
-                image += B.T @ (B @ work)
+                part = B.T @ (B @ work)
+                image = part if image is None else np.add(image, part, out=image)
             return image
 
-        # Eight blocks at a time: sums in the working precision stay short.
-        blocks = row_blocks(rows.shape[0], min(4096, 8 * step))
+        blocks = row_blocks(rows.shape[0], rows.range_rows(4096))
         fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
+        total -= (self.roots @ self.roots) * np.outer(self.delta, self.delta @ Q)
         return total
 
     def apply_columns(self, V: Matrix) -> Matrix:
@@ -84,6 +91,7 @@ class TallOperator:
 
         blocks = row_blocks(rows.shape[0], rows.block_rows())
         fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
+        total -= np.outer(self.delta, self.roots @ U)
         return total
 
 
@@ -100,7 +108,7 @@ class WideOperator:
         rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
 
         def product(start: int, stop: int) -> Any:
-            C = rows.read_columns(start, stop)
+            C = rows.read_columns(start, stop, scratch((rows.shape[0], stop - start), rows.work))
             return C @ (C.T @ work)
 
         fold_blocks(product, self.blocks, total.__iadd__, n_jobs=self.n_jobs)
@@ -124,7 +132,8 @@ class WideOperator:
         image = np.empty((rows.shape[1], U.shape[1]))
 
         def product(start: int, stop: int) -> None:
-            image[start:stop] = rows.read_columns(start, stop).T @ work
+            C = rows.read_columns(start, stop, scratch((rows.shape[0], stop - start), rows.work))
+            image[start:stop] = C.T @ work
 
         map_blocks(product, self.blocks, n_jobs=self.n_jobs)
         return image
@@ -141,10 +150,13 @@ class SparseOperator:
         mean = np.ldexp(rows.shift.astype(np.float64), -rows.exponent) + rows.offset
         factor = np.ones(d) if rows.factor is None else rows.factor
         roots = np.ones(n) if rows.root_weight is None else rows.root_weight
-        scaled = sp.csr_array(rows.X, dtype=np.float64, copy=True)
-        scaled.data = np.ldexp(scaled.data, -rows.exponent)
-        scaled.data *= factor[scaled.indices]
-        scaled.data *= np.repeat(roots, np.diff(scaled.indptr))
+        scaled = sp.csr_array(rows.X, dtype=rows.work, copy=True)
+        if rows.exponent:
+            scaled.data = np.ldexp(scaled.data, -rows.exponent)
+        if rows.factor is not None:
+            scaled.data *= factor[scaled.indices].astype(rows.work)
+        if rows.root_weight is not None:
+            scaled.data *= np.repeat(roots, np.diff(scaled.indptr)).astype(rows.work)
         self.by_rows, self.by_columns = _Csr(scaled), _Csr(sp.csr_array(scaled.T))
         self.mean, self.roots = mean * factor, roots
 
@@ -177,23 +189,23 @@ class _Csr:
         self.n_rows = array.shape[0]
 
     def times(self, Q: Matrix, n_jobs: int | None) -> Matrix:
-        Q = np.ascontiguousarray(Q)
-        out = np.empty((self.n_rows, Q.shape[1]))
+        Q = np.ascontiguousarray(Q, dtype=self.data.dtype)
+        out = np.empty((self.n_rows, Q.shape[1]), self.data.dtype)
 
         def run(start: int, stop: int) -> None:
             _csr_times(self.indptr, self.indices, self.data, Q, out, start, stop)
 
         map_blocks(run, row_blocks(self.n_rows, 512), n_jobs=n_jobs)
-        return out
+        return out.astype(np.float64)
 
 
 @kernel
 def _csr_times(
     indptr: NDArray[np.int64],
     indices: Indices,
-    data: Matrix,
-    Q: Matrix,
-    out: Matrix,
+    data: Floats,
+    Q: Floats,
+    out: Floats,
     start: int,
     stop: int,
 ) -> None:

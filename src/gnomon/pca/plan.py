@@ -109,7 +109,7 @@ def make_plan(
     return plan
 
 
-_PASSES = {"covariance": 1, "gram": 5, "svd": 3, "deflation": 1, "krylov": KRYLOV_PASSES + 2}
+_PASSES = {"covariance": 1, "gram": 3, "svd": 3, "deflation": 1, "krylov": KRYLOV_PASSES + 2}
 
 
 def _cost(
@@ -123,7 +123,7 @@ def _cost(
         return n * float(d) ** 2 * precision + steps, buffers + 8.0 * d * d * 4
     if name == "gram":
         return (
-            float(n) ** 2 * d * precision + EIGEN * float(n) ** 3 + 8.0 * n * d * k * precision,
+            float(n) ** 2 * d * precision + EIGEN * float(n) ** 3 + 2.0 * n * d * k * precision,
             buffers + 8.0 * n * n * 4 + 24.0 * d * k,
         )
     if name == "svd":

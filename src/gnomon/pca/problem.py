@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.moments import Moments
+from gnomon.moments import ROUNDINGS, Moments
 from gnomon.pca.rank import Request
 from gnomon.rows import Rows
 
@@ -126,6 +126,11 @@ class Solution:
     passes: int
     converged: bool = True
     note: str = ""
+
+
+def product_error(rows: Rows, largest: float) -> float:
+    """Estimated rounding error of products with the centred rows, as in `Moments.rounding`."""
+    return ROUNDINGS * float(np.finfo(rows.work).eps) * max(0.0, float(largest))
 
 
 def residual_norms(sigma: Matrix, vectors: Matrix, values: Vector) -> Vector:

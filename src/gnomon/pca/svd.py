@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.moments import Moments, column_moments, moments_of_rows
 from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
-from gnomon.pca.problem import Matrix, Problem, Solution
+from gnomon.pca.problem import Matrix, Problem, Solution, product_error
 from gnomon.rows import Floats, Rows
 
 KEEP_MOMENTS = 1024  # columns up to which the d × d moments are kept, for merging
@@ -48,7 +48,7 @@ def solve(problem: Problem) -> Solution:
         spectrum=spectrum,
         whole=True,
         residuals=norms,
-        formation=float(np.finfo(rows.work).eps) * scaling.total,
+        formation=product_error(rows, spectrum[0]),
         passes=3 if n >= d else 2,
     )
 
