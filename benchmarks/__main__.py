@@ -9,7 +9,11 @@ from pathlib import Path
 from benchmarks.environment import BenchmarkError, Settings, describe, hold_threads
 
 # Modules by name: NumPy must not be imported before `hold_threads` has set its thread count.
-QUESTIONS = {"pca": "benchmarks.pca", "startup": "benchmarks.startup"}
+QUESTIONS = {
+    "pca": "benchmarks.pca",
+    "crossovers": "benchmarks.crossovers",
+    "startup": "benchmarks.startup",
+}
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -1,5 +1,8 @@
 """All solvers, against each other, scikit-learn and R."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -131,3 +134,27 @@ def test_agrees_with_prcomp_to_1e_8_of_each_columns_norm(solver, table, referenc
     np.testing.assert_allclose(model.explained_variance_ratio_, importance[:, 2], atol=5.1e-6)
     same_up_to_sign(model.components_, rotation.T, 1e-8)
     same_up_to_sign(model.transform(X).T, scores.T, 1e-8)
+
+
+REFERENCE = json.loads(
+    (Path(__file__).parents[1] / "references/sklearn_pca_tables.json").read_text()
+)
+
+
+@pytest.mark.parametrize("name", ["iris", "digits", "wine"])
+def test_agrees_with_scikit_learns_stored_results(name):
+    expected = REFERENCE[name]
+    X = samples.load(name).X
+    assert X.shape == (expected["n"], expected["d"])
+    model = PCA(expected["k"]).fit(X)
+    for ours, theirs in (
+        (model.explained_variance_, "explained_variance"),
+        (model.explained_variance_ratio_, "explained_variance_ratio"),
+        (model.singular_values_, "singular_values"),
+        (model.noise_variance_, "noise_variance"),
+        (model.score(X), "mean_log_likelihood"),
+    ):
+        np.testing.assert_allclose(ours, expected[theirs], rtol=1e-8)
+    np.testing.assert_allclose(
+        np.abs(model.components_[:3]), expected["components_abs_first3"], atol=1e-8
+    )

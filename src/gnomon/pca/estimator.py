@@ -258,12 +258,12 @@ class PCA(
         X = self._check(X, reset=first, min_rows=1)
         if self.missing == "em":
             refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
+        if moments is None:  # an error now rather than when memory runs out
+            make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
-        shift = None if moments is None else moments.shift
-        rows = self._read(X, weights, shift)
-        if X.shape[0] > 0 or moments is None:
-            batch = moments_of_rows(rows, weights, n_jobs=self.n_jobs)
-            moments = batch if moments is None else moments + batch
+        rows = self._read(X, weights, None if moments is None else moments.shift)
+        batch = moments_of_rows(rows, weights, n_jobs=self.n_jobs)
+        moments = batch if moments is None else moments + batch
         self._forget(keep_columns=True)
         self.moments_: Moments | None = moments
         return self

@@ -14,7 +14,8 @@ from gnomon.pca.rank import Request
 from gnomon.records import Record
 
 EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the covariance
-KRYLOV_PASSES = 9  # typical
+BLOCK = 16  # columns of krylov's blocks
+THIN = 2.0  # how much slower a product with so few columns is, a column
 SMALL = 4e10  # operations that nobody waits for (about half a second): be exact
 PATIENCE = 3.0  # how many times longer the exact answer may take before krylov is chosen
 
@@ -97,7 +98,7 @@ def make_plan(
         shape=(n, d),
         n_components=request.asked,
         dtype="float32" if itemsize == 4 else "float64",
-        passes=_PASSES[name],
+        passes=_PASSES[name] if name != "krylov" else _krylov_blocks(k) + 2,
         operations=operations,
         peak_bytes=int(peak),
     )
@@ -109,7 +110,7 @@ def make_plan(
     return plan
 
 
-_PASSES = {"covariance": 1, "gram": 3, "svd": 3, "deflation": 1, "krylov": KRYLOV_PASSES + 2}
+_PASSES = {"covariance": 1, "gram": 3, "svd": 3, "deflation": 1, "krylov": 0}
 
 
 def _cost(
@@ -130,13 +131,18 @@ def _cost(
         side = min(n, d)
         copy = 8.0 * n * d * 2 if d > n else 0.0
         return 8.0 * n * d * side + 20.0 * float(side) ** 3, buffers + 8.0 * side * side * 6 + copy
-    block = min(k + 10, min(n, d))
-    basis = min(min(n, d), 12 * block)
-    products = KRYLOV_PASSES * 4.0 * block * (8.0 * stored if stored else n * d * precision)
+    side, columns = min(n, d), BLOCK * _krylov_blocks(k)
+    basis = min(side, BLOCK * max(40, 4 * k // BLOCK))
+    products = 4.0 * THIN * columns * (4.0 * stored if stored else n * d * precision)
     return (
-        products + 8.0 * KRYLOV_PASSES * min(n, d) * basis * block,
-        buffers + 8.0 * (min(n, d) * (basis + 6 * block) + 4 * d * block) + 24.0 * (stored or 0),
+        products + 4.0 * side * columns**2,
+        buffers + 8.0 * (side * (basis + 6 * BLOCK) + 4 * d * (k + BLOCK)) + 24.0 * (stored or 0),
     )
+
+
+def _krylov_blocks(k: int) -> int:
+    """How many blocks krylov typically needs for `k` components."""
+    return max(6, -(-4 * k // BLOCK))
 
 
 def _choose(
