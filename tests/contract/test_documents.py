@@ -54,7 +54,7 @@ def test_the_tree_in_the_architecture_is_the_tree():
 
 
 def test_the_layers_in_the_architecture_are_those_that_are_tested():
-    lines = re.findall(r"^\d\. (`.*`)$", read("ARCHITECTURE.md"), re.MULTILINE)
+    lines = re.findall(r"^\d+\. (`.*`)$", read("ARCHITECTURE.md"), re.MULTILINE)
     said = [sorted(re.findall(r"`(\w+)`", line)) for line in lines]
     assert said == [sorted(names) for names in LAYERS]
 

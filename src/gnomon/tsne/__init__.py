@@ -1,0 +1,1 @@
+"""t-distributed stochastic neighbour embedding: the parts that are built so far."""

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from gnomon import neighbors
+from gnomon.neighbors import find_neighbors
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((1500, 8))
+
+
+def truth(table, k, **options):
+    return NearestNeighbors(n_neighbors=k, **options).fit(table).kneighbors()
+
+
+def test_exact_neighbours_are_scikit_learns():
+    found = find_neighbors(X, 12)
+    distances, indices = truth(X, 12)
+    assert np.array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-12)
+    assert (found.recall, found.method) == (1.0, "exact search")
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_data_far_from_zero_are_searched_right(offset):
+    found = find_neighbors((X + offset), 12)
+    assert np.mean(found.indices == truth(X, 12)[1]) > 0.999
+
+
+def test_one_wild_row_does_not_spoil_the_others():
+    table = X.copy()
+    table[5] = 1e12
+    found = find_neighbors(table, 12)
+    expected = truth(table - np.median(table, axis=0), 12)[1]
+    others = np.arange(len(X)) != 5
+    assert np.mean(found.indices[others] == expected[others]) > 0.999
+
+
+def test_clusters_that_float32_cannot_resolve_are_searched_in_float64():
+    table = X * 1e-4
+    table[::2] += 1e4
+    found = find_neighbors(table, 12)
+    same_side = (found.indices % 2) == (np.arange(len(X)) % 2)[:, None]
+    assert same_side.all()
+    even = find_neighbors(X[::2], 12).indices
+    assert np.mean(found.indices[::2] // 2 == even) > 0.95
+
+
+@pytest.fixture
+def lists(monkeypatch):
+    """Inverted lists already for few rows."""
+    monkeypatch.setattr(neighbors, "EXACT_UP_TO", 500)
+
+
+@pytest.mark.parametrize("recall", [0.6, 0.9, 0.99])
+def test_the_recall_asked_for_is_measured_and_reached(lists, recall):
+    found = find_neighbors(X, 12, recall=recall)
+    expected = truth(X, 12)[1]
+    reached = np.mean([np.isin(a, b).mean() for a, b in zip(expected, found.indices, strict=True)])
+    assert found.recall >= recall
+    assert reached > recall - 0.05
+    assert "inverted lists" in found.method
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+
+
+def test_full_recall_searches_exactly(lists):
+    assert find_neighbors(X, 12, recall=1.0).method == "exact search"
+
+
+def test_lists_that_hold_too_few_rows_are_filled_up(lists):
+    table = np.vstack([X[:700], X[:5] + 100])  # five rows far away: their list has only them
+    found = find_neighbors(table, 30, recall=0.1)
+    assert (found.indices >= 0).all()
+    assert all(len(set(row)) == 30 for row in found.indices)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_threads_and_repetition_do_not_change_anything(lists, n_jobs):
+    big = rng.standard_normal((9000, 6))
+    one, many = find_neighbors(big, 15, n_jobs=1), find_neighbors(big, 15, n_jobs=n_jobs)
+    assert np.array_equal(one.indices, many.indices)
+    assert np.array_equal(one.distances, many.distances)
+
+
+def test_a_row_is_not_its_own_neighbour_even_among_copies():
+    table = np.repeat(X[:20], 10, axis=0)
+    found = find_neighbors(table, 12)
+    assert (found.indices != np.arange(200)[:, None]).all()
+    assert (found.distances[:, :9] == 0).all()
+    assert (found.distances[:, 9:] > 0).all()
+    # ordered by distance, then by row
+    assert (np.diff(found.indices[:, :9], axis=1) > 0).all()
+
+
+def test_cosine_is_the_angle_between_rows():
+    found = find_neighbors(X * rng.uniform(0.1, 10, (1500, 1)), 12, metric="cosine")
+    distances, indices = truth(X, 12, metric="cosine")
+    assert np.mean(found.indices == indices) > 0.999
+    np.testing.assert_allclose(np.cos(found.distances), 1 - distances, atol=1e-6)
+    with pytest.raises(ValueError, match="Row 3 of X is all 0"):
+        find_neighbors(np.where(np.arange(1500)[:, None] == 3, 0, X), 12, metric="cosine")
+
+
+def test_other_metrics_are_exact():
+    found = find_neighbors(X[:300], 5, metric="manhattan")
+    distances, indices = truth(X[:300], 5, metric="manhattan")
+    assert np.array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances)
+    with pytest.raises(ValueError, match="metric"):
+        find_neighbors(X[:300], 5, metric="furlongs")
+
+
+@pytest.mark.parametrize("k", [0, 1500, -1])
+def test_k_must_be_below_the_number_of_rows(k):
+    with pytest.raises(ValueError, match="`k` must be an integer from 1 to 1499"):
+        find_neighbors(X, k)
+
+
+def test_it_reads_well():
+    found = find_neighbors(X, 12)
+    assert "12 neighbours of 1,500 rows by exact search, recall 1.000" in str(found)
+    assert found.to_dict()["k"] == 12
