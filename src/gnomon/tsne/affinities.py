@@ -124,5 +124,6 @@ def joint(neighbors: Neighbors, rows: Floats64) -> Table:
     P = sp.csr_array(C + C.T)
     P.sort_indices()
     P.data = (P.data / P.data.sum()).astype(np.float32)
-    P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int64)
+    if P.nnz < 2**31:  # SciPy wants one type for both
+        P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
     return P

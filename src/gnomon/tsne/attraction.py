@@ -1,0 +1,141 @@
+"""The pull of each point's neighbours, over the rows of P.
+
+    Σ_j p_ij w_ij (y_i − y_j),   w_ij = 1/(1 + |y_i − y_j|²/α)
+
+P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory. A second
+loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.inputs import Table
+from gnomon.kernels import kernel
+from gnomon.parallel import map_blocks, row_blocks
+
+Floats = NDArray[np.float32]
+
+ROWS = 2048
+
+__all__ = ["Attraction"]
+
+
+class Attraction:
+    """P, laid out for the descent.
+
+    Parameters
+    ----------
+    P : CSR array (n, n)
+        Symmetric, summing to 1.
+    dof : float
+        α.
+    """
+
+    def __init__(self, P: Table, dof: float, n_jobs: int | None = None) -> None:
+        self.indptr = P.indptr.astype(np.int64)
+        self.indices = P.indices.astype(np.uint32)
+        self.values = P.data.astype(np.float32)
+        self.dof, self.n_jobs = dof, n_jobs
+        p = self.values.astype(np.float64)
+        self.negative_entropy = float(p @ np.log(np.where(p > 0, p, 1.0)))  # Σ p log p
+
+    def pull(self, Y: Floats) -> Floats:
+        """Σ_j p_ij w_ij (y_i − y_j), shape (n, dimensions)."""
+        out = np.empty(Y.shape, np.float32)
+        inverse = np.float32(1 / self.dof)
+        work = _PULL[Y.shape[1]]
+
+        def block(start: int, stop: int) -> None:
+            work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
+
+        map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
+        return out
+
+    def kl(self, Y: Floats, total: float) -> float:
+        """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
+        inverse = np.float32(1 / self.dof)
+
+        def block(start: int, stop: int) -> float:
+            return _log_sum(self.indptr, self.indices, self.values, Y, inverse, start, stop)
+
+        parts = map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
+        return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
+
+    def reorder(self, order: NDArray[np.intp]) -> None:
+        """Renumber the points: the new i-th is the old `order[i]`."""
+        place = np.empty(order.size, np.uint32)
+        place[order] = np.arange(order.size, dtype=np.uint32)
+        lengths = np.diff(self.indptr)[order]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        take = np.repeat(self.indptr[order] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        self.indices, self.values = place[self.indices[take]], self.values[take]
+        self.indptr = indptr
+
+
+@kernel
+def _pull1(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        x, px = Y[i, 0], np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            dx = x - Y[indices[at], 0]
+            px += values[at] / (np.float32(1) + dx * dx * inverse) * dx
+        out[i, 0] = px
+
+
+@kernel
+def _pull2(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        x, y = Y[i, 0], Y[i, 1]
+        px = py = np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            j = indices[at]
+            dx, dy = x - Y[j, 0], y - Y[j, 1]
+            f = values[at] / (np.float32(1) + (dx * dx + dy * dy) * inverse)
+            px += f * dx
+            py += f * dy
+        out[i, 0], out[i, 1] = px, py
+
+
+@kernel
+def _pull3(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        x, y, z = Y[i, 0], Y[i, 1], Y[i, 2]
+        px = py = pz = np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            j = indices[at]
+            dx, dy, dz = x - Y[j, 0], y - Y[j, 1], z - Y[j, 2]
+            f = values[at] / (np.float32(1) + (dx * dx + dy * dy + dz * dz) * inverse)
+            px += f * dx
+            py += f * dy
+            pz += f * dz
+        out[i, 0], out[i, 1], out[i, 2] = px, py, pz
+
+
+_PULL: dict[int, Any] = {1: _pull1, 2: _pull2, 3: _pull3}
+
+
+@kernel
+def _log_sum(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+) -> float:
+    """Σ p log(1 + d/α) over some rows."""
+    total = 0.0
+    for i in range(start, stop):
+        for at in range(indptr[i], indptr[i + 1]):
+            sq = np.float32(0)
+            for c in range(Y.shape[1]):
+                step = Y[i, c] - Y[indices[at], c]
+                sq += step * step
+            total += values[at] * np.log(1.0 + sq * inverse)
+    return total

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from gnomon import samples
+from gnomon.neighbors import find_neighbors
+from gnomon.tsne.affinities import gaussian_rows, joint
+from gnomon.tsne.attraction import Attraction
+from gnomon.tsne.exact import field, kl_divergence, kl_gradient
+
+rng = np.random.default_rng(0)
+X = samples.load("digits").X[:900]
+NEAR = find_neighbors(X, 60)
+P = joint(NEAR, gaussian_rows(NEAR, 20))
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("dof", [0.5, 1.0, 4.0])
+def test_pull_and_push_make_the_exact_gradient(dimensions, dof):
+    Y = (rng.standard_normal((900, dimensions)) * 5).astype(np.float32)
+    phi, push = field(Y, dof)
+    pull = Attraction(P, dof).pull(Y).astype(float)
+    gradient = 2 * (dof + 1) / dof * (pull - push / phi.sum())
+    expected = kl_gradient(P, Y, dof)
+    assert np.linalg.norm(gradient - expected) < 1e-5 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("dof", [0.5, 1.0, 4.0])
+def test_kl_from_the_same_loop_is_the_exact_one(dimensions, dof):
+    Y = (rng.standard_normal((900, dimensions)) * 5).astype(np.float32)
+    kl = Attraction(P, dof).kl(Y, float(field(Y, dof)[0].sum()))
+    assert abs(kl - kl_divergence(P, Y, dof)) < 1e-5
+
+
+def test_renumbering_the_points_changes_only_their_order():
+    Y = (rng.standard_normal((900, 2)) * 5).astype(np.float32)
+    attraction = Attraction(P, 1.0)
+    before, kl = attraction.pull(Y), attraction.kl(Y, 1000.0)
+    order = rng.permutation(900)
+    attraction.reorder(order)
+    np.testing.assert_allclose(attraction.pull(Y[order]), before[order], rtol=1e-3, atol=1e-9)
+    assert abs(attraction.kl(Y[order], 1000.0) - kl) < 1e-6
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_threads_do_not_change_the_bits(n_jobs):
+    Y = rng.standard_normal((900, 2)).astype(np.float32)
+    one, many = Attraction(P, 1.0, n_jobs=1), Attraction(P, 1.0, n_jobs=n_jobs)
+    assert np.array_equal(one.pull(Y), many.pull(Y))
+    assert one.kl(Y, 10.0) == many.kl(Y, 10.0)
