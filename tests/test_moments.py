@@ -188,3 +188,40 @@ def test_cross_moments_are_the_products_about_both_means_and_merge():
     assert merged.x.weight == weights.sum()
     with pytest.raises(DataError, match="same number of rows; got 3000 and 10"):
         CrossMoments.of(X, Y[:10])
+
+
+def test_cross_moments_can_be_taken_apart_again():
+    Y = X[:, :3] + rng.standard_normal((len(X), 3))
+    whole, part = CrossMoments.of(X, Y), CrossMoments.of(X[1000:], Y[1000:])
+    left, expected = whole - part, CrossMoments.of(X[:1000], Y[:1000])
+    np.testing.assert_allclose(left.cross, expected.cross, rtol=1e-9, atol=1e-8)
+    assert (left.x.n, (whole - whole).x.n) == (1000, 0)
+
+
+def test_duplicate_entries_of_a_sparse_table_are_added_before_they_are_squared():
+    entries = ([1.0, 2.0, 5.0], ([0, 0, 1], [0, 0, 0]))
+    table = sp.csr_array(sp.coo_array(entries, shape=(2, 1)))
+    doubled = sp.csr_array(
+        (np.array([1.0, 2.0, 5.0]), np.array([0, 0, 0]), np.array([0, 2, 3])), (2, 1)
+    )
+    for sparse in (table, doubled):
+        assert Moments.of(sparse).scatter[0, 0] == 2.0
+        assert CrossMoments.of(sparse, np.array([[0.0], [1.0]])).cross[0, 0] == 1.0
+
+
+def test_no_rows_and_no_weight_are_refused():
+    for table, weights in ((X[:0], None), (X, np.zeros(len(X)))):
+        with pytest.raises(DataError, match="nothing to add up"):
+            Moments.of(table, weights)
+    with pytest.raises(DataError, match="Expected 2D array"):
+        Moments.of(X[0])
+
+
+def test_the_largest_eigenvalue_is_of_the_right_size():
+    from gnomon.moments import largest_eigenvalue
+
+    S = np.zeros((101, 101))
+    S[0, 0] = 10.0
+    S[1:, 1:] = 9.0
+    assert abs(largest_eigenvalue(S) - 900) < 1
+    assert largest_eigenvalue(np.zeros((3, 3))) == 0

@@ -33,8 +33,10 @@ class Certificate(Record):
     formation_error : float
         Estimated error by rounding of Σ itself, relative to λ₁.
     angle_bounds : array (k,)
-        Bound in radians on the angle between each component and the true one: (residual +
-        formation error) / distance to the nearest other eigenvalue, through the arc sine.
+        Bound in radians on the angle between each component and the true one, [Davis & Kahan
+        1970]: with the error e = residual + formation error and the distance g to the nearest other
+        eigenvalue, arcsin(e / (g − e)), and a right angle when g ≤ 2e. As good as the estimate of
+        the formation error is.
     inseparable : tuple of tuples
         Groups of components (counting from 1) whose variances are too close for their directions
         to be told apart; only the plane or space they span is determined. A number beyond k is the
@@ -63,7 +65,7 @@ class Certificate(Record):
         """One sentence."""
         if not self.converged:
             return f"PCA by {self.solver}: not converged to {self.tol:.0e}"
-        return f"PCA by {self.solver}: every component to {self._worst():.1e} of the first variance"
+        return f"PCA by {self.solver}: residuals within {self._worst():.1e} of the first variance"
 
     def _worst(self) -> float:
         return float(self.residuals.max(initial=0.0) + self.formation_error)
@@ -114,7 +116,6 @@ def certify(
     whole: bool,
     passes: int,
     tol: float,
-    converged: bool,
 ) -> Certificate:
     """Read the certificate of eigenpairs off their residuals and the gaps between them."""
     k, d = components.shape
@@ -123,8 +124,8 @@ def certify(
     orthogonality = float(np.abs(gram - np.eye(k)).max(initial=0.0))
     eps = float(np.finfo(np.float64).eps)
     error = residuals + formation
-    gaps = _gaps(variances, spectrum)
-    ratio = np.divide(error, gaps, out=np.ones(k), where=gaps > error)
+    room = _gaps(variances, spectrum, d) - error  # the other eigenvalues are off by as much
+    sine = np.divide(error, room, out=np.ones(k), where=room > error)
     return Certificate(
         solver=solver,
         residuals=residuals / top,
@@ -133,18 +134,24 @@ def certify(
         orthogonality_in_roundings=orthogonality / (d * eps),
         threshold=LAPACK_THRESHOLD["svd" if solver == "svd" else "eigen"],
         formation_error=formation / top,
-        angle_bounds=np.arcsin(np.minimum(1.0, ratio)),
+        angle_bounds=np.arcsin(sine),
         inseparable=inseparable_groups(spectrum, error, k),
         passes=passes,
         tol=tol,
-        converged=converged,
+        converged=bool(residuals.max(initial=0.0) <= tol * top),
         assumption="" if whole else "no larger eigenvalue was missed (not every one was computed)",
     )
 
 
-def _gaps(variances: Vector, spectrum: Vector) -> Vector:
-    """Distance of each kept eigenvalue to the nearest other one."""
-    known = np.concatenate([[np.inf], variances, spectrum[variances.size :][:1], [-np.inf]])
+def _gaps(variances: Vector, spectrum: Vector, d: int) -> Vector:
+    """Distance of each kept eigenvalue to the nearest other one of the d × d covariance.
+
+    Where fewer are known than there are columns, the next one is taken to be 0: so it is for a
+    table with fewer rows than columns.
+    """
+    k = variances.size
+    after = spectrum[k : k + 1] if spectrum.size > k else np.zeros(1 if k < d else 0)
+    known = np.concatenate([[np.inf], variances, after, [-np.inf]])
     steps = np.abs(np.diff(known))
     return np.minimum(steps[: variances.size], steps[1 : variances.size + 1])
 

@@ -20,6 +20,7 @@ Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs sh
 
 __all__ = [
     "Table",
+    "as_table",
     "check_choice",
     "check_integer",
     "check_real",
@@ -58,6 +59,8 @@ def check_table(
     """
     X = _unmask(X)
     _refuse_non_numbers(X)
+    if not is_sparse(X) and not nw.dependencies.is_into_dataframe(X):
+        _refuse_shape(_as_array(X))
     X = validate_data(
         estimator,
         X,
@@ -73,6 +76,28 @@ def check_table(
     if X.dtype.kind not in "biuf":
         raise DataTypeError(_not_numbers(X.dtype))
     return X.view(np.uint8) if X.dtype.kind == "b" else X
+
+
+def as_table(X: Any) -> Table:
+    """`X` as an array of numbers or a canonical CSR array, for code that is no estimator."""
+    X = _unmask(X)
+    _refuse_non_numbers(X)
+    if is_sparse(X):
+        return _canonical_csr(X)
+    array = _as_array(X)
+    array = array.astype(np.float64) if array.dtype.kind == "O" else array
+    _refuse_shape(array)
+    if array.dtype.kind not in "biuf":
+        raise DataTypeError(_not_numbers(array.dtype))
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
+
+
+def _refuse_shape(array: NDArray[Any]) -> None:
+    if array.ndim != 2:
+        raise DataError(
+            f"Expected 2D array of rows and columns; got shape {array.shape}. Reshape your data: "
+            "X.reshape(-1, 1) makes one column of it, X.reshape(1, -1) one row."
+        )
 
 
 def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool = True) -> None:

@@ -19,12 +19,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from gnomon.errors import DataError, UnavailableError
-from gnomon.inputs import Table, check_weights, is_sparse, refuse_bad_values
-from gnomon.parallel import fold_blocks, map_blocks, row_blocks
+from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
+from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, quiet, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 
 __all__ = ["CrossMoments", "Moments", "column_moments"]
@@ -78,6 +77,7 @@ class Moments:
     rounding: float
 
     @classmethod
+    @one_blas_thread()
     def of(
         cls,
         X: Any,
@@ -101,7 +101,7 @@ class Moments:
         n_jobs : int, optional
             Threads; the result's bits do not depend on it.
         """
-        table = _table(X)
+        table = as_table(X)
         weights = check_weights("sample_weight", sample_weight, table.shape[0], of="row")
         rows = read_rows(table, shift=shift, work=dtype, weights=weights)
         return moments_of_rows(rows, weights, n_jobs=n_jobs)
@@ -155,7 +155,7 @@ class Moments:
     def __sub__(self, other: "Moments") -> "Moments":
         a, b = _one_exponent(self, other)
         weight = a.weight - b.weight
-        if b.n > a.n or weight < 0:
+        if b.n > a.n or weight < 0 or (weight == 0 and a.n > b.n):
             raise DataError(f"Cannot take {b.n} rows out of {a.n}: they were never added.")
         if a.n == b.n:
             return replace(
@@ -193,6 +193,7 @@ class CrossMoments:
     cross: NDArray[np.float64]
 
     @classmethod
+    @one_blas_thread()
     def of(
         cls,
         X: Any,
@@ -204,7 +205,7 @@ class CrossMoments:
     ) -> "CrossMoments":
         """Moments of paired rows, in one pass; parameters as in `Moments.of`."""
         left, right = (
-            read_rows(_table(Z), shift=shift) for Z, shift in zip((X, Y), shifts, strict=True)
+            read_rows(as_table(Z), shift=shift) for Z, shift in zip((X, Y), shifts, strict=True)
         )
         n = left.shape[0]
         if right.shape[0] != n:
@@ -226,6 +227,23 @@ class CrossMoments:
         )
         return CrossMoments(ax + bx, ay + by, mine + yours + share * np.outer(dx, dy))
 
+    def __sub__(self, other: "CrossMoments") -> "CrossMoments":
+        x, y = self.x - other.x, self.y - other.y
+        if x.n == 0:
+            return CrossMoments(x, y, 0 * self.cross)
+        # Chan's formula backwards: what is left, merged with `other`, gives `self`
+        unit = x.exponent + y.exponent
+        left = CrossMoments(x, y, np.zeros_like(self.cross))
+        none = replace(other, cross=np.zeros_like(other.cross))
+        between = _rescale((left + none).cross, _units(left + none), unit)
+        mine = _rescale(self.cross, _units(self), unit)
+        yours = _rescale(other.cross, _units(other), unit)
+        return CrossMoments(x, y, mine - yours - between)
+
+
+def _units(moments: CrossMoments) -> int:
+    return moments.x.exponent + moments.y.exponent
+
 
 def column_moments(
     rows: Rows, weights: NDArray[np.float64] | None, *, n_jobs: int | None
@@ -235,49 +253,55 @@ def column_moments(
     A sparse table stays sparse, and a wide one is read by columns, so that threads share it.
     """
     n, d = rows.shape
-    if is_sparse(rows.X):
-        return _sparse_columns(rows, weights)
-    if n >= d:
+    if not is_sparse(rows.X) and n >= d:
         return moments_of_rows(rows, weights, n_jobs=n_jobs, diagonal=True)
     ones = np.ones(n) if weights is None else weights
-    total = float(ones.sum())
+    columns = _sparse_columns if is_sparse(rows.X) else _wide_columns
+    found = columns(rows, ones, n_jobs)
+    if not np.isfinite(found.scatter).all():
+        refuse_bad_values(rows.X, names=rows.names)
+        exponent = exponent_for(amplitude(rows, n_jobs), rows.work)
+        found = columns(replace(rows, exponent=exponent), ones, n_jobs)
+    return found
 
+
+def _wide_columns(rows: Rows, ones: NDArray[np.float64], n_jobs: int | None) -> Moments:
+    """All rows of a few columns at a time: each column about its own mean."""
+    n, d = rows.shape
+    total = float(ones.sum())
     root = np.sqrt(ones).astype(rows.work)[:, None]
+    weighted = bool((ones != 1).any())
     offset, scatter = np.empty(d), np.empty(d)
 
     def block(start: int, stop: int) -> None:
         z = rows.read_columns(start, stop, scratch((n, stop - start), rows.work))
         offset[start:stop] = ones.astype(rows.work) @ z / total
         z -= offset[start:stop].astype(rows.work)
-        if weights is not None:
+        if weighted:
             z *= root
         scatter[start:stop] = np.einsum("ij,ij->j", z, z)
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        map_blocks(block, row_blocks(d, rows.block_columns()), n_jobs=n_jobs)
-    if not np.isfinite(scatter).all():
-        refuse_bad_values(rows.X, names=rows.names)
+    map_blocks(quiet(block), row_blocks(d, rows.block_columns()), n_jobs=n_jobs)
     rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(scatter.max(initial=0.0))
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, rows.shift, offset, scatter, rows.exponent, rounding)
 
 
-def _sparse_columns(rows: Rows, weights: NDArray[np.float64] | None) -> Moments:
+def _sparse_columns(rows: Rows, ones: NDArray[np.float64], _: int | None) -> Moments:
     """Σ w (x − μ)² from the stored entries, and μ² for each of the others."""
-    n, d = rows.shape
-    ones = np.ones(n) if weights is None else weights
+    _, d = rows.shape
     total = float(ones.sum())
     X = rows.X
     data = np.ldexp(X.data.astype(np.float64), -rows.exponent)
     each = np.repeat(ones, np.diff(X.indptr))
     mean = np.bincount(X.indices, data * each, d) / total
-    if not np.isfinite(mean).all():
-        refuse_bad_values(X, names=rows.names)
     stored = np.bincount(X.indices, each, d)
-    squares = np.bincount(X.indices, each * (data - mean[X.indices]) ** 2, d)
-    scatter = squares + np.maximum(total - stored, 0) * mean**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.bincount(X.indices, each * (data - mean[X.indices]) ** 2, d)
+        scatter = squares + np.maximum(total - stored, 0) * mean**2
     offset = mean - np.ldexp(rows.shift.astype(np.float64), -rows.exponent)
-    about_zero = float((scatter + total * mean**2).max(initial=0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        about_zero = float((scatter + total * mean**2).max(initial=0.0))
     rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * about_zero
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, rows.shift, offset, scatter, rows.exponent, rounding)
@@ -356,8 +380,7 @@ class _Sums:
         # Short rows: more of them at a time, added in float64 within the range.
         longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(1, d))))
         at_once = min(rows.range_rows(longest), other.range_rows(longest))
-        with np.errstate(over="ignore", invalid="ignore"):
-            fold_blocks(self._range, row_blocks(n, at_once), self._add, n_jobs=n_jobs)
+        fold_blocks(quiet(self._range), row_blocks(n, at_once), self._add, n_jobs=n_jobs)
 
     @property
     def trace(self) -> NDArray[np.float64]:
@@ -396,7 +419,7 @@ class _Sums:
     def about_the_mean(self) -> Moments:
         """Step 3 of the module."""
         rows = self.rows
-        offset = self.left / self.weight if self.weight else 0 * self.left
+        offset = self.left / self.weight
         scatter = self.second
         size = largest_eigenvalue(scatter) if scatter.ndim == 2 else scatter.max(initial=0.0)
         rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(size)
@@ -407,25 +430,18 @@ class _Sums:
 
 
 def largest_eigenvalue(S: NDArray[np.float64]) -> float:
-    """Largest eigenvalue of a non-negative symmetric matrix, by power iteration, within a third."""
-    at = int(np.argmax(np.diagonal(S))) if S.size else 0
-    v, size = S[:, at] if S.size else np.zeros(0), 0.0
+    """Largest eigenvalue of a non-negative symmetric matrix, about, by power iteration.
+
+    From the longest column on; a lower bound, and of the right size.
+    """
+    v = S[:, int(np.argmax(np.einsum("ij,ij->j", S, S)))] if S.size else np.zeros(0)
+    size = 0.0
     for _ in range(8):
         size = float(np.linalg.norm(v))
         if not np.isfinite(size) or size == 0:
             return size
         v = S @ (v / size)
     return float(np.linalg.norm(v))
-
-
-def _table(X: Any) -> Table:
-    """`X` for those who call `Moments` directly; estimators check their data themselves."""
-    if is_sparse(X):
-        return sp.csr_array(X)
-    array = np.asarray(X)
-    if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise DataError(f"X must be a 2-D table of numbers; got {array.ndim}-D {array.dtype}.")
-    return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
 def _square(delta: NDArray[np.float64], ndim: int) -> NDArray[np.float64]:

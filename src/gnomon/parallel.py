@@ -15,6 +15,7 @@ its own. Inside joblib or Dask workers `n_jobs=None` keeps to the threads that t
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -26,7 +27,14 @@ from gnomon.errors import refuse
 T = TypeVar("T")
 Block = tuple[int, int]
 
-__all__ = ["fold_blocks", "map_blocks", "one_blas_thread", "row_blocks", "thread_count"]
+__all__ = [
+    "fold_blocks",
+    "map_blocks",
+    "one_blas_thread",
+    "quiet",
+    "row_blocks",
+    "thread_count",
+]
 
 
 def row_blocks(n_rows: int, block_rows: int) -> list[Block]:
@@ -96,6 +104,18 @@ def fold_blocks(
             wait([helper for helper in helpers if not helper.cancel()])
     if work.error is not None:
         raise work.error
+
+
+def quiet(function: Callable[[int, int], T]) -> Callable[[int, int], T]:
+    """`function` without NumPy's warnings of overflow and NaN, which a thread sets for itself."""
+
+    def silent(start: int, stop: int) -> T:
+        import numpy as np
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(start, stop)
+
+    return silent
 
 
 class _Busy(threading.local):
@@ -188,6 +208,7 @@ class _BlasLimiter:
         self.inside = 0
         self.mine = threading.local()
         self.libraries: list[Any] = []
+        self.with_faiss = False
         self.before: list[int] = []
 
     def enter(self) -> None:
@@ -207,8 +228,10 @@ class _BlasLimiter:
                 self._set(self.before)
 
     def _find_libraries(self) -> None:
-        if self.libraries:  # it takes 5 ms: once is enough
+        with_faiss = "faiss" in sys.modules  # it brings a BLAS of its own
+        if self.libraries and with_faiss == self.with_faiss:  # looking takes 5 ms
             return
+        self.with_faiss = with_faiss
         import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
         from threadpoolctl import ThreadpoolController
 
@@ -234,7 +257,7 @@ _blas = _BlasLimiter()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold every BLAS library of this process to one thread while inside."""
+    """Hold NumPy's, SciPy's and faiss's BLAS to one thread while inside."""
     _blas.enter()
     try:
         yield

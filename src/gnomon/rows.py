@@ -15,7 +15,7 @@ A row x of the user's table becomes, in this order,
 
 Dense tables of any order, type and byte order, memory-mapped ones and CSR arrays are read alike,
 a block at a time, into one C-ordered buffer of the working type: the bits that follow depend on
-the numbers only. No copy of the whole table is ever made.
+the numbers only. Nothing here copies the whole table.
 """
 
 import threading
@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gnomon.errors import DataError
 from gnomon.inputs import Table, is_sparse
 from gnomon.parallel import map_blocks, row_blocks
 
 Floats = NDArray[np.floating[Any]]
 
-# A block of this many bytes stays in a core's cache while it is shifted and multiplied; 0.5 to
-# 4 MB measure within 10 % of each other (benchmarks/crossovers.py).
+# A block of this many bytes stays in a core's cache while it is shifted and multiplied.
 BLOCK_BYTES = 1_500_000
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
@@ -154,13 +154,23 @@ def _view(buffer: Floats, shape: tuple[int, ...]) -> Floats:
 
 def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
     """``out = part − shift``, exactly where the type of `shift` allows it."""
-    if shift.dtype.kind in "iu":  # long integers: the difference first, then the conversion
-        out[...] = (part - shift).view(np.int64)
+    if shift.dtype.kind in "iu":
+        _subtract_integers(part, shift, out)
     elif shift.dtype.itemsize > out.dtype.itemsize:
         # float32 rows of a model fitted in float64: the difference needs the longer type
         out[...] = part.astype(shift.dtype) - shift
     else:
         np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
+
+
+def _subtract_integers(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
+    """Long integers: the difference first, then the conversion, unless it would wrap around."""
+    rough = part.astype(np.float64) - shift.astype(np.float64)
+    out[...] = rough
+    if part.dtype.kind == shift.dtype.kind and part.dtype.itemsize == shift.dtype.itemsize:
+        near = np.abs(rough) < 2.0**62
+        exact = (part.astype(shift.dtype) - shift).view(np.int64)
+        out[near] = exact[near]
 
 
 def working_type(X: Table) -> np.dtype[Any]:
@@ -185,11 +195,15 @@ def read_rows(
     """
     present = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     n = present.size
+    if n == 0:
+        raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
     few = max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, X.shape[1])))
     at = np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
     sample = X[present[at]]
     sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
     work_type = working_type(X) if work is None else np.dtype(work)
+    if weights is not None and not 1e-12 < weights.max(initial=0.0) < 1e12:
+        work_type = np.dtype(np.float64)  # their products would leave float32's range
     if shift is None:
         shift = _integer_shift(X, sample) if _needs_integers(X) else _float_shift(sample, work_type)
     rows = Rows(X, work_type, shift, names=names)

@@ -1,4 +1,5 @@
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,8 +67,11 @@ def test_every_public_name_resolves_and_is_documented():
 
 def test_the_documentation_lists_exactly_the_public_names():
     text = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
-    documented = {name for name in gnomon.__all__ if f"gnomon.{name}" in text}
-    assert documented == set(gnomon.__all__)
+    documented = set(re.findall(r"^\.\. auto\w+:: gnomon\.(\w+)$", text, re.MULTILINE))
+    submodules = {"charts", "samples", "errors"}
+    assert documented - submodules == set(gnomon.__all__) - submodules
+    assert "gnomon.charts" in text
+    assert "samples" in text
 
 
 def run_python(code):

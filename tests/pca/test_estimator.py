@@ -240,6 +240,83 @@ def test_callbacks_hear_of_every_step_and_can_stop():
     assert steps[0]["residual"] > steps[1]["residual"] > 0
 
 
+def test_a_direction_in_the_null_space_is_said_to_be_arbitrary():
+    """Twenty rows of 64 columns: the twentieth component has no variance and any direction."""
+    model = PCA().fit(samples.load("digits").X[:20])
+    assert model.certificate_.angle_bounds[-1] > 1.5
+    assert model.certificate_.angle_bounds[0] < 1e-6
+
+
+def test_a_model_of_long_integers_takes_floats_and_far_rows():
+    model = PCA(1).fit(np.array([[2**60], [2**60 + 4], [2**60 + 9]]))
+    exact = model.transform(np.array([[2**60]]))
+    np.testing.assert_allclose(exact, [[-13 / 3]])
+    rounded = model.transform(np.array([[float(2**60)]]))  # the mean itself has no such digits
+    assert abs(rounded[0, 0] - exact[0, 0]) < 200
+    far = (
+        PCA(1)
+        .fit(np.array([[2**63], [2**63 + 4]], np.uint64))
+        .transform(np.array([[0]], np.uint64))
+    )
+    np.testing.assert_allclose(far, [[-(2.0**63)]], rtol=1e-9)
+
+
+def test_models_of_other_columns_do_not_merge():
+    import pandas as pd
+
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    with pytest.raises(ValueError, match="fitted on other columns, or in another order"):
+        PCA(2).fit(frame).merge(PCA(2).fit(frame[["c", "b", "a"]]))
+
+
+@pytest.mark.parametrize("solver", ["covariance", "gram", "svd", "deflation", "krylov"])
+@pytest.mark.parametrize("shape", [(5000, 3), (40, 9000)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_huge_row_that_the_sample_missed_is_scaled_for_every_solver(solver, shape, n_jobs):
+    if solver in ("covariance", "deflation") and shape[1] > 100:
+        shape = (3000, 40)
+    if solver == "gram" and shape[0] > 1000:
+        shape = (900, 300)
+    Z = np.random.default_rng(0).standard_normal(shape)
+    Z[1] *= 1e200
+    with pytest.warns(DataWarning, match="Row 1 "):
+        model = PCA(2, solver=solver, n_jobs=n_jobs).fit(Z)
+    direction = Z[1] / 1e200
+    assert abs(model.components_[0] @ direction / np.linalg.norm(direction)) > 1 - 1e-9
+    assert model.explained_variance_ratio_[0] > 1 - 1e-9
+
+
+def test_tiny_weights_of_float32_rows_are_weights():
+    Z = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+    tiny = PCA(2, ddof=0).fit(Z, sample_weight=np.full(50, 1e-50))
+    np.testing.assert_allclose(tiny.components_, PCA(2, ddof=0).fit(Z).components_, atol=1e-5)
+
+
+def test_a_warning_points_at_the_line_that_asked_for_the_fit():
+    with pytest.warns(DataWarning) as caught:
+        PCA(1).fit(np.ones((5, 3)))
+    assert caught[0].filename == __file__
+
+
+def test_a_rows_diagnostics_do_not_depend_on_the_rows_beside_it():
+    Z = np.random.default_rng(0).standard_normal((300, 30))
+    model = PCA(7).fit(Z)
+    for method in (model.hotelling_t2, model.prediction_error, model.score_samples):
+        whole = method(Z)
+        assert all(np.array_equal(method(Z[i : i + 1])[0], whole[i]) for i in range(0, 300, 7))
+
+
+@pytest.mark.parametrize("seed", ["x", -1])
+def test_a_wrong_seed_is_named(seed):
+    with pytest.raises(TypeError, match="`random_state` must be None, a non-negative integer"):
+        PCA(2, random_state=seed).fit(X)
+
+
+def test_plan_checks_parameters_too():
+    with pytest.raises(ValueError, match="`solver` must be one of"):
+        PCA(2, solver="fast").plan(X)
+
+
 def test_a_column_that_dwarfs_the_others_is_named():
     Z = np.random.default_rng(0).standard_normal((200, 4))
     Z[:, 2] *= 1e9

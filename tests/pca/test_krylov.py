@@ -95,6 +95,14 @@ def test_more_than_the_rank_gives_zeros_and_still_an_orthonormal_frame():
     assert np.abs(frame[:, :3].T @ found.vectors[:, 3:]).max() < 1e-12
 
 
+def test_fewer_columns_than_wanted_are_never_called_converged():
+    A, _ = symmetric(np.r_[5.0, 4.0, 3.0, np.zeros(N - 3)])
+    found = find(A, 30, block=8, most_blocks=2)
+    assert found.vectors.shape == (N, 16)
+    assert found.residuals.max() < 1e-12
+    assert not found.converged
+
+
 def test_an_operator_of_zeros_is_answered_with_zeros():
     found = find(np.zeros((50, 50)), 5)
     assert found.converged

@@ -126,7 +126,7 @@ def spread(n, d, dtype=np.float64):
     return X.astype(dtype)
 
 
-@pytest.mark.parametrize("solver", ["covariance", "gram", "svd", "deflation"])
+@pytest.mark.parametrize("solver", ["covariance", "gram", "deflation"])
 def test_an_exact_solver_reads_the_table_as_often_as_planned(solver):
     model = PCA(4, solver=solver).fit(spread(300, 40))
     assert model.certificate_.passes == model.plan_.passes

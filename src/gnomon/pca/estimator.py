@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.certificate import certify, inseparable_groups
-from gnomon.errors import UnavailableError, refuse
+from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import (
     Table,
     check_choice,
@@ -236,7 +236,8 @@ class PCA(
         solution = SOLVERS[plan.solver](problem)
         if _too_coarse(solution, problem):
             rows = self._read(problem.rows.X, problem.weights, solution.moments.mean, "f8")
-            solution = SOLVERS[plan.solver](replace(problem, rows=rows))
+            again = SOLVERS[plan.solver](replace(problem, rows=rows))
+            solution = replace(again, passes=solution.passes + again.passes)
         return solution
 
     def _read(
@@ -248,6 +249,7 @@ class PCA(
     ) -> Rows:
         return read_rows(X, shift=shift, work=work, weights=weights, names=self._names())
 
+    @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already seen. Any batches give what one `fit` of all rows gives.
 
@@ -274,6 +276,12 @@ class PCA(
             refuse("other", "be a fitted PCA", type(other).__name__, kind=True)
         check_is_fitted(self)
         check_is_fitted(other)
+        mine, yours = self._names(), other._names()
+        if mine is not None and yours is not None and not np.array_equal(mine, yours):
+            raise DataError(
+                f"The two models were fitted on other columns, or in another order: {list(mine)} "
+                f"and {list(yours)}."
+            )
         both = self._mergeable("merge") + other._mergeable("merge")
         merged = type(self)(**self.get_params())
         for name in ("n_features_in_", "feature_names_in_"):
@@ -284,6 +292,7 @@ class PCA(
 
     def plan(self, X: Any) -> Plan:
         """What `fit` would do with `X`, what it would cost, and why. Nothing is computed."""
+        self._check_parameters()
         X = check_table(type(self)(), X, reset=True)
         return self._plan(X, Request.parse(self.n_components, *X.shape))
 
@@ -366,7 +375,11 @@ class PCA(
         """One generator; None is a fixed seed, and scikit-learn's RandomState is drawn from."""
         if isinstance(self.random_state, np.random.RandomState):
             return np.random.default_rng(self.random_state.randint(2**31))
-        return np.random.default_rng(0 if self.random_state is None else self.random_state)
+        try:
+            return np.random.default_rng(0 if self.random_state is None else self.random_state)
+        except (TypeError, ValueError):
+            must = "be None, a non-negative integer or a NumPy generator"
+            refuse("random_state", must, self.random_state, kind=True)
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""
@@ -389,28 +402,30 @@ class PCA(
             whole=solution.whole,
             passes=solution.passes,
             tol=tol,
-            converged=solution.converged,
         )
         # Only ties at the level of rounding: inside those, any basis is as good as another.
         rounding = np.full(k, solution.formation)
         groups = inseparable_groups(solution.spectrum, rounding, k)
-        self.components_ = settle(solution.components, groups)
+        components = settle(solution.components, groups)
         if like is not None:
             check_is_fitted(like)
-            if like.components_.shape[1] != self.components_.shape[1]:
-                refuse("like", f"have {self.components_.shape[1]} columns",
-                       like.components_.shape[1])  # fmt: skip
-            self.components_ = align_to(self.components_, like.components_, groups)
+            theirs = like.components_.shape[1]
+            if theirs != components.shape[1]:
+                refuse("like", f"have {components.shape[1]} columns", theirs)
+            components = align_to(components, like.components_, groups)
         self.plan_, self.solver_, self._whole = plan, plan.solver, solution.whole
         self.moments_ = moments if moments.scatter.ndim == 2 else None
         self.n_samples_, self.n_components_ = moments.size, k
         self._n_features_out = k
         self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
         self.mean_ = moments.mean
-        self._set_variances(solution, moments)
+        self._set_variances(solution, moments, components)
+        self.components_ = components  # last: `__getattr__` takes it for the sign that all is there
         warn_of_solution(self, solution)
 
-    def _set_variances(self, solution: Solution, moments: Moments) -> None:
+    def _set_variances(
+        self, solution: Solution, moments: Moments, components: NDArray[np.float64]
+    ) -> None:
         """Variances in the user's units; squares of extreme numbers may be infinite or zero."""
         k, total = solution.variances.size, solution.scaling.total
         free = self.standardize  # standardised columns have no units
@@ -426,7 +441,7 @@ class PCA(
         rest = min(moments.size, moments.offset.size) - k
         self._noise = left / rest if rest > 0 else 0.0
         self._total, self._working_variances = total, solution.scaling.variances
-        floor = solution.formation + np.finfo(np.float64).eps * self.components_.shape[1] * max(
+        floor = solution.formation + np.finfo(np.float64).eps * components.shape[1] * max(
             float(solution.spectrum[0]), 0.0
         )
         self.rank_ = int(np.count_nonzero(self._variances > floor))
@@ -440,7 +455,7 @@ class PCA(
             self.noise_variance_ = float(np.ldexp(self._noise, 2 * e))
             spread = np.ldexp(np.sqrt(self._variances), e)
             self.singular_values_ = spread * np.sqrt(moments.divisor(int(self.ddof)))
-        self.loadings_ = self.components_.T * spread
+        self.loadings_ = components.T * spread
 
     def _mergeable(self, what: str) -> Moments:
         moments: Moments | None = self.__dict__.get("moments_")

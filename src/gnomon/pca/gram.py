@@ -6,6 +6,8 @@ data have rank N − 1 at most, so the last lifted vector is nothing but roundin
 lifted is completed to an orthonormal basis.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from gnomon.moments import column_moments
@@ -20,7 +22,9 @@ def solve(problem: Problem) -> Solution:
     """Eigenvalues of the N × N matrix, then the wanted eigenvectors, lifted."""
     moments = column_moments(problem.rows, problem.weights, n_jobs=problem.n_jobs)
     scaling = problem.scaling(moments)
-    rows = problem.rows.centred(moments.offset, scaling.factor, problem.root_weight)
+    rows = replace(problem.rows, exponent=moments.exponent).centred(
+        moments.offset, scaling.factor, problem.root_weight
+    )
     divisor = moments.divisor(problem.ddof)
     G = gram_matrix(rows, problem.n_jobs)
     eigen = Eigen(G)

@@ -16,7 +16,7 @@ that is given by its products only:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,9 @@ def solve(problem: Problem) -> Solution:
     """The wanted components or, for a fraction of the variance, as many as it takes."""
     moments = column_moments(problem.rows, problem.weights, n_jobs=problem.n_jobs)
     scaling = problem.scaling(moments)
-    rows = problem.rows.centred(moments.offset, scaling.factor, problem.root_weight)
+    rows = replace(problem.rows, exponent=moments.exponent).centred(
+        moments.offset, scaling.factor, problem.root_weight
+    )
     operator = operator_for(rows, problem.n_jobs)
     divisor = moments.divisor(problem.ddof)
     most = min(moments.n, rows.shape[1])
@@ -76,8 +78,7 @@ def solve(problem: Problem) -> Solution:
         whole=False,
         residuals=residuals / divisor,
         formation=product_error(rows, kept[0] / divisor),
-        passes=passes + 1,
-        converged=bool(residuals.max(initial=0) <= problem.tol * max(kept[0], 0)),
+        passes=passes + (1 if operator.side == rows.shape[1] else 3),
     )
 
 

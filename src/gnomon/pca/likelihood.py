@@ -36,7 +36,7 @@ class Likelihood(Measurement):
         rows = self._measure(X)
         k, d = self.components_.shape
         log_det = float(np.log(variances).sum())
-        sq_dist = rows.scores**2 @ (1.0 / variances)
+        sq_dist = np.einsum("ij,j->i", rows.scores**2, 1.0 / variances)
         if d > k:
             log_det += (d - k) * float(np.log(noise))
             sq_dist += rows.sq_residuals / noise

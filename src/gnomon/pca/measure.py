@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.inputs import Table, refuse_bad_values
 from gnomon.moments import Moments
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.parallel import map_blocks, quiet, row_blocks
 from gnomon.pca.project import RANGE, ROWS, project
 from gnomon.rows import Rows
 
@@ -131,8 +131,7 @@ def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
             np.subtract(z, left, out=left)
             sq_residuals[at:end] = np.einsum("ij,ij->i", left, left)[:m]
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        map_blocks(block, row_blocks(n, RANGE), n_jobs=n_jobs)
+    map_blocks(quiet(block), row_blocks(n, RANGE), n_jobs=n_jobs)
     return Measured(scores, sq_norms, sq_residuals)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from gnomon.errors import TooLargeError
 from gnomon.memory import available_bytes, readable_bytes
+from gnomon.pca.krylov import BLOCK, MOST_BLOCKS
 from gnomon.pca.rank import Request
 from gnomon.records import Record
 
 EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the covariance
-BLOCK = 16  # columns of krylov's blocks
 THIN = 2.0  # how much slower a product with so few columns is, a column
 SMALL = 4e10  # operations that nobody waits for (about half a second): be exact
 PATIENCE = 3.0  # how many times longer the exact answer may take before krylov is chosen
@@ -110,7 +110,7 @@ def make_plan(
     return plan
 
 
-_PASSES = {"covariance": 1, "gram": 3, "svd": 3, "deflation": 1, "krylov": 0}
+_PASSES = {"covariance": 1, "gram": 3, "svd": 2, "deflation": 1, "krylov": 0}
 
 
 def _cost(
@@ -132,7 +132,7 @@ def _cost(
         copy = 8.0 * n * d * 2 if d > n else 0.0
         return 8.0 * n * d * side + 20.0 * float(side) ** 3, buffers + 8.0 * side * side * 6 + copy
     side, columns = min(n, d), BLOCK * _krylov_blocks(k)
-    basis = min(side, BLOCK * max(40, 4 * k // BLOCK))
+    basis = min(side, BLOCK * max(MOST_BLOCKS, 4 * k // BLOCK))
     products = 4.0 * THIN * columns * (4.0 * stored if stored else n * d * precision)
     return (
         products + 4.0 * side * columns**2,
@@ -167,5 +167,7 @@ def _choose(
     quick = costs["krylov"][0]
     if operations <= PATIENCE * quick and peak <= room:
         return exact, f"{shape}; exact, and no iteration would be {PATIENCE:g} times faster"
+    if operations <= PATIENCE * quick:
+        return "krylov", f"an exact solver would need {readable_bytes(peak)} of memory"
     what = "sparse, and stays so" if stored else "both sides large, few components wanted"
     return "krylov", f"{what}: {operations / quick:.0f} times fewer operations than an exact solver"

@@ -124,8 +124,6 @@ class Solution:
     residuals: Vector
     formation: float
     passes: int
-    converged: bool = True
-    note: str = ""
 
 
 def product_error(rows: Rows, largest: float) -> float:

@@ -30,7 +30,9 @@ def solve(problem: Problem) -> Solution:
         rows, weights, n_jobs=problem.n_jobs
     )
     scaling = problem.scaling(moments)
-    centred = rows.centred(moments.offset, scaling.factor, problem.root_weight)
+    centred = replace(rows, exponent=moments.exponent).centred(
+        moments.offset, scaling.factor, problem.root_weight
+    )
     with one_blas_thread():
         table = triangle(centred, problem.n_jobs) if n >= d else centred.read(0, n)
         _, sigma, Vt = np.linalg.svd(table, full_matrices=False)
@@ -49,7 +51,7 @@ def solve(problem: Problem) -> Solution:
         whole=True,
         residuals=norms,
         formation=product_error(rows, spectrum[0]),
-        passes=3 if n >= d else 2,
+        passes=2,
     )
 
 

@@ -71,6 +71,8 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Z = np.asarray(Z)
         if Z.ndim != 2 or Z.shape[1] != components.shape[0]:
             refuse("Z", f"have shape (n, {components.shape[0]})", Z.shape)
+        if Z.dtype.kind not in "biuf":
+            refuse("Z", "hold numbers", f"dtype {Z.dtype}", kind=True)
         Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
         if self.whiten:
             Z = Z * self._spread().astype(Z.dtype)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # A first component with more than this share of the variance may be one column or one row.
 DWARFED = 1 - 1e-6
 
+_INSIDE = ("gnomon.", "sklearn.", "contextlib")
+
 __all__ = ["warn_of_giants", "warn_of_solution"]
 
 
@@ -37,10 +39,11 @@ def warn_of_solution(model: "PCA", solution: Solution) -> None:
             f"deviation after {model.missing_.n_iter} iterations. Ask for fewer components.",
             NotConvergedWarning,
         )
-    if not solution.converged:
+    certificate = model.certificate_
+    if not certificate.converged:
         _say(
-            f"krylov stopped at a residual of {model.certificate_.residuals.max():.0e}, above tol "
-            f"= {model.certificate_.tol:.0e}: the spectrum is nearly flat around component "
+            f"{model.solver_} stopped at a residual of {certificate.residuals.max():.0e}, above "
+            f"tol = {certificate.tol:.0e}: the spectrum is nearly flat around component "
             f"{model.n_components_}. `certificate_` says how far each component can be off; "
             "`solver='covariance'` or 'gram' is exact.",
             NotConvergedWarning,
@@ -63,7 +66,8 @@ def warn_of_giants(model: "PCA", X: Table, weights: NDArray[np.float64] | None) 
     first = project(model._centred_rows(X), model.components_[:1], n_jobs=model.n_jobs)[:, 0]
     energy = first.astype(np.float64) ** 2 * (1.0 if weights is None else weights)
     row = int(np.argmax(energy))
-    if energy.size > 2 and energy[row] > 0.99 * energy.sum():
+    # about the mean, a single wild row among n has (n − 1)/n of the sum
+    if energy.size > 2 and energy[row] > 0.99 * (1 - 1 / energy.size) * energy.sum():
         _say(
             f"Row {row} is so far from all others that it alone decides the components. Drop or "
             "check it."
@@ -75,6 +79,6 @@ def _say(text: str, kind: type[GnomonWarning] = DataWarning) -> None:
     import sys
 
     frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("gnomon.", "sklearn.")):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(_INSIDE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, kind, stacklevel=level)
