@@ -12,6 +12,7 @@ COMMANDS = {"map": "gnomon.cli.map"}
 
 EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
+Errors are one sentence; --debug shows where they came from.
 """
 
 

@@ -34,7 +34,7 @@ def command(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""PCA of a bundled sample: digits, iris, wine, breast-cancer or house-prices.
+    r"""PCA of a bundled sample: digits, iris, wine, breast-cancer, house-prices, crumbs-on-the-….
 
     \b
     gnomon map digits
