@@ -16,7 +16,7 @@ __all__ = ["Certificate", "certify", "inseparable_groups"]
 LAPACK_THRESHOLD = {"eigen": 60.0, "svd": 35.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate(Record):
     """How far a fitted PCA can be from the exact one.
 

@@ -122,7 +122,8 @@ def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool 
         count, row, column = _first(X, bad)
         if count:
             raise error(
-                f"X holds {count} {what}{'s' if count > 1 else ''}, the first at row {row}, "
+                f"X holds {count} {what.replace(' (', 's (') if count > 1 else what}, the first "
+                f"at row {row}, "
                 f"column {column_name(names, column)} (rows count from 0). {way_out}"
             )
 
@@ -228,7 +229,11 @@ def _refuse_non_numbers(X: Any) -> None:
     if is_sparse(X):
         return
     if nw.dependencies.is_into_dataframe(X):
-        frame = nw.from_native(X)
+        try:
+            frame = nw.from_native(X)
+            frame.schema  # noqa: B018  (reads the names)
+        except Exception as error:  # narwhals has an error of its own for each library
+            raise DataError(f"X has column names that cannot be used: {error}") from None
         for name, dtype in frame.schema.items():
             if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
                 raise DataTypeError(f"Column '{name}': {_not_numbers(dtype)}")

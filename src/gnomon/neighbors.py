@@ -14,6 +14,8 @@ faiss is called on fixed blocks of queries, one OpenMP thread each, from `parall
 threads change the bits of exact search, hang in a forked child, and spin while they wait.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +39,7 @@ PROBE = 300  # rows whose true neighbours are found, to measure the recall
 __all__ = ["Neighbors", "find_neighbors"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Neighbors(Record):
     """The nearest neighbours of every row, nearest first, the row itself left out.
 
@@ -158,12 +160,12 @@ class _Search:
         import faiss
 
         n, d = self.Z.shape
-        faiss.omp_set_num_threads(1)
         n_lists = int(2 ** np.round(np.log2(np.sqrt(n))))
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
         index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = self.seed + 1, 10, 64
-        index.train(self.Z)
-        index.add(self.Z)
+        with _one_openmp_thread():
+            index.train(self.Z)
+            index.add(self.Z)
         return index
 
     def _all(self, index: Any, k: int) -> Indices:
@@ -178,14 +180,25 @@ class _Search:
 
     def _of(self, index: Any, rows: Indices, k: int) -> Indices:
         """Neighbours of some rows, without themselves; −1 where there are too few."""
-        import faiss
-
-        faiss.omp_set_num_threads(1)  # of this thread
-        near = index.search(self.Z[rows], k + 1)[1]
+        with _one_openmp_thread():
+            near = index.search(self.Z[rows], k + 1)[1]
         others = near != rows[:, None]
         others[others.all(axis=1), -1] = False  # copies filled the list: drop the farthest
         lists: Indices = near[others].reshape(len(rows), k)
         return lists
+
+
+@contextmanager
+def _one_openmp_thread() -> Iterator[None]:
+    """Hold faiss to one thread in the calling thread, whose setting it is."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def _centred(Z: Floats64) -> Floats64:

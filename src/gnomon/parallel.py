@@ -86,7 +86,7 @@ def fold_blocks(
 
     `function` runs on several threads at once and should release the GIL; `add` runs on one thread
     at a time. Finished results wait for their turn; a thread that is too far ahead waits, so that
-    at most twice as many results as threads exist at any time.
+    at most one more result than there are threads exists at any time.
     """
     if not blocks:
         return
@@ -138,7 +138,7 @@ class _Work:
         threads: int,
     ) -> None:
         self.function, self.blocks, self.add = function, blocks, add
-        self.most_open = 2 * threads
+        self.most_open = threads + 1
         self.taken = self.added = 0
         self.waiting: dict[int, Any] = {}
         self.stopped = False
@@ -149,8 +149,9 @@ class _Work:
         """Take blocks until none is left; the first error is kept and stops everybody."""
         outer, _busy.in_block = _busy.in_block, True
         try:
-            while (index := self._take()) is not None:
-                self._finish(index, self.function(*self.blocks[index]))
+            with one_blas_thread():  # this thread's own setting, where there is one
+                while (index := self._take()) is not None:
+                    self._finish(index, self.function(*self.blocks[index]))
         except BaseException as error:
             self.stop(error)
         finally:
@@ -207,49 +208,63 @@ class _BlasLimiter:
         self.lock = threading.Lock()
         self.inside = 0
         self.mine = threading.local()
-        self.libraries: list[Any] = []
-        self.with_faiss = False
+        self.shared: list[Any] = []  # libraries with one setting for the process
+        self.own: list[Any] = []  # built on OpenMP: every thread has its own setting
         self.before: list[int] = []
+        self.with_faiss = False
 
     def enter(self) -> None:
         with self.lock:
             if self.inside == 0:
                 self._find_libraries()
-                self.before = [library.get_num_threads() for library in self.libraries]
-                self._set([1] * len(self.libraries))
+                self.before = _limit(self.shared)
             self.inside += 1
         self.mine.depth = getattr(self.mine, "depth", 0) + 1
+        if self.mine.depth == 1:
+            self.mine.own = self.own
+            self.mine.before = _limit(self.own)
 
     def leave(self) -> None:
         self.mine.depth -= 1
+        if self.mine.depth == 0:
+            _restore(self.mine.own, self.mine.before)
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                self._set(self.before)
+                _restore(self.shared, self.before)
 
     def _find_libraries(self) -> None:
         with_faiss = "faiss" in sys.modules  # it brings a BLAS of its own
-        if self.libraries and with_faiss == self.with_faiss:  # looking takes 5 ms
+        if self.shared and with_faiss == self.with_faiss:  # looking takes 5 ms
             return
         self.with_faiss = with_faiss
         import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
         from threadpoolctl import ThreadpoolController
 
-        found = ThreadpoolController().lib_controllers
-        self.libraries = [library for library in found if library.user_api == "blas"]
-
-    def _set(self, counts: list[int]) -> None:
-        for library, count in zip(self.libraries, counts, strict=True):
-            # Past the rule that only one thread of the process may set it: ours is the one place.
-            getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+        found = [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
+        self.own = [lib for lib in found if getattr(lib, "threading_layer", "") == "openmp"]
+        self.shared = [lib for lib in found if lib not in self.own]
 
     def after_fork(self) -> None:
         """Only the forking thread is left in the child: forget the calls of all others."""
         self.lock = threading.Lock()
         held = getattr(self.mine, "depth", 0)
         if self.inside > 0 and held == 0:
-            self._set(self.before)
+            _restore(self.shared, self.before)
         self.inside = held
+
+
+def _limit(libraries: list[Any]) -> list[int]:
+    """Set every library to one thread; returns what they had."""
+    before = [library.get_num_threads() for library in libraries]
+    _restore(libraries, [1] * len(libraries))
+    return before
+
+
+def _restore(libraries: list[Any], counts: list[int]) -> None:
+    for library, count in zip(libraries, counts, strict=True):
+        # Past the rule that only one thread of the process may set it: ours is the one place.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
 
 _blas = _BlasLimiter()

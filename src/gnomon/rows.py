@@ -217,7 +217,7 @@ def exponent_for(largest: float, work: np.dtype[Any]) -> int:
     if not np.isfinite(largest) or largest == 0:
         return 0
     exponent = int(np.frexp(largest)[1])
-    harmless = 40 if work.itemsize == 4 else 300
+    harmless = 40 if work.itemsize == 4 else 120  # squares of variances must exist too
     return 0 if abs(exponent) <= harmless else exponent
 
 

@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -330,3 +331,50 @@ def test_a_row_that_dwarfs_the_others_is_named():
     Z[17] = 1e12
     with pytest.warns(DataWarning, match=r"Row 17 .* alone decides .*[Dd]rop or check it"):
         PCA(2).fit(Z)
+
+
+def test_krylov_finds_every_copy_of_a_repeated_variance():
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((400, 200))
+    table = np.linalg.qr(table - table.mean(axis=0))[0] * np.sqrt([10.0] * 60 + [1.0] * 140)
+    model = PCA(50, solver="krylov").fit(table)
+    exact = PCA(50, solver="covariance").fit(table)
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("power", [-280, -130, 130, 280])
+@pytest.mark.parametrize("solver", ["covariance", "gram", "svd", "deflation", "krylov"])
+def test_scales_whose_squares_exist_but_not_their_squares(solver, power):
+    table = np.random.default_rng(0).standard_normal((300, 6)) * np.geomspace(3, 1, 6)
+    plain = PCA(3, solver=solver).fit(table)
+    scaled = PCA(3, solver=solver).fit(np.ldexp(table, power))
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-9)
+    assert np.isfinite(scaled.certificate_.residuals).all()
+
+
+def test_a_callback_that_stops_krylov_at_once_stops_it_for_good():
+    steps = []
+
+    class Stopper:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, metadata):
+            steps.append(metadata)
+            return True
+
+    table = np.random.default_rng(0).standard_normal((400, 200))
+    with pytest.warns(UserWarning, match="krylov stopped"):
+        model = PCA(100, solver="krylov").set_callbacks(Stopper()).fit(table)
+    assert len([step for step in steps if step]) == 1
+    assert model.n_components_ < 100
+
+
+def test_a_sparse_float32_table_far_from_zero_is_read_in_float64():
+    rng = np.random.default_rng(0)
+    dense = (rng.standard_normal((400, 20)) * np.geomspace(3, 1, 20) + 1e4).astype(np.float32)
+    exact = PCA(3, solver="svd").fit(dense)
+    for solver in ("gram", "krylov"):
+        model = PCA(3, solver=solver, tol=1e-9).fit(sparse.csr_array(dense))
+        np.testing.assert_allclose(model.components_, exact.components_, atol=1e-6)

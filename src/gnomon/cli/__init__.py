@@ -10,6 +10,11 @@ from gnomon import __version__
 
 COMMANDS = {"map": "gnomon.cli.map"}
 
+HELP = """See, shrink and compare high-dimensional data.
+
+\b
+gnomon map digits          PCA of a bundled sample → digits_map/
+"""
 EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
 Errors are one sentence; --debug shows where they came from.
@@ -32,14 +37,10 @@ class LazyGroup(click.RichGroup):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]},
-             epilog=EXIT_CODES)  # fmt: skip
+             epilog=EXIT_CODES, help=HELP)  # fmt: skip
 @click.version_option(__version__, prog_name="gnomon")
 def cli() -> None:
-    r"""See, shrink and compare high-dimensional data.
-
-    \b
-    gnomon map digits          PCA of a bundled sample → digits_map/
-    """
+    """Hold the commands."""
 
 
 def main() -> None:

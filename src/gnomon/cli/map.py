@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from gnomon.pipeline import Result
 
 
-@click.command("map")
+HELP = """PCA of a bundled sample: digits, iris, wine, breast-cancer, house-prices and others.
+
+\b
+gnomon map digits
+gnomon map wine -k parallel -o results
+"""
+
+
+@click.command("map", help=HELP)
 @click.argument("data", metavar="SAMPLE")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the results "
               "(default: SAMPLE_map).")  # fmt: skip
@@ -34,12 +42,7 @@ def command(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""PCA of a bundled sample: digits, iris, wine, breast-cancer, house-prices, crumbs-on-the-….
-
-    \b
-    gnomon map digits
-    gnomon map wine -k parallel -o results
-    """
+    """Run the pipeline and write what it found."""
     from gnomon import pipeline
     from gnomon.data import samples
 
@@ -80,6 +83,8 @@ OUTPUTS = ("scores.parquet", "scree.svg", "run.json")
 
 def refuse_to_overwrite(out: Path, force: bool) -> None:
     """Results that exist are overwritten only with --force."""
+    if out.exists() and not out.is_dir():
+        raise click.UsageError(f"{out} is a file; -o takes a folder.")
     there = [name for name in OUTPUTS if (out / name).exists()]
     if there and not force:
         raise click.UsageError(f"{out / there[0]} exists. Use --force to overwrite, or -o FOLDER.")

@@ -28,7 +28,7 @@ def choose_scale(X: NDArray[Any], asked: bool | None = None) -> Scale:
     if asked is not None:
         return Scale(asked, "as asked")
     spreads = X.std(axis=0)
-    spreads = spreads[spreads > 0]
+    spreads = spreads[spreads > 1e-12 * np.abs(X).max(axis=0)]  # a constant may have a rounding
     fold = float(spreads.max() / spreads.min()) if spreads.size else 1.0
     if fold <= FOLD:
         return Scale(False, f"the columns' spreads are within {FOLD:g}-fold of each other")

@@ -53,7 +53,7 @@ def _without_nan(value: Any) -> Any:
         return value if np.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_without_nan(item) for item in value]
     return value
 

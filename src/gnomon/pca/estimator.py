@@ -19,7 +19,7 @@ from gnomon.inputs import (
     check_weights,
 )
 from gnomon.moments import Moments, moments_of_rows
-from gnomon.parallel import one_blas_thread
+from gnomon.parallel import one_blas_thread, thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.impute import impute
@@ -342,7 +342,15 @@ class PCA(
         n, d = X.shape
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         itemsize = working_type(X).itemsize
-        return make_plan(n=n, d=d, request=request, itemsize=itemsize, stored=stored, solver=solver)
+        return make_plan(
+            n=n,
+            d=d,
+            request=request,
+            itemsize=itemsize,
+            stored=stored,
+            solver=solver,
+            threads=thread_count(self.n_jobs),
+        )
 
     def _problem(
         self,

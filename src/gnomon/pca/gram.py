@@ -31,8 +31,9 @@ def solve(problem: Problem) -> Solution:
     spectrum = np.maximum(eigen.values[: min(moments.n, rows.shape[1])], 0)
     k = problem.count(spectrum / divisor, scaling.total, moments, whole=True)
     U, values = eigen.vectors(k), spectrum[:k]
-    rounding = product_error(rows, spectrum[0])
-    V = operator_for(rows, problem.n_jobs).transposed(U)
+    operator = operator_for(rows, problem.n_jobs)
+    rounding = product_error(rows, spectrum[0] + operator.uncentred)
+    V = operator.transposed(U)
     lifted = values > rounding
     V[:, lifted] /= np.sqrt(values[lifted])
     V[:, ~lifted] = problem.random.standard_normal((V.shape[0], int((~lifted).sum())))

@@ -37,7 +37,7 @@ CHUNK = 2**22  # numbers held at once when new rows are filled in
 __all__ = ["Imputation", "fill_rows", "impute"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Imputation(Record):
     """How missing values were filled in.
 
@@ -115,7 +115,7 @@ def _filled_with_means(problem: Problem) -> tuple[Matrix, NDArray[np.bool_]]:
     if hasattr(rows.X, "nnz"):
         raise DataError("`missing='em'` needs a dense table; got a sparse one. Use X.toarray().")
     refuse_bad_values(rows.X, names=rows.names, nan=False)
-    X = rows.X.astype(np.float64)
+    X = rows.X.astype(np.float64, order="C")
     holes = np.isnan(X)
     empty = holes.all(axis=0)
     if empty.any():

@@ -59,8 +59,12 @@ def solve(problem: Problem) -> Solution:
         )
         passes += found.products
         values = np.maximum(found.values, 0) / divisor
-        if k == most or problem.request.enough(
-            values[:k], total=scaling.total, n=moments.size, d=rows.shape[1]
+        if (
+            k == most
+            or found.stopped
+            or problem.request.enough(
+                values[:k], total=scaling.total, n=moments.size, d=rows.shape[1]
+            )
         ):
             break
         k = min(2 * k, most)
@@ -77,7 +81,7 @@ def solve(problem: Problem) -> Solution:
         spectrum=np.concatenate([np.maximum(kept, 0) / divisor, values[k:most]]),
         whole=False,
         residuals=residuals / divisor,
-        formation=product_error(rows, kept[0] / divisor),
+        formation=product_error(rows, (kept[0] + operator.uncentred) / divisor),
         passes=passes + (1 if operator.side == rows.shape[1] else 3),
     )
 
@@ -94,6 +98,7 @@ class Leading:
     residuals: Vector
     products: int
     converged: bool
+    stopped: bool
 
 
 def leading(
@@ -131,7 +136,7 @@ def leading(
     block = min(block, room)
     basis = _Basis(fixed, min(room, block * most_blocks), n_jobs)
     basis.extend(random.standard_normal((size, block)))
-    products, next_look, history, fresh = 0, k, [np.inf], False
+    products, next_look, history, before, stopped = 0, k, [np.inf], 0.0, False
     while True:
         R = basis.multiply(apply(basis.last))
         products += 1
@@ -144,15 +149,17 @@ def leading(
             if basis.former < k:
                 history[-1] = np.inf
             next_look = basis.former * 9 // 8
-        if step(residual=history[-1], products=products) or basis.full:
+        stopped = step(residual=history[-1], products=products)
+        if stopped or basis.full:
             break
         if look and history[-1] <= tol:
             # A closed subspace holds one copy of a repeated eigenvalue for each column of the
-            # first block: random columns, once, show the others.
-            if fresh or np.linalg.norm(R, 2) > 100 * tol * top:
+            # first block: random columns show the others, until there are no more.
+            captured = float(values[:k].sum())
+            if captured <= before * (1 + tol) or np.linalg.norm(R, 2) > 100 * tol * top:
                 break
-            fresh, next_look = True, basis.former + block
-            basis.renew(random.standard_normal((size, block)))
+            before, next_look = captured, basis.former + 1
+            basis.extend(random.standard_normal((size, block)))
         elif look and (products >= most_blocks or _hopeless(history, tol, most_blocks)):
             break
         elif basis.last.shape[1] == 0:  # a closed subspace, smaller than what is wanted
@@ -161,7 +168,7 @@ def leading(
         values, Y = basis.leading_pairs(k)
         residuals = np.linalg.norm(R @ Y[-R.shape[1] :], axis=0)
     vectors = basis.Q[:, : basis.former] @ Y
-    return Leading(vectors, values, residuals, products, history[-1] <= tol)
+    return Leading(vectors, values, residuals, products, history[-1] <= tol, stopped)
 
 
 def _hopeless(history: list[float], tol: float, most_blocks: int) -> bool:
@@ -209,11 +216,6 @@ class _Basis:
         self.T[columns, : columns.stop] = self.T[: columns.stop, columns].T
         self.former = columns.stop
         return R
-
-    def renew(self, W: Matrix) -> None:
-        """Put what is new of `W` in the place of the block that A was not applied to yet."""
-        self.size = self.former
-        self.extend(W)
 
     def _append(self, W: Matrix) -> tuple[Matrix, Matrix]:
         """Orthonormalise `W`, project it a second time, and keep the columns that are new."""

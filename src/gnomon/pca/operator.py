@@ -26,6 +26,7 @@ class Operator(Protocol):
     """Σ times its divisor, on the shorter side and on the columns' side."""
 
     side: int
+    uncentred: float  # what the products hold before the mean is taken out of them
 
     def apply(self, Q: Matrix) -> Matrix:
         """ZᵀZ Q or ZZᵀ Q, whichever is on the shorter side."""
@@ -54,7 +55,7 @@ class TallOperator:
 
     def __init__(self, rows: Rows, n_jobs: int | None) -> None:
         self.n_jobs = n_jobs
-        self.side = rows.shape[1]
+        self.side, self.uncentred = rows.shape[1], 0.0
         self.rows, delta = rows.about_rounded_mean()
         self.roots = np.ones(rows.shape[0]) if rows.root_weight is None else rows.root_weight
         self.delta = delta
@@ -100,7 +101,7 @@ class WideOperator:
 
     def __init__(self, rows: Rows, n_jobs: int | None) -> None:
         self.rows, self.n_jobs = rows, n_jobs
-        self.side = rows.shape[0]
+        self.side, self.uncentred = rows.shape[0], 0.0
         self.blocks = row_blocks(rows.shape[1], rows.block_columns())
 
     def apply(self, Q: Matrix) -> Matrix:
@@ -159,6 +160,7 @@ class SparseOperator:
             scaled.data *= np.repeat(roots, np.diff(scaled.indptr)).astype(rows.work)
         self.by_rows, self.by_columns = _Csr(scaled), _Csr(sp.csr_array(scaled.T))
         self.mean, self.roots = mean * factor, roots
+        self.uncentred = float((roots @ roots) * (self.mean @ self.mean))
 
     def forward(self, V: Matrix) -> Matrix:
         """Z V, shape (n, k)."""

@@ -79,11 +79,12 @@ def make_plan(
     stored: int | None = None,
     solver: str = "auto",
     memory: int | None = None,
+    threads: int = 2,
 ) -> Plan:
     """Choose a solver for an (n, d) table; `stored` is the number of entries when it is sparse."""
     side = min(n, d)
     k = request.first_guess(side)
-    costs = {name: _cost(name, n, d, k, itemsize, stored) for name in _PASSES}
+    costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in _PASSES}
     solver = ALIASES.get(solver, solver)
     room = available_bytes() if memory is None else memory
     name, why = (
@@ -114,14 +115,16 @@ _PASSES = {"covariance": 1, "gram": 3, "svd": 2, "deflation": 1, "krylov": 0}
 
 
 def _cost(
-    name: str, n: int, d: int, k: int, itemsize: int, stored: int | None
+    name: str, n: int, d: int, k: int, itemsize: int, stored: int | None, threads: int
 ) -> tuple[float, float]:
     """Operations, and bytes beyond the table."""
     precision = itemsize / 4  # float64 products take twice as long
     buffers = 64e6
     if name in ("covariance", "deflation"):
         steps = EIGEN * float(d) ** 3 if name == "covariance" else 60.0 * d * d * 8 * k
-        return n * float(d) ** 2 * precision + steps, buffers + 8.0 * d * d * 4
+        # a sum and a product for each thread, one sum that waits, and the total; later three
+        squares = 8.0 * max(4.0, 1 + (2 * threads + 1) * itemsize / 8)
+        return n * float(d) ** 2 * precision + steps, buffers + squares * d * d
     if name == "gram":
         return (
             float(n) ** 2 * d * precision + EIGEN * float(n) ** 3 + 2.0 * n * d * k * precision,
