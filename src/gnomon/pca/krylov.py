@@ -156,7 +156,7 @@ def leading(
             # A closed subspace holds one copy of a repeated eigenvalue for each column of the
             # first block: random columns show the others, until there are no more.
             captured = float(values[:k].sum())
-            if captured <= before * (1 + tol) or np.linalg.norm(R, 2) > 100 * tol * top:
+            if captured <= before * (1 + tol) or np.linalg.norm(R, 2) > tol * top:
                 break
             before, next_look = captured, basis.former + 1
             basis.extend(random.standard_normal((size, block)))
