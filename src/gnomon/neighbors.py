@@ -11,7 +11,9 @@
    ordered by (distance, row number).
 
 faiss is called on fixed blocks of queries, one OpenMP thread each, from `parallel.py`: its own
-threads change the bits of exact search, hang in a forked child, and spin while they wait.
+threads change the bits of exact search, hang in a forked child, and spin while they wait. New rows
+are looked up in blocks so small that faiss treats every row by itself: what a row gets does not
+depend on its company.
 """
 
 from collections.abc import Iterator
@@ -25,8 +27,9 @@ from numpy.typing import NDArray
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
 from gnomon.records import Record
+from gnomon.rows import Rows, read_rows
 
 Floats32 = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -34,9 +37,13 @@ Indices = NDArray[np.int64]
 
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
 QUERIES = 4096  # a block; below it the bits of flat search depend on the block
+NEW_QUERIES = 16  # faiss multiplies matrices from 20 rows on
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
+SAMPLE = 4096  # rows that medians are taken of
+WILDEST = 1e150  # squares of differences must exist
+WILDEST_32 = np.float32(1e16)
 
-__all__ = ["Neighbors", "find_neighbors"]
+__all__ = ["NeighborSearch", "Neighbors", "find_neighbors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,90 +109,217 @@ def find_neighbors(
     """
     n = X.shape[0]
     k = check_integer("k", k, 1, n - 1, f"The table has {n} rows.")
-    recall = check_real("recall", recall, 0.0, 1.0)
-    if metric not in ("euclidean", "cosine"):
-        return _by_scikit_learn(X, k, metric, metric_params, n_jobs)
-    Z = _unit_rows(X) if metric == "cosine" else np.asarray(X, np.float64)
-    Z = _centred(Z)
-    probe = _Probe(Z, k, seed, n_jobs)
-    search = _Search(np.ascontiguousarray(Z, np.float32), seed, n_jobs)
-    flat = n <= EXACT_UP_TO or recall == 1.0
-    found, measured, method = search.reach(recall, k, probe, flat=flat)
-    if flat and measured < 0.999:  # float32 cannot tell these rows apart
-        return _by_scikit_learn(X, k, metric, metric_params, n_jobs)
-    distances, order = _measure(Z, found, n_jobs)
-    indices = np.take_along_axis(found, order, axis=1).astype(np.int32)
-    if metric == "cosine":
-        distances = 2 * np.arcsin(np.minimum(1.0, distances / 2))  # chord to angle
-    else:
-        distances = distances * _unit(np.asarray(X, np.float64))
-    return Neighbors(indices, distances, measured, probe.rows.size, method)
+    search = NeighborSearch(
+        X, metric=metric, metric_params=metric_params, recall=recall, seed=seed, n_jobs=n_jobs
+    )
+    return search.among_themselves(k)
 
 
-class _Search:
-    """faiss over prepared float32 rows."""
+class NeighborSearch:
+    """A table prepared for looking up neighbours, its own rows' or those of new rows.
 
-    def __init__(self, Z: Floats32, seed: int, n_jobs: int | None) -> None:
-        self.Z, self.seed, self.n_jobs = Z, seed, n_jobs
+    Parameters as for `find_neighbors`. What faiss builds is left out of pickles and built again,
+    with the same bits, when it is needed.
+    """
 
-    def reach(
-        self, recall: float, k: int, probe: "_Probe", *, flat: bool
-    ) -> tuple[Indices, float, str]:
+    def __init__(
+        self,
+        X: NDArray[Any],
+        *,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        recall: float = 0.95,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric, self.metric_params = metric, metric_params
+        self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
+        self.n_probes = 4
+        self._index: Any = None
+        if metric not in ("euclidean", "cosine"):
+            self.exact, self.Z = True, np.asarray(X, np.float64)
+            return
+        self.exact = X.shape[0] <= EXACT_UP_TO or recall == 1.0
+        self._shift_by(X)
+        self.Z = self._prepared(X)
+        self.Z32 = _for_search(self.Z)
+
+    def among_themselves(self, k: int) -> Neighbors:
+        """The `k` nearest neighbours of every row of the table."""
+        if self.metric not in ("euclidean", "cosine"):
+            return self._by_scikit_learn(k)
+        probe = _Probe(self.Z, k, self.seed, self.n_jobs)
+        found, measured, method = self._reach(k, probe)
+        if self.exact and measured < 0.999:  # float32 cannot tell these rows apart
+            return self._by_scikit_learn(k)
+        distances = _measure(self.Z, self.Z, found, self.n_jobs)
+        return Neighbors(
+            found.astype(np.int32), self._in_units(distances), measured, probe.rows.size, method
+        )
+
+    def of(self, X: NDArray[Any], k: int) -> tuple[NDArray[np.int32], Floats64]:
+        """The `k` rows of the table nearest to each row of `X`, and how far they are."""
+        if self.metric not in ("euclidean", "cosine"):
+            model = self._scikit_learn(k).fit(self.Z)
+            distances, indices = model.kneighbors(np.asarray(X, np.float64))
+            return indices.astype(np.int32), distances
+        Q = self._prepared(X)
+        Q32 = _for_search(Q)
+        index = self._built()
+        found = np.empty((len(Q), k), np.int64)
+
+        def block(start: int, stop: int) -> None:
+            with _one_openmp_thread():
+                found[start:stop] = index.search(Q32[start:stop], k)[1]
+
+        with one_blas_thread():
+            map_blocks(block, row_blocks(len(Q), NEW_QUERIES), n_jobs=self.n_jobs)
+            short = np.flatnonzero((found < 0).any(axis=1))
+            for row in short:  # their lists held fewer than k rows
+                found[row] = self._flat().search(Q32[row : row + 1], k)[1]
+            distances = _measure(Q, self.Z, found, self.n_jobs)
+        return found.astype(np.int32), self._in_units(distances)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}
+
+    def _shift_by(self, X: NDArray[Any]) -> None:
+        """Find the medians and the scale, from evenly spaced rows in C order."""
+        self.shift = read_rows(X, work="f8").shift
+        at = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLE)).astype(np.intp))
+        self.median, self.exponent = np.zeros(X.shape[1]), 0
+        if self.metric == "cosine":
+            sample = _unit_rows(np.ascontiguousarray(X[at]), at)
+            self.median = np.median(sample, axis=0)
+            return
+        sample = self._shifted(np.ascontiguousarray(X[at]))
+        self.median = np.median(sample, axis=0)
+        sizes = np.abs(sample - self.median)
+        size = float(np.quantile(sizes, 0.99)) or float(sizes.max(initial=0.0))
+        if size == 0:  # the sample is constant
+            size = float(np.abs(self._shifted(X) - self.median).max(initial=0.0))
+        self.exponent = int(np.frexp(size)[1]) if size > 0 else 0
+
+    def _shifted(self, X: NDArray[Any]) -> Floats64:
+        """About a shift of the table's own type: long integers lose digits otherwise."""
+        rows = Rows(X, np.dtype(np.float64), self.shift)
+        return rows.read(0, X.shape[0])
+
+    def _prepared(self, X: NDArray[Any]) -> Floats64:
+        """Rows about the medians, divided by a power of two; unit rows for cosine."""
+        Z = _unit_rows(X) if self.metric == "cosine" else self._shifted(X)
+        Z = np.ldexp(Z - self.median, -self.exponent)
+        return np.clip(Z, -WILDEST, WILDEST, out=Z)
+
+    def _in_units(self, distances: Floats64) -> Floats64:
+        if self.metric == "cosine":
+            return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
+        return np.asarray(np.ldexp(distances, self.exponent))
+
+    def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, float, str]:
         """Neighbours of all rows, the recall measured on `probe`, and how it was done."""
-        if flat:
-            found = self._all(self._flat(), k)
+        index = self._built()
+        if self.exact:
+            found = self._all(index, k)
             return found, probe.recall(found[probe.rows]), "exact search"
-        index = self._lists()
-        n_lists, probes = index.nlist, 4
+        n_lists = index.nlist
         while True:
-            index.nprobe = min(probes, n_lists)
-            measured = probe.recall(self._of(index, probe.rows, k))
-            if measured >= recall or probes >= n_lists:
+            index.nprobe = min(self.n_probes, n_lists)
+            measured = probe.recall(self._own(index, probe.rows, k))
+            if measured >= self.recall or self.n_probes >= n_lists:
                 break
-            probes = probes * 3 // 2
+            self.n_probes += max(1, self.n_probes // 4)
         found = self._all(index, k)
         short = np.flatnonzero((found < 0).any(axis=1))
         if short.size:  # their lists held fewer than k rows
-            found[short] = self._of(self._flat(), short, k)
+            found[short] = self._own(self._flat(), short, k)
         return found, measured, f"inverted lists ({index.nprobe} of {n_lists} probed)"
+
+    def _built(self) -> Any:
+        """The index, built when it is first needed."""
+        if self._index is None:
+            self._index = self._flat() if self.exact else self._lists()
+        return self._index
 
     def _flat(self) -> Any:
         import faiss
 
-        index = faiss.IndexFlatL2(self.Z.shape[1])
-        index.add(self.Z)
+        index = faiss.IndexFlatL2(self.Z32.shape[1])
+        index.add(self.Z32)
         return index
 
     def _lists(self) -> Any:
         import faiss
 
-        n, d = self.Z.shape
+        n, d = self.Z32.shape
         n_lists = int(2 ** np.round(np.log2(np.sqrt(n))))
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
         index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = self.seed + 1, 10, 64
-        with _one_openmp_thread():
-            index.train(self.Z)
-            index.add(self.Z)
+        with _one_openmp_thread(), one_blas_thread():
+            index.train(self.Z32)
+            index.add(self.Z32)
+        index.nprobe = min(self.n_probes, n_lists)
         return index
 
     def _all(self, index: Any, k: int) -> Indices:
-        n = self.Z.shape[0]
+        n = self.Z32.shape[0]
         found = np.empty((n, k), np.int64)
 
         def block(start: int, stop: int) -> None:
-            found[start:stop] = self._of(index, np.arange(start, stop), k)
+            found[start:stop] = self._own(index, np.arange(start, stop), k)
 
         map_blocks(block, row_blocks(n, QUERIES), n_jobs=self.n_jobs)
         return found
 
-    def _of(self, index: Any, rows: Indices, k: int) -> Indices:
-        """Neighbours of some rows, without themselves; −1 where there are too few."""
+    def _own(self, index: Any, rows: Indices, k: int) -> Indices:
+        """Neighbours of some of the table's rows, without themselves; −1 where too few."""
         with _one_openmp_thread():
-            near = index.search(self.Z[rows], k + 1)[1]
+            near = index.search(self.Z32[rows], k + 1)[1]
         others = near != rows[:, None]
         others[others.all(axis=1), -1] = False  # copies filled the list: drop the farthest
         lists: Indices = near[others].reshape(len(rows), k)
         return lists
+
+    def _by_scikit_learn(self, k: int) -> Neighbors:
+        """Exact neighbours by any of scikit-learn's metrics, in float64."""
+        distances, indices = self._scikit_learn(k).fit(self.Z).kneighbors()
+        if self.metric in ("euclidean", "cosine"):
+            distances = self._in_units(distances)
+        n = self.Z.shape[0]
+        return Neighbors(
+            indices.astype(np.int32), distances, 1.0, n, f"exact search ({self.metric})"
+        )
+
+    def _scikit_learn(self, k: int) -> Any:
+        from sklearn.neighbors import NearestNeighbors
+
+        # Prepared rows lie on the unit sphere when the metric is cosine.
+        metric = "euclidean" if self.metric == "cosine" else self.metric
+        return _Explained(
+            NearestNeighbors(
+                n_neighbors=k, metric=metric, metric_params=self.metric_params, n_jobs=self.n_jobs
+            )
+        )
+
+
+class _Explained:
+    """scikit-learn's search, with our sentence for a metric that it does not know."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, Z: Floats64) -> Any:
+        try:
+            return self.model.fit(Z)
+        except ValueError as error:
+            if "metric" in str(error).lower():
+                refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
+            raise
+
+
+def _for_search(Z: Floats64) -> Floats32:
+    """In float32, wild values drawn in so that squares exist."""
+    return np.ascontiguousarray(np.clip(Z, -WILDEST_32, WILDEST_32), np.float32)
 
 
 @contextmanager
@@ -201,29 +335,14 @@ def _one_openmp_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def _centred(Z: Floats64) -> Floats64:
-    """Columns about their medians, all divided by a power of two."""
-    Z = Z - np.median(Z, axis=0)
-    return np.asarray(np.ldexp(Z, -_exponent(Z)))
-
-
-def _exponent(Z: Floats64) -> int:
-    """Of the typical size, so that neither a wild row nor the units matter."""
-    size = float(np.quantile(np.abs(Z), 0.99)) or float(np.abs(Z).max(initial=0.0))
-    return int(np.frexp(size)[1]) if size > 0 else 0
-
-
-def _unit(X: Floats64) -> float:
-    return float(np.ldexp(1.0, _exponent(X - np.median(X, axis=0))))
-
-
-def _unit_rows(X: NDArray[Any]) -> Floats64:
+def _unit_rows(X: NDArray[Any], numbers: NDArray[np.intp] | None = None) -> Floats64:
     Z = np.asarray(X, np.float64)
     Z = Z / np.maximum(np.abs(Z).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     norms = np.linalg.norm(Z, axis=1, keepdims=True)
     zero = np.flatnonzero(norms[:, 0] == 0)
     if zero.size:
-        raise DataError(f"Row {zero[0]} of X is all 0 and has no direction; cosine needs one.")
+        row = zero[0] if numbers is None else numbers[zero[0]]
+        raise DataError(f"Row {row} of X is all 0 and has no direction; cosine needs one.")
     return np.asarray(Z / norms)
 
 
@@ -266,50 +385,33 @@ def _sq_distances(Z: Floats64, row: int, out: Floats64) -> None:
         out[i] = total
 
 
-def _measure(Z: Floats64, found: Indices, n_jobs: int | None) -> tuple[Floats64, Indices]:
-    """Distances by differences, sorted, and the order of each list."""
-    distances, order = np.empty(found.shape), np.empty(found.shape, np.int64)
+def _measure(Q: Floats64, Z: Floats64, found: Indices, n_jobs: int | None) -> Floats64:
+    """Distances by differences; `found` is sorted by (distance, row number) with them."""
+    distances = np.empty(found.shape)
 
     def block(start: int, stop: int) -> None:
-        _distances(Z, found, distances, start, stop)
-        part = slice(start, stop)
-        order[part] = np.lexsort((found[part], distances[part]), axis=1)
-        distances[part] = np.take_along_axis(distances[part], order[part], axis=1)
+        _sorted_distances(Q, Z, found, distances, start, stop)
 
-    map_blocks(block, row_blocks(Z.shape[0], 1024), n_jobs=n_jobs)
-    return distances, order
+    map_blocks(block, row_blocks(found.shape[0], 512), n_jobs=n_jobs)
+    return distances
 
 
 @kernel
-def _distances(Z: Floats64, found: Indices, out: Floats64, start: int, stop: int) -> None:
-    """out[i, j] = |Z[i] − Z[found[i, j]]|."""
+def _sorted_distances(
+    Q: Floats64, Z: Floats64, found: Indices, out: Floats64, start: int, stop: int
+) -> None:
+    """out[i, j] = |Q[i] − Z[found[i, j]]|, inserted in order: the lists are nearly sorted."""
     for i in range(start, stop):
         for j in range(found.shape[1]):
             other, total = found[i, j], 0.0
             for c in range(Z.shape[1]):
-                step = Z[i, c] - Z[other, c]
+                step = Q[i, c] - Z[other, c]
                 total += step * step
-            out[i, j] = np.sqrt(total)
-
-
-def _by_scikit_learn(
-    X: NDArray[Any], k: int, metric: str, params: dict[str, Any] | None, n_jobs: int | None
-) -> Neighbors:
-    """Exact neighbours by any of scikit-learn's metrics, in float64."""
-    from sklearn.neighbors import NearestNeighbors
-
-    Z = np.asarray(X, np.float64)
-    if metric == "euclidean":
-        Z = _centred(Z)
-    try:
-        model = NearestNeighbors(n_neighbors=k, metric=metric, metric_params=params, n_jobs=n_jobs)
-        distances, indices = model.fit(Z).kneighbors()
-    except ValueError as error:
-        if "metric" in str(error).lower():
-            refuse("metric", "be one of scikit-learn's metrics", metric)
-        raise
-    if metric == "euclidean":
-        distances = distances * _unit(np.asarray(X, np.float64))
-    return Neighbors(
-        indices.astype(np.int32), distances, 1.0, X.shape[0], f"exact search ({metric})"
-    )
+            distance, at = np.sqrt(total), j
+            while at > 0 and (
+                out[i, at - 1] > distance
+                or (out[i, at - 1] == distance and found[i, at - 1] > other)
+            ):
+                out[i, at], found[i, at] = out[i, at - 1], found[i, at - 1]
+                at -= 1
+            out[i, at], found[i, at] = distance, other

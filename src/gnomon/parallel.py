@@ -91,6 +91,9 @@ def fold_blocks(
     if not blocks:
         return
     threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
+    if threads == 1:
+        _on_this_thread(function, blocks, add)
+        return
     work = _Work(function, blocks, add, threads)
     with one_blas_thread():
         helpers = [_shared_pool().submit(work.run) for _ in range(threads - 1)]
@@ -104,6 +107,19 @@ def fold_blocks(
             wait([helper for helper in helpers if not helper.cancel()])
     if work.error is not None:
         raise work.error
+
+
+def _on_this_thread(
+    function: Callable[[int, int], T], blocks: Sequence[Block], add: Callable[[T], object]
+) -> None:
+    """One block after the other: waking nobody is what small work can gain."""
+    outer, _busy.in_block = _busy.in_block, True
+    try:
+        with one_blas_thread():
+            for start, stop in blocks:
+                add(function(start, stop))
+    finally:
+        _busy.in_block = outer
 
 
 def quiet(function: Callable[[int, int], T]) -> Callable[[int, int], T]:

@@ -9,7 +9,7 @@ from gnomon.tsne.exact import field, kl_divergence, kl_gradient, row_costs
 rng = np.random.default_rng(0)
 TABLE = rng.standard_normal((60, 5))
 NEAR = find_neighbors(TABLE, 59)
-P = joint(NEAR, gaussian_rows(NEAR, 12)).astype(np.float64)
+P = joint(gaussian_rows(NEAR, 12)).astype(np.float64)
 P.data /= P.data.sum()
 
 DIMENSIONS = [1, 2, 3]
@@ -67,7 +67,7 @@ def test_kl_and_row_costs_agree_with_rtsne():
     table = table[np.sort(first)]
     assert len(table) == 149
     near = find_neighbors(table, 148)
-    rows = gaussian_rows(near, 30)
+    rows = gaussian_rows(near, 30).rows
     dense = np.zeros((149, 149))
     np.put_along_axis(dense, near.indices, rows, axis=1)
     p = (dense + dense.T) / (2 * 149)

@@ -1,1 +1,5 @@
-"""t-distributed stochastic neighbour embedding: the parts that are built so far."""
+"""t-distributed stochastic neighbour embedding."""
+
+from gnomon.tsne.estimator import TSNE
+
+__all__ = ["TSNE"]

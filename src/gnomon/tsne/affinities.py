@@ -10,10 +10,18 @@ Each row j first gives conditional probabilities p_{i|j} to its k nearest neighb
   k = j; σ_j and k ≠ j are meant.)
 - several perplexities: the mean of the Gaussian rows of each.
 
+A row of weight w stands for w copies. Row j then has w_j − 1 copies of itself at distance 0, a
+neighbour i counts as w_i neighbours, up to k in all, and p_ij is the mass between all copies of i
+and all of j:
+
+    p_ij = (w_j p_{i|j} + w_i p_{j|i}) / 2Σw,     p_ii = w_i p_{i|i} / Σw
+
 Rows are searched in a compiled loop over fixed blocks; P is a CSR array of float32.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,22 +35,47 @@ from gnomon.parallel import map_blocks, row_blocks
 
 Floats64 = NDArray[np.float64]
 
-STEPS = 200  # of bisection, more than the digits of a double need
+STEPS = 200  # more than the digits of a double need
 ROWS = 1024
 
-__all__ = ["gaussian_rows", "joint", "uniform_rows"]
+__all__ = ["Conditional", "gaussian_rows", "joint", "uniform_rows"]
 
 
-def uniform_rows(neighbors: Neighbors) -> Floats64:
-    """p_{i|j} = 1/k for every neighbour, shape (n, k)."""
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """p_{i|j} of every row j.
+
+    Attributes
+    ----------
+    neighbors : array (n, k), int32
+    rows : array (n, k)
+        To each neighbour, all of its copies together.
+    own : array (n,)
+        To the row's own copies; 0 without weights.
+    """
+
+    neighbors: NDArray[np.int32]
+    rows: Floats64
+    own: Floats64
+
+
+def uniform_rows(neighbors: Neighbors, weights: Floats64 | None = None) -> Conditional:
+    """p_{i|j} = 1/k for each of the k nearest."""
     n, k = neighbors.indices.shape
-    return np.full((n, k), 1.0 / k)
+    if weights is None:
+        return Conditional(neighbors.indices, np.full((n, k), 1.0 / k), np.zeros(n))
+    own, masses = _masses(neighbors, weights)
+    return Conditional(neighbors.indices, masses / k, own / k)
 
 
 def gaussian_rows(
-    neighbors: Neighbors, perplexity: float | Sequence[float], *, n_jobs: int | None = None
-) -> Floats64:
-    """Conditional probabilities whose rows reach the perplexity, shape (n, k).
+    neighbors: Neighbors,
+    perplexity: float | Sequence[float],
+    *,
+    weights: Floats64 | None = None,
+    n_jobs: int | None = None,
+) -> Conditional:
+    """Conditional probabilities whose rows reach the perplexity.
 
     A row with more copies of itself than the perplexity cannot come down to it: its copies share
     the probability equally. With several perplexities, the mean over them.
@@ -52,36 +85,55 @@ def gaussian_rows(
     neighbors : Neighbors
         Three times the perplexity are enough: farther ones would get less than 1 in 100.
     perplexity : float or sequence of floats
-        Between 1 and k.
+        From 1 to k.
+    weights : array (n,), optional
+        How many copies each row stands for.
     """
-    scales = [perplexity] if np.isscalar(perplexity) else list(perplexity)  # type: ignore[arg-type]
+    scales = [perplexity] if isinstance(perplexity, (int, float)) else list(perplexity)
     n, k = neighbors.indices.shape
-    total = np.zeros((n, k))
+    total, total_own = np.zeros((n, k)), np.zeros(n)
+    copies, masses = (
+        (np.zeros(n), np.ones((1, k))) if weights is None else _masses(neighbors, weights)
+    )
     for scale in scales:
-        if not 1 <= float(scale) <= k:  # type: ignore[arg-type]
+        if not 1 <= scale <= k:
             refuse("perplexity", f"be from 1 to the number of neighbours, {k}", scale)
-        rows = np.empty((n, k))
 
-        def block(start: int, stop: int, out: Floats64 = rows, asked: float = float(scale)) -> None:  # type: ignore[arg-type]
-            _search(neighbors.distances, np.log(asked), out, start, stop)
+        def block(start: int, stop: int, entropy: float = float(np.log(scale))) -> None:
+            _search(neighbors.distances, masses, copies, entropy, total, total_own, start, stop)
 
         map_blocks(block, row_blocks(n, ROWS), n_jobs=n_jobs)
-        total += rows
-    return total / len(scales)
+    if len(scales) > 1:
+        total, total_own = total / len(scales), total_own / len(scales)
+    return Conditional(neighbors.indices, total, total_own)
+
+
+def _masses(neighbors: Neighbors, weights: Floats64) -> tuple[Floats64, Floats64]:
+    """How many copies of itself, and of each neighbour, are among a row's k nearest."""
+    k = neighbors.indices.shape[1]
+    own = np.minimum(weights - 1, k)
+    theirs = weights[neighbors.indices]
+    before = own[:, None] + np.cumsum(theirs, axis=1) - theirs
+    return own, np.clip(k - before, 0.0, theirs)
 
 
 @kernel
-def _search(distances: Floats64, entropy: float, out: Floats64, start: int, stop: int) -> None:
-    """Bisect β = 1/2σ² so that each row's entropy H = log Z + β E[d²] is `entropy` (in nats).
+def _search(
+    distances: Floats64, masses: Floats64, copies: Floats64, entropy: float,
+    rows: Floats64, own: Floats64, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Add rows with H = log z + β E[d²] = `entropy` (in nats), z = Σ m exp(−β d²), β = 1/2σ².
 
-    Distances are measured from the nearest neighbour and in units of the row's mean, so that
-    exponents neither overflow nor depend on the data's units.
+    Newton's method on log β, within a bracket that bisection falls back on. Distances are measured
+    from the nearest neighbour and in units of the row's mean, so that exponents neither overflow
+    nor depend on the data's units.
     """
     k = distances.shape[1]
-    sq = np.empty(k)
+    sq, p = np.empty(k), np.empty(k)
     for i in range(start, stop):
+        of = i if masses.shape[0] > 1 else 0
         farthest = distances[i, k - 1] if distances[i, k - 1] > 0 else 1.0
-        nearest = distances[i, 0] / farthest
+        nearest = 0.0 if copies[i] > 0 else distances[i, 0] / farthest
         mean = 0.0
         for j in range(k):
             relative = distances[i, j] / farthest
@@ -93,37 +145,128 @@ def _search(distances: Floats64, entropy: float, out: Floats64, start: int, stop
         low, high, beta = 0.0, np.inf, 1.0
         z = 1.0
         for _ in range(STEPS):
-            z, weighted = 0.0, 0.0
+            z, first, second = copies[i], 0.0, 0.0
             for j in range(k):
-                p = np.exp(-beta * sq[j])
-                z += p
-                weighted += p * sq[j]
-            gap = np.log(z) + beta * weighted / z - entropy
+                p[j] = masses[of, j] * np.exp(-beta * sq[j])
+                z += p[j]
+                first += p[j] * sq[j]
+                second += p[j] * sq[j] * sq[j]
+            first, second = first / z, second / z
+            gap = np.log(z) + beta * first - entropy
             if abs(gap) < 1e-10:
                 break
             if gap > 0:
                 low = beta
-                beta = 2 * beta if high == np.inf else (low + high) / 2
             else:
                 high = beta
-                beta = (low + high) / 2
-            if beta in (low, high) or beta > 1e300:
+            slope = beta * beta * (second - first * first)  # −dH/d log β
+            new = beta * np.exp(min(max(gap / slope, -2.0), 2.0)) if slope > 0 else np.inf
+            if not low < new < high:
+                new = 2 * beta if high == np.inf else (low + high) / 2
+            if new in (low, high, beta) or new > 1e300:
                 break
+            beta = new
         for j in range(k):
-            out[i, j] = np.exp(-beta * sq[j])
-        z = out[i].sum()
-        for j in range(k):
-            out[i, j] /= z
+            rows[i, j] += p[j] / z
+        own[i] += copies[i] / z
 
 
-def joint(neighbors: Neighbors, rows: Floats64) -> Table:
-    """P = (C + Cᵀ)/2n of conditional rows C, as a CSR array of float32 that sums to 1."""
-    n, k = neighbors.indices.shape
-    starts = np.arange(0, n * k + 1, k, dtype=np.int64)
-    C = sp.csr_array((rows.ravel(), neighbors.indices.ravel(), starts), shape=(n, n))
-    P = sp.csr_array(C + C.T)
-    P.sort_indices()
-    P.data = (P.data / P.data.sum()).astype(np.float32)
-    if P.nnz < 2**31:  # SciPy wants one type for both
-        P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
-    return P
+def joint(
+    conditional: Conditional, *, weights: Floats64 | None = None, n_jobs: int | None = None
+) -> Table:
+    """P of conditional rows, as a CSR array of float32 that sums to 1, columns in order."""
+    n, k = conditional.rows.shape
+    masses = np.ones(n) if weights is None else weights
+    named = np.ascontiguousarray(conditional.neighbors).ravel()
+    given = (conditional.rows * masses[:, None]).ravel()
+    naming = _transposed(np.arange(0, n * k + 1, k), named, given)  # who named each row, in order
+    named_in_order = _transposed(*naming)  # and back: whom each row named, now in order
+    own = 2 * masses * conditional.own if weights is not None else np.empty(0)
+    lengths = np.empty(n, np.int64)
+
+    def measure(start: int, stop: int) -> None:
+        _count_union(*named_in_order[:2], *naming[:2], own.size > 0, lengths, start, stop)
+
+    map_blocks(measure, row_blocks(n, ROWS), n_jobs=n_jobs)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    small = indptr[-1] < 2**31  # SciPy wants one type for both
+    indptr = indptr.astype(np.int32 if small else np.int64)
+    columns = np.empty(indptr[-1], indptr.dtype)
+    data = np.empty(indptr[-1], np.float32)
+    scale = 0.5 / masses.sum()
+
+    def merge(start: int, stop: int) -> None:
+        _merge(*named_in_order, *naming, own, scale, indptr, columns, data, start, stop)
+
+    map_blocks(merge, row_blocks(n, ROWS), n_jobs=n_jobs)
+    data *= np.float32(1 / data.sum(dtype=np.float64))
+    return sp.csr_array((data, columns, indptr), shape=(n, n))
+
+
+Lists = tuple[NDArray[np.int64], NDArray[np.int32], Floats64]  # starts, numbers, values
+
+
+def _transposed(starts: NDArray[np.int64], numbers: NDArray[np.int32], values: Floats64) -> Lists:
+    """For every row, the rows whose list holds it, in order, with their values."""
+    n = starts.size - 1
+    counts = np.bincount(numbers, minlength=n)
+    new_starts = np.concatenate([[0], np.cumsum(counts)])
+    new_numbers, new_values = np.empty_like(numbers), np.empty_like(values)
+    _transpose(starts, numbers, values, new_starts[:-1].copy(), new_numbers, new_values)
+    return new_starts, new_numbers, new_values
+
+
+@kernel
+def _transpose(
+    starts: Any, numbers: Any, values: Floats64, place: Any, new_numbers: Any, new_values: Floats64
+) -> None:
+    """`place`, where the next entry of each list goes, is moved along."""
+    for i in range(starts.shape[0] - 1):
+        for at in range(starts[i], starts[i + 1]):
+            to = place[numbers[at]]
+            new_numbers[to], new_values[to] = i, values[at]
+            place[numbers[at]] = to + 1
+
+
+@kernel
+def _count_union(
+    starts: Any, named: Any, naming_starts: Any, naming: Any, diagonal: bool, lengths: Any,
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    """How many rows row i named or was named by, itself included if `diagonal`."""
+    for i in range(start, stop):
+        a, a_end, b, b_end = starts[i], starts[i + 1], naming_starts[i], naming_starts[i + 1]
+        count = 1 if diagonal else 0
+        while a < a_end and b < b_end:
+            first, second = named[a], naming[b]
+            a += first <= second
+            b += second <= first
+            count += 1
+        lengths[i] = count + (a_end - a) + (b_end - b)
+
+
+@kernel
+def _merge(
+    starts: Any, named: Any, given: Floats64, naming_starts: Any, naming: Any, received: Floats64,
+    own: Floats64, scale: float, indptr: Any, columns: Any, data: Any, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Row i of P: whom it named and who named it, merged by column, with itself in between."""
+    none = 2**31 - 1
+    for i in range(start, stop):
+        a, a_end, b, b_end = starts[i], starts[i + 1], naming_starts[i], naming_starts[i + 1]
+        at, itself = indptr[i], own.size > 0
+        while a < a_end or b < b_end or itself:
+            first = named[a] if a < a_end else none
+            second = naming[b] if b < b_end else none
+            column, value = min(first, second), 0.0
+            if itself and i < column:
+                column, value, itself = i, own[i], False
+            else:
+                if first == column:
+                    value += given[a]
+                    a += 1
+                if second == column:
+                    value += received[b]
+                    b += 1
+            columns[at], data[at] = column, scale * value
+            at += 1

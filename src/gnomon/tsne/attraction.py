@@ -4,6 +4,9 @@
 
 P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory. A second
 loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
+
+With weights, p_ij is the mass between the w_i copies of i and the w_j copies of j, and the pull is
+that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other.
 """
 
 from typing import Any
@@ -16,10 +19,11 @@ from gnomon.kernels import kernel
 from gnomon.parallel import map_blocks, row_blocks
 
 Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
 
 ROWS = 2048
 
-__all__ = ["Attraction"]
+__all__ = ["Attraction", "log_masses"]
 
 
 class Attraction:
@@ -31,27 +35,38 @@ class Attraction:
         Symmetric, summing to 1.
     dof : float
         α.
+    weights : array (n,), optional
+        How many copies each point stands for.
     """
 
-    def __init__(self, P: Table, dof: float, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, P: Table, dof: float, n_jobs: int | None = None, weights: Floats64 | None = None
+    ) -> None:
         self.indptr = P.indptr.astype(np.int64)
         self.indices = P.indices.astype(np.uint32)
         self.values = P.data.astype(np.float32)
+        self.weights = np.ones(P.shape[0]) if weights is None else weights
         self.dof, self.n_jobs = dof, n_jobs
-        p = self.values.astype(np.float64)
-        self.negative_entropy = float(p @ np.log(np.where(p > 0, p, 1.0)))  # Σ p log p
+        self.negative_entropy = log_masses(P, weights)
 
     def pull(self, Y: Floats) -> Floats:
-        """Σ_j p_ij w_ij (y_i − y_j), shape (n, dimensions)."""
+        """Σ_j p_ij w_ij (y_i − y_j) of one copy of every point, shape (n, dimensions)."""
         out = np.empty(Y.shape, np.float32)
         inverse = np.float32(1 / self.dof)
         work = _PULL[Y.shape[1]]
 
         def block(start: int, stop: int) -> None:
             work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
+            if self.weighted:
+                out[start:stop] /= self.weights[start:stop, None]
 
         map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return out
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any point stands for more than itself."""
+        return bool(self.weights.max() > 1)
 
     def kl(self, Y: Floats, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
@@ -63,15 +78,49 @@ class Attraction:
         parts = map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
 
-    def reorder(self, order: NDArray[np.intp]) -> None:
-        """Renumber the points: the new i-th is the old `order[i]`."""
+    def reordered(self, order: NDArray[np.intp]) -> "Attraction":
+        """The same with other numbers: the new i-th point is the old `order[i]`."""
+        new = object.__new__(Attraction)
+        new.dof, new.n_jobs, new.negative_entropy = self.dof, self.n_jobs, self.negative_entropy
+        new.weights = self.weights[order]
         place = np.empty(order.size, np.uint32)
         place[order] = np.arange(order.size, dtype=np.uint32)
-        lengths = np.diff(self.indptr)[order]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        take = np.repeat(self.indptr[order] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        self.indices, self.values = place[self.indices[take]], self.values[take]
-        self.indptr = indptr
+        new.indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[order])])
+        new.indices, new.values = np.empty_like(self.indices), np.empty_like(self.values)
+
+        def block(start: int, stop: int) -> None:
+            _permute(
+                self.indptr, self.indices, self.values, order, place,
+                new.indptr, new.indices, new.values, start, stop,
+            )  # fmt: skip
+
+        map_blocks(block, row_blocks(order.size, ROWS), n_jobs=self.n_jobs)
+        return new
+
+
+def log_masses(P: Table, weights: Floats64 | None = None) -> float:
+    """Σ p log p over copies: a pair of points with masses w_i, w_j is w_i·w_j pairs of copies.
+
+    A point and itself are w_i (w_i − 1) pairs.
+    """
+    p = P.data.astype(np.float64)
+    if weights is None:
+        return float(p @ np.log(np.where(p > 0, p, 1.0)))
+    i = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
+    pairs = weights[i] * np.where(i == P.indices, weights[i] - 1, weights[P.indices])
+    return float(p @ np.log(np.where(p > 0, p / np.maximum(pairs, 1e-300), 1.0)))
+
+
+@kernel
+def _permute(
+    indptr: Any, indices: Any, values: Floats, order: Any, place: Any,
+    to_indptr: Any, to_indices: Any, to_values: Floats, start: int, stop: int,
+) -> None:  # fmt: skip
+    for i in range(start, stop):
+        shift = to_indptr[i] - indptr[order[i]]
+        for at in range(indptr[order[i]], indptr[order[i] + 1]):
+            to_indices[at + shift] = place[indices[at]]
+            to_values[at + shift] = values[at]
 
 
 @kernel

@@ -8,6 +8,8 @@ w_ij = 1/(1 + d_ij/α):
 α is the degrees of freedom; at α = 1 this is [Selitskii 2025], eq. (59), with its 4.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,11 +25,16 @@ __all__ = ["field", "kl_divergence", "kl_gradient", "row_costs"]
 
 
 def field(
-    Y: Floats64, dof: float = 1.0, *, at: Floats64 | None = None, n_jobs: int | None = None
+    Y: NDArray[Any],
+    dof: float = 1.0,
+    *,
+    at: NDArray[Any] | None = None,
+    charges: Floats64 | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[Floats64, Floats64]:
-    """φ(y) = Σ_j K(|y − y_j|²) and Σ_j K w (y − y_j), at the points themselves or at others.
+    """φ(y) = Σ_j c_j K(|y − y_j|²) and Σ_j c_j K w (y − y_j), at the points or at other places.
 
-    At the points themselves a point does not count itself, so that Z = Σ φ(y_i).
+    At the points themselves a point does not count itself, so that Z = Σ φ(y_i) for charges of 1.
 
     Returns
     -------
@@ -36,10 +43,11 @@ def field(
     """
     Y = np.ascontiguousarray(Y, np.float64)
     places = Y if at is None else np.ascontiguousarray(at, np.float64)
+    charges = np.ones(len(Y)) if charges is None else charges
     phi, push = np.empty(len(places)), np.empty(places.shape)
 
     def block(start: int, stop: int) -> None:
-        _field(Y, places, at is None, dof, phi, push, start, stop)
+        _field(Y, charges, places, at is None, dof, phi, push, start, stop)
 
     map_blocks(block, row_blocks(len(places), ROWS), n_jobs=n_jobs)
     return phi, push
@@ -94,6 +102,7 @@ def _pairs(P: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats64]:
 @kernel
 def _field(
     Y: Floats64,
+    charges: Floats64,
     places: Floats64,
     themselves: bool,
     dof: float,
@@ -115,7 +124,7 @@ def _field(
                 step = places[i, c] - Y[j, c]
                 sq += step * step
             w = 1.0 / (1.0 + sq / dof)
-            value = w if dof == 1.0 else (1.0 + sq / dof) ** power
+            value = charges[j] * (w if dof == 1.0 else (1.0 + sq / dof) ** power)
             total += value
             for c in range(Y.shape[1]):
                 push[i, c] += value * w * (places[i, c] - Y[j, c])

@@ -2,9 +2,10 @@
 
 The whole repulsive force is the gradient of one scalar field,
 
-    φ(y) = Σ_j K(|y − y_j|²),   Σ_j K w (y_i − y_j) = −(α/(α+1)) ∇φ(y_i),   Z = Σ_i φ(y_i) − n,
+    φ(y) = Σ_j c_j K(|y − y_j|²),   Σ_j c_j K w (y_i − y_j) = −(α/(α+1)) ∇φ(y_i),
 
-so one unit charge a point is enough, for any degrees of freedom α and any dimension:
+so one charge c_j a point (1, or its weight) is enough, for any degrees of freedom α and any
+dimension:
 
 1. Spread every charge over the 4 nearest nodes of each axis with cubic B-spline weights, into one
    mesh for each fixed block of points; the block meshes are added in order.
@@ -21,6 +22,7 @@ Shapes: Y (n, dimensions) float32; a mesh has `cells` nodes on each axis, in flo
 nothing large is subtracted from anything large.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,14 +33,16 @@ from gnomon.kernels import kernel
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
 
 Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
 
-BLOCK = 16_384  # points spread into one mesh
+LEAST_BLOCK, MOST_BLOCKS = 8192, 8  # points spread into one mesh, and how many such meshes
 READ = 4096  # points read at a time
-LINES = 64  # one-dimensional transforms at a time
+GROUP = 32_768  # nodes transformed at a time
 MARGIN = 3  # nodes beyond the outermost points
-GROWTH = 1.05
+GROWTH = 1.05  # of a mesh that has become too small; more while it costs little
+QUICK_GROWTH, QUICK_BELOW = 1.15, 200
 
-__all__ = ["Mesh"]
+__all__ = ["MARGIN", "Mesh", "nodes_for"]
 
 
 class Mesh:
@@ -61,104 +65,160 @@ class Mesh:
     ) -> None:
         self.dimensions, self.dof, self.spacing, self.n_jobs = dimensions, dof, spacing, n_jobs
         self.cells: tuple[int, ...] = (0,) * dimensions
+        self.padded: list[int] = []
         self.spectrum: Floats = np.empty(0, np.float32)
         self.corner: Floats = np.empty(0, np.float32)
 
-    def field(self, Y: Floats) -> tuple[Floats, Floats]:
+    def field(self, Y: Floats, charges: Floats | None = None) -> tuple[Floats, Floats]:
         """φ(y_i) without the point itself, shape (n,), and ∇φ(y_i), shape (n, dimensions)."""
+        charges = np.ones(len(Y), np.float32) if charges is None else charges
         low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
-        self._fit((high - low) / self.spacing)
-        origin = low - MARGIN * self.spacing
-        potential = self._convolve(self._spread(Y, origin))
         phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
-        inverse = np.float32(1 / self.spacing)
-        start = origin.astype(np.float32)
-        read = _READ[self.dimensions]
-
-        def block(first: int, last: int) -> None:
-            read(Y, start, inverse, potential, self.corner, phi, gradient, first, last)
-
-        map_blocks(block, row_blocks(len(Y), READ), n_jobs=self.n_jobs)
+        self.read(Y, charges, *self.potential(Y, charges, low, high), phi, gradient)
         return phi, gradient
 
-    def _fit(self, spans: NDArray[np.float64]) -> None:
-        """Grow the mesh if the points need it; rarely, since every size has a spectrum."""
-        needed = [int(np.ceil(span)) + 2 * MARGIN + 1 for span in spans]
+    def potential(
+        self, Y: Floats, charges: Floats, low: Floats64, high: Floats64
+    ) -> tuple[Floats, Floats]:
+        """Steps 1 to 4: φ at the nodes, and where the first node is.
+
+        `low` and `high` bound the points; the mesh reaches `MARGIN` nodes beyond them.
+        """
+        self.reach((high - low) / self.spacing)
+        origin = (low - MARGIN * self.spacing).astype(np.float32)
+        return self._convolve(self._spread(Y, charges, origin)), origin
+
+    def read(
+        self,
+        Y: Floats,
+        charges: Floats,
+        potential: Floats,
+        origin: Floats,
+        phi: Floats,
+        gradient: Floats,
+    ) -> None:
+        """φ and ∇φ at points inside the mesh; each takes out `charges` times its own part."""
+        inverse = np.float32(1 / self.spacing)
+        work = _READ[self.dimensions]
+
+        def block(first: int, last: int) -> None:
+            work(Y, charges, origin, inverse, potential, self.corner, phi, gradient, first, last)
+
+        map_blocks(block, row_blocks(len(Y), READ), n_jobs=self.n_jobs)
+
+    def reach(self, spans: Floats64) -> None:
+        """Grow the mesh if points this many nodes apart need it.
+
+        By 5 % at least, so that it is rare: every size has a spectrum of its own.
+        """
+        needed = [nodes_for(span) for span in spans]
         if all(have >= want for have, want in zip(self.cells, needed, strict=True)):
             return
-        grown = [
-            have if have >= want else int(want * GROWTH)
+        self.resize(
+            have if have >= want else int(want * (QUICK_GROWTH if want < QUICK_BELOW else GROWTH))
             for have, want in zip(self.cells, needed, strict=True)
-        ]
-        self.padded = [fft.next_fast_len(2 * cells, real=True) for cells in grown]
-        self.cells = tuple(padded // 2 for padded in self.padded)
-        self.spectrum, self.corner = self._green(self.padded)
+        )
 
-    def _green(self, padded: list[int]) -> tuple[Floats, Floats]:
-        """Spectrum of step 3, and the corner of its inverse transform for step 5."""
-        sq = np.zeros(padded)
-        for axis, length in enumerate(padded):
-            steps = np.minimum(np.arange(length), length - np.arange(length)) * self.spacing
-            shape = [1] * len(padded)
-            shape[axis] = length
-            sq = sq + (steps**2).reshape(shape)
-        spectrum = fft.rfftn((1 + sq / self.dof) ** (-(self.dof + 1) / 2)).real
-        for axis, length in enumerate(padded):
-            count = spectrum.shape[axis]
-            angles = 2 * np.pi * np.arange(count) / length
+    def resize(self, cells: Iterable[int]) -> None:
+        """Take at least this many nodes on each axis, and prepare the kernel's spectrum."""
+        self.padded = [_fast_even(2 * count) for count in cells]
+        self.cells = tuple(padded // 2 for padded in self.padded)
+        self.spectrum, self.corner = self._green()
+
+    def _green(self) -> tuple[Floats, Floats]:
+        """Spectrum of step 3, and the corner of its inverse transform for step 5.
+
+        K is even on every axis, so its spectrum is real and a cosine transform of one corner.
+        """
+        halves = [length // 2 for length in self.padded]
+        sq = np.zeros([half + 1 for half in halves])
+        for axis, half in enumerate(halves):
+            sq += _on_axis((np.arange(half + 1) * self.spacing) ** 2, axis, len(halves))
+        base = 1 + sq / self.dof
+        power = (self.dof + 1) / 2
+        spectrum = fft.dctn(1 / base if power == 1 else base**-power, type=1, workers=1)
+        corner = spectrum
+        for axis, half in enumerate(halves):
+            angles = np.pi * np.arange(half + 1) / half
             blur = (4 + 2 * np.cos(angles)) / 6  # spectrum of the cubic spline at the nodes
-            shape = [1] * len(padded)
-            shape[axis] = count
-            spectrum = spectrum / (blur**2).reshape(shape)
-        green = fft.irfftn(spectrum, s=padded)
-        corner = green[tuple(slice(0, 4) for _ in padded)]
+            spectrum /= _on_axis(blur**2, axis, len(halves))
+        for axis, half in enumerate(halves):  # the inverse transform at nodes 0 … 3 only
+            angles = np.pi * np.arange(half + 1) / half
+            cosines = np.cos(np.outer(np.arange(4), angles)) / half
+            cosines[:, [0, -1]] /= 2
+            corner = np.moveaxis(np.tensordot(cosines, corner, axes=(1, axis)), 0, axis)
+        for axis in range(len(halves) - 1):  # the real transform keeps half of the last axis only
+            mirrored = np.flip(np.take(spectrum, range(1, halves[axis]), axis=axis), axis=axis)
+            spectrum = np.concatenate([spectrum, mirrored], axis=axis)
         return spectrum.astype(np.float32), np.ascontiguousarray(corner, np.float32)
 
-    def _spread(self, Y: Floats, origin: NDArray[np.float64]) -> Floats:
+    def _spread(self, Y: Floats, charges: Floats, origin: Floats) -> Floats:
         """Step 1."""
-        charges = np.zeros(self.cells, np.float32)
-        spread, start = _SPREAD[self.dimensions], origin.astype(np.float32)
-        inverse = np.float32(1 / self.spacing)
+        mesh = np.zeros(self.cells, np.float32)
+        spread, inverse = _SPREAD[self.dimensions], np.float32(1 / self.spacing)
+        blocks = row_blocks(len(Y), max(LEAST_BLOCK, -(-len(Y) // MOST_BLOCKS)))
+        if len(blocks) == 1:
+            spread(Y, charges, origin, inverse, mesh, 0, len(Y))
+            return mesh
 
         def block(first: int, last: int) -> Floats:
             part = np.zeros(self.cells, np.float32)
-            spread(Y, start, inverse, part, first, last)
+            spread(Y, charges, origin, inverse, part, first, last)
             return part
 
-        fold_blocks(block, row_blocks(len(Y), BLOCK), charges.__iadd__, n_jobs=self.n_jobs)
-        return charges
+        fold_blocks(block, blocks, mesh.__iadd__, n_jobs=self.n_jobs)
+        return mesh
 
     def _convolve(self, charges: Floats) -> Floats:
-        """Steps 2 to 4, an axis at a time: the last forwards first, so that zeros stay out."""
-        last = self.dimensions - 1
-        values = self._lines(fft.rfft, charges, last, self.padded[last])
-        for axis in range(last - 1, -1, -1):
-            values = self._lines(fft.fft, values, axis, self.padded[axis])
-        values *= self.spectrum
-        for axis in range(last):
-            values = self._lines(fft.ifft, values, axis, None, keep=self.cells[axis])
-        values = self._lines(fft.irfft, values, last, self.padded[last], keep=self.cells[last])
-        return np.ascontiguousarray(values)
+        """Steps 2 to 4: all axes but the first within slabs, then the first, then back."""
+        first, rest = self.padded[0], self.padded[1:]
+        if not rest:
+            values = fft.rfft(charges, n=first) * self.spectrum
+            line: Floats = fft.irfft(values, n=first)[: self.cells[0]]
+            return line
+        axes = tuple(range(1, self.dimensions))
+        half = np.empty((self.cells[0], *self.spectrum.shape[1:]), np.complex64)
+        potential = np.empty(self.cells, np.float32)
+        kept = tuple(slice(0, count) for count in self.cells[1:])
 
-    def _lines(
-        self, transform: Any, values: Any, axis: int, length: int | None, keep: int | None = None
-    ) -> Any:
-        """One-dimensional transforms along `axis`, in fixed groups of lines of another axis."""
-        if self.dimensions == 1:
-            return transform(values, n=length, axis=0)[:keep]
-        other = 0 if axis != 0 else 1
-        kept = slice(None, keep)
+        def forward(start: int, stop: int) -> None:
+            half[start:stop] = fft.rfftn(charges[start:stop], s=rest, axes=axes)
 
-        def group(start: int, stop: int) -> Any:
-            part = [slice(None)] * self.dimensions
-            part[other] = slice(start, stop)
-            done = transform(values[tuple(part)], n=length, axis=axis, workers=1)
-            cut = [slice(None)] * self.dimensions
-            cut[axis] = kept
-            return done[tuple(cut)]
+        def across(start: int, stop: int) -> None:
+            values = fft.fft(half[:, start:stop], n=first, axis=0)
+            values *= self.spectrum[:, start:stop]
+            values = fft.ifft(values, axis=0, overwrite_x=True)
+            half[:, start:stop] = values[: self.cells[0]]
 
-        groups = map_blocks(group, row_blocks(values.shape[other], LINES), n_jobs=self.n_jobs)
-        return np.concatenate(groups, axis=other)
+        def back(start: int, stop: int) -> None:
+            values = fft.irfftn(half[start:stop], s=rest, axes=axes)
+            potential[start:stop] = values[(slice(None), *kept)]
+
+        slabs = row_blocks(self.cells[0], max(1, GROUP // int(np.prod(half.shape[1:]))))
+        lines = row_blocks(half.shape[1], max(1, GROUP * half.shape[1] // half.size // 2))
+        for work, groups in ((forward, slabs), (across, lines), (back, slabs)):
+            map_blocks(work, groups, n_jobs=self.n_jobs)
+        return potential
+
+
+def _on_axis(values: Floats64, axis: int, axes: int) -> Floats64:
+    """`values` along one axis of an array with `axes` of them."""
+    shape = [1] * axes
+    shape[axis] = -1
+    return values.reshape(shape)
+
+
+def _fast_even(length: int) -> int:
+    """The next even length that transforms fast."""
+    length = fft.next_fast_len(length, real=True)
+    while length % 2:
+        length = fft.next_fast_len(length + 1, real=True)
+    return int(length)
+
+
+def nodes_for(span: float) -> int:
+    """How many nodes an axis needs for points `span` spacings apart."""
+    return int(np.ceil(span)) + 2 * MARGIN + 1
 
 
 @kernel
@@ -207,33 +267,37 @@ def _own(w: Any, s: Any) -> Any:
 
 @kernel
 def _spread1(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, first: int, last: int
-) -> None:
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
+    first: int, last: int,
+) -> None:  # fmt: skip
     for i in range(first, last):
         x = (Y[i, 0] - origin[0]) * inverse
         a = int(x)
         wx = _weights(x - np.float32(a))
         for p in range(4):
-            mesh[a - 1 + p] += wx[p]
+            mesh[a - 1 + p] += charges[i] * wx[p]
 
 
 @kernel
 def _spread2(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, first: int, last: int
-) -> None:
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
+    first: int, last: int,
+) -> None:  # fmt: skip
     for i in range(first, last):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         a, b = int(x), int(y)
         wx, wy = _weights(x - np.float32(a)), _weights(y - np.float32(b))
         for p in range(4):
+            row = charges[i] * wx[p]
             for q in range(4):
-                mesh[a - 1 + p, b - 1 + q] += wx[p] * wy[q]
+                mesh[a - 1 + p, b - 1 + q] += row * wy[q]
 
 
 @kernel
 def _spread3(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, first: int, last: int
-) -> None:
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
+    first: int, last: int,
+) -> None:  # fmt: skip
     for i in range(first, last):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         z = (Y[i, 2] - origin[2]) * inverse
@@ -242,13 +306,14 @@ def _spread3(
         wz = _weights(z - np.float32(c))
         for p in range(4):
             for q in range(4):
+                row = charges[i] * wx[p] * wy[q]
                 for r in range(4):
-                    mesh[a - 1 + p, b - 1 + q, c - 1 + r] += wx[p] * wy[q] * wz[r]
+                    mesh[a - 1 + p, b - 1 + q, c - 1 + r] += row * wz[r]
 
 
 @kernel
 def _read1(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
     for i in range(first, last):
@@ -258,15 +323,15 @@ def _read1(
         ox, dx = _own(wx, sx)
         value = slope = np.float32(0)
         for p in range(4):
-            node = mesh[a - 1 + p]
-            value += wx[p] * node - ox[p] * corner[p]
-            slope += sx[p] * node - dx[p] * corner[p]
+            node, own = mesh[a - 1 + p], charges[i] * corner[p]
+            value += wx[p] * node - ox[p] * own
+            slope += sx[p] * node - dx[p] * own
         phi[i], gradient[i, 0] = value, slope * inverse
 
 
 @kernel
 def _read2(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
     for i in range(first, last):
@@ -278,18 +343,24 @@ def _read2(
         oy, dy = _own(wy, sy)
         value = slope_x = slope_y = np.float32(0)
         for p in range(4):
+            along = along_y = own = own_y = np.float32(0)
             for q in range(4):
-                node, own = mesh[a - 1 + p, b - 1 + q], corner[p, q]
-                value += wx[p] * wy[q] * node - ox[p] * oy[q] * own
-                slope_x += sx[p] * wy[q] * node - dx[p] * oy[q] * own
-                slope_y += wx[p] * sy[q] * node - ox[p] * dy[q] * own
+                node = mesh[a - 1 + p, b - 1 + q]
+                along += wy[q] * node
+                along_y += sy[q] * node
+                own += oy[q] * corner[p, q]
+                own_y += dy[q] * corner[p, q]
+            own, own_y = charges[i] * own, charges[i] * own_y
+            value += wx[p] * along - ox[p] * own
+            slope_x += sx[p] * along - dx[p] * own
+            slope_y += wx[p] * along_y - ox[p] * own_y
         phi[i] = value
         gradient[i, 0], gradient[i, 1] = slope_x * inverse, slope_y * inverse
 
 
 @kernel
 def _read3(
-    Y: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
+    Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
     for i in range(first, last):
@@ -305,12 +376,18 @@ def _read3(
         value = slope_x = slope_y = slope_z = np.float32(0)
         for p in range(4):
             for q in range(4):
+                along = along_z = own = own_z = np.float32(0)
                 for r in range(4):
-                    node, own = mesh[a - 1 + p, b - 1 + q, c - 1 + r], corner[p, q, r]
-                    value += wx[p] * wy[q] * wz[r] * node - ox[p] * oy[q] * oz[r] * own
-                    slope_x += sx[p] * wy[q] * wz[r] * node - dx[p] * oy[q] * oz[r] * own
-                    slope_y += wx[p] * sy[q] * wz[r] * node - ox[p] * dy[q] * oz[r] * own
-                    slope_z += wx[p] * wy[q] * sz[r] * node - ox[p] * oy[q] * dz[r] * own
+                    node = mesh[a - 1 + p, b - 1 + q, c - 1 + r]
+                    along += wz[r] * node
+                    along_z += sz[r] * node
+                    own += oz[r] * corner[p, q, r]
+                    own_z += dz[r] * corner[p, q, r]
+                own, own_z = charges[i] * own, charges[i] * own_z
+                value += wx[p] * wy[q] * along - ox[p] * oy[q] * own
+                slope_x += sx[p] * wy[q] * along - dx[p] * oy[q] * own
+                slope_y += wx[p] * sy[q] * along - ox[p] * dy[q] * own
+                slope_z += wx[p] * wy[q] * along_z - ox[p] * oy[q] * own_z
         phi[i] = value
         gradient[i, 0], gradient[i, 1] = slope_x * inverse, slope_y * inverse
         gradient[i, 2] = slope_z * inverse

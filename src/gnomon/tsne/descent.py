@@ -1,0 +1,329 @@
+"""The descent: positions that follow −∂KL/∂y, with momentum and a gain for every coordinate.
+
+One iteration:
+
+1. Attraction over the rows of P, repulsion from the mesh (or both over all pairs), and Z.
+2. For every coordinate, with the gradient g of [Selitskii 2025], eq. (59), where attraction is
+   multiplied by the exaggeration of the phase:
+
+       gain ← gain + 0.2 where the velocity goes downhill already, × 0.8 elsewhere, at least 0.01
+       v    ← 0.8 v − learning_rate · gain · g,      shortened to 5 where it is longer
+       y    ← y + v
+
+   in one pass, which also finds the bounds of the new map for the next mesh.
+
+A phase of strong attraction (early exaggeration) comes first. The learning rate multiplies the
+whole gradient, factor 4 included; "auto" is n / exaggeration in each phase.
+
+Points are renumbered along a space-filling curve now and then, so that neighbours in the map are
+neighbours in memory (`State.order` undoes it). Nothing depends on how long the run will be, and
+every iteration replaces the state in one assignment: a run that is interrupted, kept and continued
+has the bits of one that was not.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import GnomonError
+from gnomon.kernels import kernel
+from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+
+Floats = NDArray[np.floating[Any]]
+Floats64 = NDArray[np.float64]
+
+EARLY_ITER = 250
+MOMENTUM = 0.8
+LONGEST_STEP = 5.0
+CHECK_EVERY = 50  # iterations between two looks at KL
+STILL_KL = 1e-5  # of KL in CHECK_EVERY iterations: no progress
+STILL_STEP = 1e-5  # of the map's size in one iteration: no movement
+ROWS = 8192
+CURVE_BITS = 16  # of the space-filling curve, on each axis
+
+__all__ = ["EARLY_ITER", "Descent", "Forces", "Report", "Schedule", "State", "Stop", "begin"]
+
+
+class Stop(Enum):
+    """The ways a descent can end; the values are what people read."""
+
+    MAX_ITER = "reached max_iter"
+    CONVERGED = "converged: neither KL nor the points move any more"
+    NO_PROGRESS = "no progress of KL in n_iter_without_progress iterations"
+    SMALL_GRADIENT = "gradient below min_grad_norm"
+    INTERRUPTED = "interrupted"
+    CALLBACK = "a callback asked to stop"
+
+
+class Forces(Protocol):
+    """What moves the points: implemented over a mesh and over all pairs (`forces.py`)."""
+
+    dof: float
+    dtype: Any
+
+    def reordered(self, order: NDArray[np.intp]) -> "Forces":
+        """The same forces for renumbered points."""
+
+    def at(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
+        """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
+
+    def field(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
+        """φ without the point itself, and ∇φ."""
+
+    def kl(self, Y: Floats, total: float) -> float:
+        """KL(P‖Q) for Z = `total`."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Exaggeration and learning rate of every iteration, and when to stop.
+
+    `mass` is n, or the sum of the weights.
+    """
+
+    mass: float
+    early_exaggeration: float = 12.0
+    exaggeration: float = 1.0
+    learning_rate: float | None = None
+    early_iter: int = EARLY_ITER
+    n_iter_without_progress: int = 300
+    min_grad_norm: float = 1e-7
+
+    def factor(self, iteration: int) -> float:
+        """How strong attraction is."""
+        return self.early_exaggeration if iteration < self.early_iter else self.exaggeration
+
+    def rate(self, iteration: int) -> float:
+        """The learning rate."""
+        automatic = self.mass / self.factor(iteration)
+        return automatic if self.learning_rate is None else self.learning_rate
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that the next iteration depends on, in the descent's own order of points."""
+
+    iteration: int
+    Y: Floats
+    velocity: Floats
+    gains: Floats
+    order: NDArray[np.intp]  # the i-th point here is row order[i] of the data
+    low: Floats64
+    high: Floats64
+    forces: Forces = field(repr=False)
+    kl: float = np.inf  # at the last look
+    best_kl: float = np.inf
+    best_iteration: int = 0
+
+    def positions(self) -> Floats:
+        """In the order of the data, about their mean."""
+        Y = np.empty_like(self.Y)
+        Y[self.order] = self.Y - self.Y.mean(axis=0, dtype=np.float64).astype(self.Y.dtype)
+        return Y
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a callback is told about an iteration."""
+
+    iteration: int
+    kl: float
+    seconds_left: float
+
+
+def begin(Y: Floats64, forces: Forces) -> State:
+    """The state before the first iteration, from starting positions in the order of the data."""
+    Y = np.ascontiguousarray(Y - Y.mean(axis=0), dtype=forces.dtype)
+    return State(
+        iteration=0,
+        Y=Y,
+        velocity=np.zeros_like(Y),
+        gains=np.ones_like(Y),
+        order=np.arange(len(Y)),
+        low=Y.min(axis=0).astype(np.float64),
+        high=Y.max(axis=0).astype(np.float64),
+        forces=forces,
+    )
+
+
+class Descent:
+    """A run that can be continued.
+
+    Attributes
+    ----------
+    state : State
+        After the last whole iteration.
+    """
+
+    def __init__(self, state: State, schedule: Schedule, n_jobs: int | None = None) -> None:
+        self.state, self.schedule, self.n_jobs = state, schedule, n_jobs
+        self._last: State | None = None  # its arrays are written over by the next iteration
+
+    @one_blas_thread()
+    def run(self, until: int, report: Callable[[Report], bool] | None = None) -> Stop:
+        """Go on until iteration `until` in all, or until a rule, a callback or Ctrl-C stops it."""
+        begun, first = time.perf_counter(), self.state.iteration
+        try:
+            while self.state.iteration < until:
+                reason = self.step()
+                if reason is not None:
+                    return reason
+                if report is not None:
+                    done = self.state.iteration - first
+                    each = (time.perf_counter() - begun) / done
+                    left = each * (until - self.state.iteration)
+                    if report(Report(self.state.iteration, self.state.kl, left)):
+                        return Stop.CALLBACK
+        except KeyboardInterrupt:
+            return Stop.INTERRUPTED
+        return Stop.MAX_ITER
+
+    def step(self) -> Stop | None:
+        """One iteration; says why the run should end here, if it should."""
+        now = self.state
+        if _reorders_at(now.iteration):
+            now = self.state = _reordered(now, self.n_jobs)
+        pull, gradient, total = now.forces.at(now.Y, now.low, now.high)
+        schedule, dof = self.schedule, now.forces.dof
+        new_Y, new_velocity, new_gains = self._buffers(now)
+        kind = now.Y.dtype.type
+        blocks = row_blocks(len(now.Y), ROWS)
+        sums = np.empty((len(blocks), 2 * now.Y.shape[1] + 2))
+
+        def block(start: int, stop: int) -> None:
+            _update(
+                now.Y, now.velocity, now.gains, pull, gradient,
+                kind(2 * (dof + 1) / dof * schedule.factor(now.iteration)), kind(2 / total),
+                kind(schedule.rate(now.iteration)),
+                new_Y, new_velocity, new_gains, sums[start // ROWS], start, stop,
+            )  # fmt: skip
+
+        map_blocks(block, blocks, n_jobs=self.n_jobs)
+        d = now.Y.shape[1]
+        low, high = sums[:, :d].min(axis=0), sums[:, d : 2 * d].max(axis=0)
+        sq_gradient, sq_step = sums[:, 2 * d :].sum(axis=0)
+        if not np.isfinite(sq_step):
+            raise GnomonError("The descent left the range of numbers. Lower `learning_rate`.")
+        after = replace(
+            now, iteration=now.iteration + 1, Y=new_Y, velocity=new_velocity, gains=new_gains,
+            low=low, high=high,
+        )  # fmt: skip
+        reason = None
+        if after.iteration % CHECK_EVERY == 0:
+            after, reason = self._look(after, now, total, sq_gradient, sq_step)
+        self._last, self.state = now, after
+        return reason
+
+    def _buffers(self, now: State) -> tuple[Floats, ...]:
+        """Arrays that no state uses: those of the state before `now`."""
+        last = self._last
+        if last is None or last.Y is now.Y:
+            return tuple(np.empty_like(now.Y) for _ in range(3))
+        return last.Y, last.velocity, last.gains
+
+    def _look(
+        self, after: State, now: State, total: float, sq_gradient: float, sq_step: float
+    ) -> tuple[State, Stop | None]:
+        """KL before this step, and whether anything still happens."""
+        schedule = self.schedule
+        kl = now.forces.kl(now.Y, total)
+        size = float(np.linalg.norm(after.high - after.low))
+        movement = np.sqrt(sq_step / len(after.Y)) / max(size, 1e-300)
+        before = after.kl
+        better = kl < after.best_kl * (1 - STILL_KL)
+        after = replace(
+            after, kl=kl,
+            best_kl=kl if better else after.best_kl,
+            best_iteration=after.iteration if better else after.best_iteration,
+        )  # fmt: skip
+        if after.iteration <= schedule.early_iter + CHECK_EVERY:
+            return replace(after, best_kl=kl, best_iteration=after.iteration), None
+        if np.sqrt(sq_gradient) <= schedule.min_grad_norm:
+            return after, Stop.SMALL_GRADIENT
+        if abs(before - kl) <= STILL_KL * abs(kl) and movement <= STILL_STEP:
+            return after, Stop.CONVERGED
+        if after.iteration - after.best_iteration >= schedule.n_iter_without_progress:
+            return after, Stop.NO_PROGRESS
+        return after, None
+
+
+def _reorders_at(iteration: int) -> bool:
+    return iteration in (0, 100, 250) or iteration % 500 == 0
+
+
+def _reordered(state: State, n_jobs: int | None) -> State:
+    """The same state with its points along a space-filling curve, about their mean."""
+    order = _along_curve(state.Y, state.low, state.high, n_jobs)
+    Y = state.Y[order]
+    return replace(
+        state, Y=Y, velocity=state.velocity[order], gains=state.gains[order],
+        order=state.order[order], forces=state.forces.reordered(order),
+    )  # fmt: skip
+
+
+def _along_curve(Y: Floats, low: Floats64, high: Floats64, n_jobs: int | None) -> NDArray[np.intp]:
+    codes = np.empty(len(Y), np.uint64)
+    span = np.maximum(high - low, 1e-300)
+    scale = (2**CURVE_BITS - 1) / span
+
+    def block(start: int, stop: int) -> None:
+        _interleave(Y, low, scale, codes, start, stop)
+
+    map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=n_jobs)
+    return np.argsort(codes, kind="stable")
+
+
+@kernel
+def _interleave(
+    Y: Floats, low: Floats64, scale: Floats64, codes: Any, start: int, stop: int
+) -> None:
+    """Morton code: the bits of the coordinates, one of each axis in turn."""
+    axes = Y.shape[1]
+    for i in range(start, stop):
+        code = np.uint64(0)
+        for c in range(axes):
+            place = np.uint64((Y[i, c] - low[c]) * scale[c])
+            for bit in range(CURVE_BITS):
+                on = (place >> np.uint64(bit)) & np.uint64(1)
+                code |= on << np.uint64(bit * axes + c)
+        codes[i] = code
+
+
+@kernel
+def _update(
+    Y: Floats, velocity: Floats, gains: Floats, pull: Floats, gradient: Floats,
+    pull_factor: Any, push_factor: Any, rate: Any,
+    new_Y: Floats, new_velocity: Floats, new_gains: Floats, sums: Floats64, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Step 2; `sums` receives the bounds, Σ|g|² and Σ|v|²."""
+    d = Y.shape[1]
+    for c in range(d):
+        sums[c], sums[d + c] = np.inf, -np.inf
+    sq_gradient = sq_step = 0.0
+    huge = 1e15  # so that squares exist; shortened below
+    for i in range(start, stop):
+        sq_length = 0.0
+        for c in range(d):
+            g = pull_factor * pull[i, c] + push_factor * gradient[i, c]
+            v, gain = velocity[i, c], gains[i, c]
+            downhill = (g > 0 and v <= 0) or (g < 0 and v >= 0)
+            gain = gain + 0.2 if downhill else max(gain * 0.8, 0.01)
+            v = min(max(MOMENTUM * v - rate * gain * g, -huge), huge)
+            new_gains[i, c], new_velocity[i, c] = gain, v
+            sq_length += v * v
+            sq_gradient += g * g
+        shorten = 1.0
+        if sq_length > LONGEST_STEP * LONGEST_STEP:
+            shorten = LONGEST_STEP / np.sqrt(sq_length)
+        sq_step += sq_length * shorten * shorten
+        for c in range(d):
+            v = new_velocity[i, c] * shorten
+            new_velocity[i, c] = v
+            new_Y[i, c] = Y[i, c] + v
+            sums[c], sums[d + c] = min(sums[c], new_Y[i, c]), max(sums[d + c], new_Y[i, c])
+    sums[2 * d], sums[2 * d + 1] = sq_gradient, sq_step

@@ -1,0 +1,536 @@
+"""The TSNE estimator: from a table to a map, and what a finished map can do."""
+
+import hashlib
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gnomon.errors import TooLargeError, UnavailableError, refuse
+from gnomon.inputs import (
+    Table,
+    check_choice,
+    check_integer,
+    check_real,
+    check_table,
+    check_weights,
+    is_sparse,
+    random_generator,
+    refuse_bad_values,
+)
+from gnomon.memory import available_bytes, readable_bytes
+from gnomon.neighbors import Neighbors, NeighborSearch
+from gnomon.parallel import one_blas_thread
+from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
+from gnomon.tsne.affinities import joint
+from gnomon.tsne.certificate import MapCertificate, check_field
+from gnomon.tsne.descent import Descent, Forces, Report, Schedule, State, Stop, begin
+from gnomon.tsne.forces import AllPairs, OverMesh, kernel_width
+from gnomon.tsne.graph import (
+    Affinity,
+    Reduction,
+    given_affinities,
+    given_neighbors,
+    reduce,
+    search_table,
+)
+from gnomon.tsne.place import NEIGHBORS, USUAL, FixedMap, Placement, distance_ratios
+from gnomon.tsne.start import given_start, pca_start, random_start
+
+Floats64 = NDArray[np.float64]
+
+LEAST_ROWS = 3
+AUTO_FORCE_TOL = 0.03
+# The mesh's force error at a spacing of half the kernel's width, with the fourth power of which it
+# falls (benchmarks/tsne.py, "force error").
+ERROR_AT_HALF = 0.03
+
+log = logging.getLogger("gnomon")
+
+
+class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Positions in 1, 2 or 3 dimensions whose neighbour probabilities match those of the data.
+
+    Minimises KL(P‖Q) with q_ij = K(d_ij)/Z, d_ij = |y_i − y_j|², K(d) = (1 + d/α)^(−(α+1)/2)
+    ([Selitskii 2025], eqs. (44)–(59); α is `dof`). Attraction runs over the edges of P; repulsion
+    is the gradient of one field on a mesh, two Fourier transforms an iteration, and the sum over
+    all pairs where there are few points. A drop-in for scikit-learn's TSNE that also places new
+    points, can be continued, and measures its own accuracy (`certificate_`).
+
+    Distances between far groups, and the size and density of groups, mean little in such a map.
+
+    Parameters
+    ----------
+    n_components : {1, 2, 3}, default=2
+    perplexity : float or list of floats, default=30.0
+        Effective number of neighbours, from 1 to n − 1. A list goes with
+        ``affinity="multiscale"``.
+    affinity : {"gaussian", "uniform", "multiscale", "precomputed"}, default="gaussian"
+        ``"uniform"`` gives 1/k to each of `n_neighbors` (15 by default): nearly the same maps from
+        a sixth of the edges. ``"precomputed"``: `X` is an (n, n) matrix of affinities.
+    n_neighbors : int, optional
+        By default three times the perplexity.
+    recall : float, default=0.95
+        Share of true neighbours that the search must reach, measured; 1.0 is exact search.
+    metric : str, default="euclidean"
+        ``"cosine"`` is the angle (scikit-learn squares 1 − cos instead), ``"precomputed"`` an
+        (n, n) matrix of distances or a sparse graph of them; others by scikit-learn.
+    metric_params : dict, optional
+    pca : "auto", int or None, default="auto"
+        ``"auto"`` first reduces more than 100 columns, or a sparse table, to 50 principal scores
+        (euclidean only), and `certificate_` says so. None is off.
+    init : {"pca", "random"}, array (n, n_components) or fitted TSNE, default="pca"
+        Arrays and maps are taken as they are.
+    dof : float, default=1.0
+        Degrees of freedom α of K, in every dimension. scikit-learn uses max(n_components − 1, 1).
+        FIt-SNE and openTSNE write (1 + d/α′)^(−α′): their α′ is (α + 1)/2, with the map scaled
+        by √(α/α′).
+    early_exaggeration : float, default=12.0
+        Factor of attraction in the first 250 iterations.
+    exaggeration : float, default=1.0
+        Factor of attraction after them.
+    learning_rate : float or "auto", default="auto"
+        Multiplies the whole gradient, factor 4 included, as in scikit-learn. ``"auto"`` is n over
+        the exaggeration of each phase.
+    max_iter : int, default=750
+        Both phases together.
+    n_iter_without_progress : int, default=300
+    min_grad_norm : float, default=1e-7
+    method : {"auto", "mesh", "exact"}, default="auto"
+        ``"exact"`` is eq. (59) as it stands: all pairs, all neighbours, float64. scikit-learn's
+        ``"barnes_hut"`` means the mesh here.
+    angle : float, default=0.5
+        For scikit-learn's sake; there is no tree whose angle it could be.
+    force_tol : float or "auto", default="auto"
+        Largest relative error of the mesh's force; 0.03 unless given. It decides the spacing.
+    align_to : fitted TSNE, optional
+        A former map whose frame is kept: shared rows start from their former places, and the new
+        map is laid over the old one.
+    warm_start : bool, default=False
+        `fit` again on the same data goes on to `max_iter` in all, with the same bits as one run of
+        that length.
+    verbose : int, default=0
+        Above 0, stages are logged at level INFO under "gnomon". Nothing is printed.
+    random_state : int, Generator, RandomState or None, default=None
+        None is as good as 0: a fit gives the same bits every time.
+    n_jobs : int or None, default=None
+        Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
+
+    Attributes
+    ----------
+    embedding_ : array (n, n_components), float32 (float64 with ``method="exact"``)
+    kl_divergence_ : float
+    n_iter_ : int
+    stop_reason_ : str
+    affinities_ : CSR array (n, n)
+        P; with weights, the mass between all copies of two rows.
+    certificate_ : MapCertificate
+    timings_ : dict
+        Seconds by stage.
+    learning_rate_ : float
+        Of the last phase.
+    pca_ : PCA or None
+        What reduced the table.
+
+    Examples
+    --------
+    >>> from gnomon import TSNE, samples
+    >>> X = samples.load("iris").X
+    >>> tsne = TSNE(perplexity=20, max_iter=300).fit(X)
+    >>> tsne.embedding_.shape, tsne.kl_divergence_ < 0.3
+    ((150, 2), True)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: Any = 30.0,
+        affinity: str = "gaussian",
+        n_neighbors: int | None = None,
+        recall: float = 0.95,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        pca: Any = "auto",
+        init: Any = "pca",
+        dof: float = 1.0,
+        early_exaggeration: float = 12.0,
+        exaggeration: float = 1.0,
+        learning_rate: Any = "auto",
+        max_iter: int = 750,
+        n_iter_without_progress: int = 300,
+        min_grad_norm: float = 1e-7,
+        method: str = "auto",
+        angle: float = 0.5,
+        force_tol: Any = "auto",
+        align_to: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.recall = recall
+        self.metric = metric
+        self.metric_params = metric_params
+        self.pca = pca
+        self.init = init
+        self.dof = dof
+        self.early_exaggeration = early_exaggeration
+        self.exaggeration = exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.n_iter_without_progress = n_iter_without_progress
+        self.min_grad_norm = min_grad_norm
+        self.method = method
+        self.angle = angle
+        self.force_tol = force_tol
+        self.align_to = align_to
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    @one_blas_thread()
+    def fit(self, X: Any, y: Any = None, *, ids: Any = None, sample_weight: Any = None) -> Self:
+        """Map the rows of `X`.
+
+        Ctrl-C, or a callback that returns True, ends the descent with the map so far.
+
+        Parameters
+        ----------
+        X : array, dataframe, pyarrow table or sparse matrix, shape (n, d)
+            Or distances or affinities (n, n), if `metric` or `affinity` is "precomputed".
+        y : ignored
+        ids : array (n,), optional
+            Names of the rows, by which later maps find them again.
+        sample_weight : array (n,), optional
+            How many copies each row stands for, 1 or more.
+        """
+        self._check_parameters()
+        X = self._check(X, reset=True)
+        n = X.shape[0]
+        weights = self._weights(sample_weight, n)
+        run = self._fingerprint(X, weights) if self.warm_start else ""
+        if run and getattr(self, "_run", "") == run:
+            return self._descend(int(self.max_iter))
+        self._run = run
+        self.timings_: dict[str, float] = {}
+        rng = random_generator(self.random_state)
+        self._seed = int(rng.integers(2**31 - 1))
+        self._sample_weight = weights
+        mass = float(n if weights is None else weights.sum())
+        self._schedule = self._make_schedule(mass)
+        reduction = self._connect(X, weights, mass)
+        start = self._start(reduction, n, rng, weights)
+        forces = self._forces()
+        self._state = replace(begin(start, forces), forces=None)  # type: ignore[arg-type]
+        self._mesh_cells: dict[float, tuple[int, ...]] = {}
+        return self._descend(int(self.max_iter), forces)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, ids: Any = None, sample_weight: Any = None
+    ) -> NDArray[Any]:
+        """Map the rows of `X` and return the positions, shape (n, n_components)."""
+        return self.fit(X, y, ids=ids, sample_weight=sample_weight).embedding_
+
+    @with_callbacks
+    @one_blas_thread()
+    def resume(self, extra_iter: int) -> Self:
+        """Go on for `extra_iter` iterations: the same bits as one run of the whole length."""
+        check_is_fitted(self, "embedding_")
+        extra = check_integer("extra_iter", extra_iter, 1)
+        return self._descend(self._state.iteration + extra)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Places of new rows on the map, shape (m, n_components); see `place`."""
+        return self.place(X).positions
+
+    @one_blas_thread()
+    def place(self, X: Any) -> Placement:
+        """Places of new rows on the map, and how unlike the data they are.
+
+        The map does not move, and new rows do not see each other: a row gets the same place in any
+        batch. With ``metric="precomputed"``, `X` holds distances (m, n) to the rows of the map.
+        """
+        check_is_fitted(self, "embedding_")
+        X = self._check(X, reset=False)
+        if self.affinity == "precomputed":
+            raise UnavailableError(
+                "A map of precomputed affinities cannot place new rows: it knows no distances. "
+                "Fit it on a table, or on distances with metric='precomputed'."
+            )
+        k = min(NEIGHBORS, self.embedding_.shape[0])
+        if X.shape[0] == 0:
+            empty = np.empty(0)
+            positions = np.empty((0, int(self.n_components)), self.embedding_.dtype)
+            return Placement(positions, empty, self._ratio_limit, empty.astype(bool))
+        if self.metric == "precomputed":
+            indices, distances = _nearest_given(X, k)
+        else:
+            if self.pca_ is not None:
+                X = self.pca_.transform(X)
+            else:
+                refuse_bad_values(X, names=getattr(self, "feature_names_in_", None))
+            indices, distances = self._search.of(X, k)
+        ratio = distance_ratios(indices, distances, self._typical)
+        positions = self._fixed_map().place(indices, distances).astype(self.embedding_.dtype)
+        return Placement(positions, ratio, self._ratio_limit, ratio > self._ratio_limit)
+
+    def _descend(self, until: int, forces: Forces | None = None) -> Self:
+        """Run to iteration `until` from where the run stands, and say how it went."""
+        forces = self._forces() if forces is None else forces
+        state = replace(self._state, forces=forces)
+        if state.iteration > 0:
+            state = replace(state, forces=forces.reordered(state.order))
+        descent = Descent(state, self._schedule, self.n_jobs)
+        with self._stage("descent"), Steps(self, total=until, name="iteration") as steps:
+
+            def report(step: Report) -> bool:
+                return steps.done(
+                    iteration=step.iteration, kl=step.kl, seconds_left=step.seconds_left
+                )
+
+            reason = descent.run(until, report)
+        with self._stage("certificate"):
+            self._settle(descent.state, reason)
+        return self
+
+    def _settle(self, state: State, reason: Stop) -> None:
+        """Turn the descent's last state into the fitted attributes."""
+        forces, weights = state.forces, self._sample_weight
+        ordered = None if weights is None else weights[state.order]
+        phi, gradient = forces.field(state.Y, state.low, state.high)
+        mesh = None
+        if isinstance(forces, OverMesh):
+            mesh = forces.mesh_for(state.high - state.low)
+            self._mesh_cells = {spacing: m.cells for spacing, m in forces.meshes.items()}
+        check = check_field(
+            state.Y, phi, gradient, float(self.dof), ordered, self._seed, self.n_jobs
+        )
+        self.kl_divergence_ = forces.kl(state.Y, check.total)
+        self.embedding_ = state.positions()
+        self._n_features_out = self.embedding_.shape[1]
+        self.n_iter_ = state.iteration
+        self.stop_reason_ = reason.value
+        self.learning_rate_ = self._schedule.rate(max(0, state.iteration - 1))
+        self._state = replace(state, forces=None)  # type: ignore[arg-type]
+        self._map = None
+        if mesh is None:
+            how = "sum over all pairs" + (", float64" if forces.dtype == np.float64 else "")
+        else:
+            cells = " × ".join(str(count) for count in mesh.cells)
+            how = f"mesh of {cells} nodes, {mesh.spacing:.3g} apart"
+        found, recall, probed = self._found
+        self.certificate_ = MapCertificate(
+            kl_divergence=self.kl_divergence_, force_error=check.force_error,
+            sampled=check.sampled, recall=recall, probed=probed, neighbors=found,
+            repulsion=how, coarsened=mesh is not None and mesh.spacing > self._spacing(),
+            n_iter=self.n_iter_, stop_reason=self.stop_reason_, reduced=self._reduced,
+        )  # fmt: skip
+
+    def _connect(self, X: Table, weights: Floats64 | None, mass: float) -> Reduction:
+        """Neighbours and P of the rows, and the table that they were searched in."""
+        n = X.shape[0]
+        self.pca_, self._reduced, self._search = None, "", None
+        if self.affinity == "precomputed":
+            if weights is not None:
+                refuse("sample_weight", "be None for precomputed affinities", "weights")
+            self.affinities_ = given_affinities(X)
+            self._found = ("affinities that were given", 1.0, 0)
+            return Reduction(X, None, "")
+        exact = self.method == "exact"
+        affinity = Affinity.parse(self.affinity, self.perplexity, self.n_neighbors, n, mass, exact)
+        if self.metric == "precomputed":
+            reduction = Reduction(X, None, "")
+            with self._stage("neighbors"):
+                near = given_neighbors(X, affinity.n_neighbors)
+        else:
+            with self._stage("pca"):
+                reduction = reduce(
+                    X, self.pca, self.metric, names=getattr(self, "feature_names_in_", None),
+                    weights=weights, n_jobs=self.n_jobs,
+                )  # fmt: skip
+                self.pca_, self._reduced = reduction.pca, reduction.note
+            with self._stage("neighbors"):
+                recall = 1.0 if exact else self.recall
+                self._search: NeighborSearch | None = search_table(
+                    reduction, self.metric, self.metric_params, recall, self._seed, self.n_jobs
+                )
+                near = self._search.among_themselves(affinity.n_neighbors)
+        with self._stage("affinities"):
+            conditional = affinity.rows(near, weights, self.n_jobs)
+            self.affinities_ = joint(conditional, weights=weights, n_jobs=self.n_jobs)
+            self._remember_distances(near)
+        return reduction
+
+    def _remember_distances(self, near: Neighbors) -> None:
+        """How neighbours were found, and how far they are: new rows are compared with that."""
+        self._found = (near.method, near.recall, near.probed)
+        k = min(NEIGHBORS, near.distances.shape[1])
+        self._typical = near.distances[:, :k].mean(axis=1)
+        own = distance_ratios(near.indices[:, :k], near.distances[:, :k], self._typical)
+        self._ratio_limit = float(np.quantile(own, USUAL))
+
+    def _start(
+        self, reduction: Reduction, n: int, rng: np.random.Generator, weights: Floats64 | None
+    ) -> Floats64:
+        k = int(self.n_components)
+        with self._stage("start"):
+            if isinstance(self.init, str) and self.init == "random":
+                return random_start(n, k, rng)
+            if not isinstance(self.init, str):
+                return given_start(self.init, n, k)
+            if "precomputed" in (self.metric, self.affinity):
+                refuse(
+                    "init", "be 'random' or an array for precomputed input", self.init,
+                    'The parameter init="pca" cannot be used with metric="precomputed".',
+                )  # fmt: skip
+            known = None if reduction.pca is None else reduction.Z
+            return pca_start(known, reduction.Z, k, rng, weights=weights, n_jobs=self.n_jobs)
+
+    def _forces(self) -> Forces:
+        """What moves the points, for P in the order of the data."""
+        weights, dof = self._sample_weight, float(self.dof)
+        if self.method == "exact":
+            needed = 2 * 8 * self.affinities_.shape[0] ** 2
+            if needed > available_bytes():
+                raise TooLargeError(
+                    f"method='exact' needs {readable_bytes(needed)} for all pairs of "
+                    f"{self.affinities_.shape[0]:,} rows; {readable_bytes(available_bytes())} are "
+                    "free. Use method='auto'."
+                )
+            return AllPairs(self.affinities_, dof, weights=weights, n_jobs=self.n_jobs)
+        forces = OverMesh(
+            self.affinities_, int(self.n_components), dof, self._spacing(),
+            weights=weights, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        forces.restore(getattr(self, "_mesh_cells", {}))
+        return forces
+
+    def _fixed_map(self) -> FixedMap:
+        if self._map is None:
+            self._map: FixedMap | None = FixedMap(
+                self.embedding_, float(self.dof), self._spacing() / 2, self._sample_weight,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+        return self._map
+
+    def _spacing(self) -> float:
+        """Of the mesh's nodes, so that the force error stays below `force_tol`."""
+        tol = AUTO_FORCE_TOL if self.force_tol == "auto" else float(self.force_tol)
+        halves = (tol / ERROR_AT_HALF) ** 0.25
+        return 0.5 * kernel_width(float(self.dof)) * min(max(halves, 0.1), 2.0)
+
+    def _make_schedule(self, mass: float) -> Schedule:
+        return Schedule(
+            mass=mass,
+            early_exaggeration=float(self.early_exaggeration),
+            exaggeration=float(self.exaggeration),
+            learning_rate=None if self.learning_rate == "auto" else float(self.learning_rate),
+            n_iter_without_progress=int(self.n_iter_without_progress),
+            min_grad_norm=float(self.min_grad_norm),
+        )
+
+    def _check(self, X: Any, *, reset: bool) -> Table:
+        square = "precomputed" in (self.metric, self.affinity)
+        X = check_table(self, X, reset=reset, min_rows=1 if reset else 0)
+        if reset and X.shape[0] < LEAST_ROWS:
+            n = X.shape[0]
+            refuse(
+                "X", f"have at least {LEAST_ROWS} rows for a map",
+                f"{n} sample{'s' if n > 1 else ''}", "Add rows.",
+            )  # fmt: skip
+        if square and reset and X.shape[0] != X.shape[1]:
+            refuse("X", "be square for precomputed input", f"shape {X.shape}")
+        return X
+
+    def _weights(self, sample_weight: Any, n: int) -> Floats64 | None:
+        weights = check_weights("sample_weight", sample_weight, n, of="row", positive=True)
+        if weights is None or (weights == 1).all():
+            return None
+        if weights.min() < 1:
+            at = int(np.argmin(weights))
+            refuse(
+                "sample_weight", "be 1 or more, the number of copies a row stands for",
+                float(weights[at]), f"It stands at position {at}. Divide by the smallest weight.",
+            )  # fmt: skip
+        return weights
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, 1, 3, "Use PCA for more dimensions.")
+        check_choice(
+            "affinity", self.affinity, ("gaussian", "uniform", "multiscale", "precomputed")
+        )
+        check_choice("method", self.method, ("auto", "mesh", "exact", "barnes_hut"))
+        if self.method == "barnes_hut":
+            log.info("method='barnes_hut' means the mesh here; `angle` has no effect.")
+        check_real("recall", self.recall, 0.0, 1.0)
+        check_real("dof", self.dof, 0.0, open_low=True)
+        check_real("early_exaggeration", self.early_exaggeration, 1.0)
+        check_real("exaggeration", self.exaggeration, 0.0, open_low=True)
+        check_integer("max_iter", self.max_iter, 1)
+        check_integer("n_iter_without_progress", self.n_iter_without_progress, 1)
+        check_real("min_grad_norm", self.min_grad_norm, 0.0)
+        check_real("angle", self.angle, 0.0, 1.0)
+        check_choice("warm_start", self.warm_start, (False, True))
+        if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
+            check_real("learning_rate", self.learning_rate, 0.0, open_low=True)
+        if not (isinstance(self.force_tol, str) and self.force_tol == "auto"):
+            check_real("force_tol", self.force_tol, 0.0, 1.0, open_low=True)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("pca", "random"))
+        if not isinstance(self.metric, str):
+            refuse("metric", "be the name of a metric", self.metric, kind=True)
+
+    def _fingerprint(self, X: Table, weights: Floats64 | None) -> str:
+        """Of the data and of every parameter that the run so far depends on."""
+        later = {"max_iter", "n_jobs", "verbose", "warm_start"}
+        digest = hashlib.blake2b(digest_size=16)
+        parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
+        init = getattr(self.init, "embedding_", self.init)
+        parts += [weights if weights is not None else np.empty(0), np.asarray(init)]
+        for part in parts:
+            digest.update(f"{part.shape}{part.dtype}".encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        plain = {k: v for k, v in self.get_params(deep=False).items() if k not in later | {"init"}}
+        digest.update(repr(sorted(plain.items(), key=str)).encode())
+        return digest.hexdigest()
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        """Time a stage, and log it for those who asked."""
+        begun = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - begun
+        self.timings_[name] = self.timings_.get(name, 0.0) + seconds
+        if self.verbose:
+            log.info("t-SNE: %s took %.2f s", name, seconds)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = "precomputed" in (self.metric, self.affinity)
+        return tags
+
+
+def _nearest_given(X: Table, k: int) -> tuple[NDArray[np.int32], Floats64]:
+    """The nearest rows of the map, from distances (m, n) to all of them."""
+    if is_sparse(X):
+        refuse("X", "be a dense table of distances to the rows of the map", "a sparse table")
+    refuse_bad_values(X)
+    if (X < 0).any():
+        refuse("X", "hold distances, none of them negative", float(X.min()))
+    order = np.argsort(X, axis=1, kind="stable")[:, :k]
+    return order.astype(np.int32), np.take_along_axis(X, order, axis=1).astype(np.float64)

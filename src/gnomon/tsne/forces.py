@@ -1,0 +1,234 @@
+"""What moves the points: over P and a mesh in float32, or over all pairs in float64.
+
+Both answer the same three questions (`descent.Forces`), so the descent is written once.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.inputs import Table
+from gnomon.kernels import kernel
+from gnomon.parallel import map_blocks, row_blocks
+from gnomon.tsne.attraction import Attraction, log_masses
+from gnomon.tsne.direct import direct_field
+from gnomon.tsne.mesh import Mesh, nodes_for
+
+Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
+
+ROWS = 64
+FINEST = 4  # halvings of the spacing while the map is small
+# Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
+PAIR_NS = {1: 0.15, 2: 0.2, 3: 0.3}
+ANY_DOF_PAIR_NS = 16.0
+NODE_NS = 9.0
+
+__all__ = ["AllPairs", "OverMesh", "kernel_width"]
+
+
+def kernel_width(dof: float) -> float:
+    """√(2α/(α+1)): the width of K, 1 at α = 1. Mesh spacings scale with it."""
+    return float(np.sqrt(2 * dof / (dof + 1)))
+
+
+class OverMesh:
+    """Attraction over the rows of P; repulsion from a mesh, or pair by pair where that is less.
+
+    The mesh's spacing is halved, up to four times, while the map is so small that the mesh costs
+    next to nothing; it grows beyond `spacing` where the mesh would not fit into `most_nodes`. All
+    of that depends on the number of points and the map's extent only.
+
+    Parameters
+    ----------
+    P : CSR array (n, n)
+    dimensions : {1, 2, 3}
+    dof : float
+    spacing : float
+        Distance of the nodes when the map is grown.
+    weights : array (n,), optional
+    most_nodes : int
+        Of the padded mesh.
+    """
+
+    dtype: Any = np.float32
+
+    def __init__(
+        self,
+        P: Table,
+        dimensions: int,
+        dof: float,
+        spacing: float,
+        *,
+        weights: Floats64 | None = None,
+        most_nodes: int = 2**26,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.dimensions, self.dof, self.spacing = dimensions, dof, spacing
+        self.most_nodes, self.n_jobs = most_nodes, n_jobs
+        self.attraction = Attraction(P, dof, n_jobs, weights)
+        self.charges = self.attraction.weights.astype(np.float32)
+        self.copies = float(self.attraction.weights @ (self.attraction.weights - 1))
+        self.meshes: dict[float, Mesh] = {}
+
+    def reordered(self, order: NDArray[np.intp]) -> "OverMesh":
+        """The same forces for renumbered points; the meshes are shared."""
+        new = object.__new__(OverMesh)
+        new.__dict__.update(self.__dict__)
+        new.attraction = self.attraction.reordered(order)
+        new.charges = self.charges[order]
+        return new
+
+    def restore(self, cells: dict[float, tuple[int, ...]]) -> None:
+        """Give the meshes the sizes that they had: a continued run goes on in the same ones."""
+        for spacing, counts in cells.items():
+            self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
+            self.meshes[spacing].resize(counts)
+
+    def at(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
+        """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
+        phi, gradient = self.field(Y, low, high)
+        return self.attraction.pull(Y), gradient, self.total(phi)
+
+    def field(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
+        """φ without the point itself, and ∇φ."""
+        mesh = self.mesh_for(high - low)
+        if mesh is None:
+            return direct_field(Y, self.charges, self.dof, self.n_jobs)
+        phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
+        potential, origin = mesh.potential(Y, self.charges, low, high)
+        mesh.read(Y, self.charges, potential, origin, phi, gradient)
+        return phi, gradient
+
+    def total(self, phi: Floats) -> float:
+        """Z = Σ_i w_i (φ_i + w_i − 1): copies of a point lie on it."""
+        return float(phi.astype(np.float64) @ self.attraction.weights) + self.copies
+
+    def kl(self, Y: Floats, total: float) -> float:
+        """KL(P‖Q) for Z = `total`."""
+        return self.attraction.kl(Y, total)
+
+    def mesh_for(self, spans: Floats64) -> Mesh | None:
+        """The mesh for a map of this extent; None where the sum over all pairs costs less."""
+        n = len(self.charges)
+        cheap = min(max((n / 2) ** (1 / self.dimensions), 48.0), 4096.0)  # nodes on an axis
+        spacing = self.spacing
+        for _ in range(FINEST):
+            if spans.max() / spacing > cheap / 2:
+                break
+            spacing /= 2
+        while _padded(spans, spacing) > self.most_nodes:
+            spacing *= 1.25
+        pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
+        if pair * n**2 < NODE_NS * _padded(spans, spacing) + 100 * n:
+            return None
+        if spacing not in self.meshes:
+            self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
+        return self.meshes[spacing]
+
+
+def _padded(spans: Floats64, spacing: float) -> float:
+    """Nodes of the mesh doubled with zeros."""
+    return float(np.prod([2.0 * nodes_for(span / spacing) for span in spans]))
+
+
+class AllPairs:
+    """Equation (59) as it stands: every pair, P dense, float64.
+
+    Parameters
+    ----------
+    P : CSR array or array (n, n)
+    dof : float
+    weights : array (n,), optional
+    """
+
+    dtype: Any = np.float64
+
+    def __init__(
+        self, P: Table, dof: float, *, weights: Floats64 | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.dof, self.n_jobs = dof, n_jobs
+        self.P = np.ascontiguousarray(P.toarray(), np.float64)
+        self.weights = np.ones(len(self.P)) if weights is None else weights
+        self.negative_entropy = log_masses(P, weights)
+
+    def reordered(self, order: NDArray[np.intp]) -> "AllPairs":
+        """The same forces for renumbered points."""
+        new = object.__new__(AllPairs)
+        new.__dict__.update(self.__dict__)
+        new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
+        return new
+
+    def at(self, Y: Floats64, low: Floats64, high: Floats64) -> tuple[Floats64, Floats64, float]:
+        """Pull Σ p w (y_i − y_j) of one copy, ∇φ, and Z."""
+        pull, gradient, phi = self._sums(Y)
+        return pull, gradient, float((phi + self.weights - 1) @ self.weights)
+
+    def field(self, Y: Floats64, low: Floats64, high: Floats64) -> tuple[Floats64, Floats64]:
+        """φ without the point itself, and ∇φ."""
+        _, gradient, phi = self._sums(Y)
+        return phi, gradient
+
+    def _sums(self, Y: Floats64) -> tuple[Floats64, Floats64, Floats64]:
+        pull, gradient, phi = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y))
+
+        def block(start: int, stop: int) -> None:
+            _all_pairs(self.P, Y, self.weights, self.dof, pull, gradient, phi, start, stop)
+
+        map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
+        return pull, gradient, phi
+
+    def kl(self, Y: Floats64, total: float) -> float:
+        """KL(P‖Q) for Z = `total`."""
+
+        def block(start: int, stop: int) -> float:
+            return _log_sum(self.P, Y, self.dof, start, stop)
+
+        parts = map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
+        return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
+
+
+@kernel
+def _all_pairs(
+    P: Floats64, Y: Floats64, weights: Floats64, dof: float,
+    pull: Floats64, gradient: Floats64, phi: Floats64, start: int, stop: int,
+) -> None:  # fmt: skip
+    d = Y.shape[1]
+    power = (dof + 1) / 2
+    for i in range(start, stop):
+        for c in range(d):
+            pull[i, c] = gradient[i, c] = 0.0
+        total = 0.0
+        for j in range(Y.shape[0]):
+            if i == j:
+                continue
+            sq = 0.0
+            for c in range(d):
+                sq += (Y[i, c] - Y[j, c]) ** 2
+            w = 1.0 / (1.0 + sq / dof)
+            value = weights[j] * (w if dof == 1.0 else w**power)
+            total += value
+            near, far = P[i, j] * w, value * w
+            for c in range(d):
+                step = Y[i, c] - Y[j, c]
+                pull[i, c] += near * step
+                gradient[i, c] += far * step
+        phi[i] = total
+        for c in range(d):
+            pull[i, c] /= weights[i]
+            gradient[i, c] *= -(dof + 1) / dof
+
+
+@kernel
+def _log_sum(P: Floats64, Y: Floats64, dof: float, start: int, stop: int) -> float:
+    """Σ p log(1 + d/α) over some rows."""
+    total = 0.0
+    for i in range(start, stop):
+        for j in range(Y.shape[0]):
+            if P[i, j] > 0:
+                sq = 0.0
+                for c in range(Y.shape[1]):
+                    sq += (Y[i, c] - Y[j, c]) ** 2
+                total += P[i, j] * np.log1p(sq / dof)
+    return total

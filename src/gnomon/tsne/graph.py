@@ -1,0 +1,230 @@
+"""From what the user gives to P: a table, distances, a graph of neighbours, or affinities.
+
+table (n, d)                → PCA if it is wide or sparse → neighbours → affinities
+metric="precomputed"        distances (n, n), dense, or sparse with a row's neighbours only
+affinity="precomputed"      non-negative affinities (n, n), made symmetric and to sum to 1
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gnomon.errors import DataError, refuse
+from gnomon.inputs import Table, check_integer, check_real, is_sparse, refuse_bad_values
+from gnomon.neighbors import Neighbors, NeighborSearch
+from gnomon.pca import PCA
+from gnomon.tsne.affinities import Conditional, gaussian_rows, uniform_rows
+
+Floats64 = NDArray[np.float64]
+
+WIDE = 100  # more columns than this go through PCA
+REDUCED = 50  # and become this many
+UNIFORM_NEIGHBORS = 15
+
+__all__ = [
+    "Affinity",
+    "Reduction",
+    "given_affinities",
+    "given_neighbors",
+    "reduce",
+    "search_table",
+]
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """Which neighbours count, and how much.
+
+    Attributes
+    ----------
+    kind : {"gaussian", "uniform", "multiscale"}
+    perplexities : tuple of floats
+    n_neighbors : int
+    """
+
+    kind: str
+    perplexities: tuple[float, ...]
+    n_neighbors: int
+
+    @classmethod
+    def parse(
+        cls, kind: str, perplexity: Any, n_neighbors: Any, n: int, mass: float, exact: bool
+    ) -> "Affinity":
+        """Check the parameters against the number of rows, or the sum of their weights."""
+        most = mass - 1
+        several = isinstance(perplexity, (Sequence, np.ndarray)) and not isinstance(perplexity, str)
+        if kind == "uniform":
+            asked = min(UNIFORM_NEIGHBORS, n - 1) if n_neighbors is None else n_neighbors
+            k = check_integer("n_neighbors", asked, 1, n - 1, f"The table has {n} rows.")
+            return cls(kind, (), k)
+        if kind == "multiscale" and not several:
+            refuse("perplexity", "be a list of numbers for affinity='multiscale'", perplexity)
+        if kind == "gaussian" and several:
+            refuse("perplexity", "be a number; a list goes with affinity='multiscale'", perplexity)
+        scales = tuple(
+            _perplexity(value, most) for value in (perplexity if several else [perplexity])
+        )
+        if not scales:
+            refuse("perplexity", "hold at least one number", perplexity)
+        if exact:
+            return cls(kind, scales, n - 1)
+        if n_neighbors is None:
+            return cls(kind, scales, min(n - 1, int(np.ceil(3 * max(scales)))))
+        least = int(np.ceil(max(scales)))
+        k = check_integer("n_neighbors", n_neighbors, min(least, n - 1), n - 1)
+        return cls(kind, scales, k)
+
+    def rows(
+        self, neighbors: Neighbors, weights: Floats64 | None, n_jobs: int | None
+    ) -> Conditional:
+        """Conditional probabilities of every row."""
+        if self.kind == "uniform":
+            return uniform_rows(neighbors, weights)
+        return gaussian_rows(neighbors, self.perplexities, weights=weights, n_jobs=n_jobs)
+
+
+def _perplexity(value: Any, most: float) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and value > most:
+        refuse(
+            "perplexity",
+            f"be from 1 to n_samples - 1 = {most:g}",
+            value,
+            "perplexity must be less than n_samples: lower it or add rows.",
+        )
+    return check_real("perplexity", value, 1.0, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The table that neighbours are searched in.
+
+    Attributes
+    ----------
+    Z : array (n, k)
+    pca : PCA or None
+        What made it of the user's table.
+    note : str
+        What was done, in words.
+    """
+
+    Z: NDArray[Any] = field(repr=False)
+    pca: PCA | None
+    note: str
+
+
+def reduce(
+    X: Table,
+    pca: Any,
+    metric: str,
+    *,
+    names: NDArray[Any] | None,
+    weights: Floats64 | None,
+    n_jobs: int | None,
+) -> Reduction:
+    """`X` itself, or its principal scores where it has more than a hundred columns or is sparse."""
+    n, d = X.shape
+    most = min(n, d)
+    if pca not in (None, "auto") or isinstance(pca, bool):
+        k = check_integer("pca", pca, 1, most, "Or 'auto', or None for the table as it is.")
+    else:
+        k = min(REDUCED, most)
+    wanted = pca not in (None, "auto") or (pca == "auto" and metric == "euclidean" and d > WIDE)
+    if is_sparse(X) and not wanted:
+        if pca is None or metric != "euclidean":
+            refuse("X", "be dense for these parameters", "a sparse table",
+                   "Use metric='euclidean' with pca='auto', or X.toarray().")  # fmt: skip
+        wanted = True
+    if not wanted:
+        refuse_bad_values(X, names=names)
+        return Reduction(X, None, "")
+    model = PCA(k, n_jobs=n_jobs).fit(X, sample_weight=weights)
+    kept = float(model.explained_variance_ratio_.sum())
+    note = f"{d:,} columns to {k} by PCA, which keep {kept:.1%} of the variance"
+    return Reduction(model.transform(X), model, note)
+
+
+def given_neighbors(X: Table, k: int) -> Neighbors:
+    """Neighbours from distances: a square array, or a sparse graph with `k` or more in each row."""
+    n = _square(X, "distances")
+    if is_sparse(X):
+        return _from_graph(X, k, n)
+    D = np.asarray(X, np.float64).copy()
+    refuse_bad_values(D)
+    if (D < 0).any():
+        refuse("X", "hold distances, none of them negative", float(D.min()))
+    np.fill_diagonal(D, np.inf)
+    order = np.argsort(D, axis=1, kind="stable")[:, :k]  # equal distances by row number
+    distances = np.take_along_axis(D, order, axis=1)
+    return Neighbors(order.astype(np.int32), distances, 1.0, n, "distances that were given")
+
+
+def _from_graph(X: Table, k: int, n: int) -> Neighbors:
+    graph = sp.csr_array(X)
+    refuse_bad_values(graph)
+    if (graph.data < 0).any():
+        refuse("X", "hold distances, none of them negative", float(graph.data.min()))
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    keep = rows != graph.indices
+    rows, columns, values = rows[keep], graph.indices[keep], graph.data[keep].astype(np.float64)
+    counts = np.bincount(rows, minlength=n)
+    if counts.min() < k:
+        row = int(np.argmin(counts))
+        raise DataError(
+            f"Row {row} of the graph has {counts.min()} neighbours; {k} are needed. Add neighbours "
+            "or lower `perplexity` or `n_neighbors`."
+        )
+    order = np.lexsort((columns, values, rows))
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    take = order[starts[:, None] + np.arange(k)]
+    return Neighbors(columns[take].astype(np.int32), values[take], 1.0, n, "a graph that was given")
+
+
+def given_affinities(X: Table) -> Table:
+    """P from the user's affinities: symmetric, without a diagonal, summing to 1, CSR float32."""
+    _square(X, "affinities")
+    W = sp.csr_array(X).astype(np.float64)
+    refuse_bad_values(W)
+    if W.nnz and W.data.min() < 0:
+        refuse("X", "hold affinities, none of them negative", float(W.data.min()))
+    W = sp.csr_array(W + W.T)
+    W.setdiag(0)
+    W.eliminate_zeros()
+    W.sort_indices()
+    total = float(W.data.sum())
+    lonely = np.flatnonzero(np.diff(W.indptr) == 0)
+    if total <= 0 or lonely.size:
+        raise DataError(
+            f"{lonely.size} rows of the affinities have no neighbour"
+            + (f" (first: {lonely[0]})" if lonely.size else "")
+            + ". Give every row one."
+        )
+    P = sp.csr_array(((W.data / total).astype(np.float32), W.indices, W.indptr), shape=W.shape)
+    if P.nnz < 2**31:
+        P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
+    return P
+
+
+def _square(X: Table, what: str) -> int:
+    n, m = X.shape
+    if n != m:
+        refuse("X", f"be a square table of {what}", f"shape {X.shape}")
+    return int(n)
+
+
+def search_table(
+    reduction: Reduction, metric: str, params: dict[str, Any] | None, recall: float,
+    seed: int, n_jobs: int | None,
+) -> NeighborSearch:  # fmt: skip
+    """Neighbour search over the reduced table; identical rows are refused."""
+    Z = reduction.Z
+    if not (Z[:1] != Z).any():
+        raise DataError(
+            "All rows are identical: there is nothing to tell apart. Check how X was read."
+        )
+    return NeighborSearch(
+        Z, metric=metric, metric_params=params, recall=recall, seed=seed, n_jobs=n_jobs
+    )

@@ -1,0 +1,81 @@
+"""Where the points begin: PCA, random, an array, or a former map.
+
+A start from PCA keeps the large distances of the data in view, which the descent alone loses; it
+is scaled so that its first axis has a standard deviation of 1e-4, since points that begin far apart
+are hardly moved by their neighbours.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import refuse
+from gnomon.pca import PCA
+
+Floats64 = NDArray[np.float64]
+
+SPREAD = 1e-4
+FARTHEST = 1e6  # of a given start: beyond it a mesh in float32 cannot tell places apart
+
+__all__ = ["given_start", "pca_start", "random_start"]
+
+
+def pca_start(
+    scores: Floats64 | None,
+    Z: Any,
+    dimensions: int,
+    rng: np.random.Generator,
+    *,
+    weights: Floats64 | None = None,
+    n_jobs: int | None = None,
+) -> Floats64:
+    """The first principal scores, shape (n, dimensions), the first with a deviation of 1e-4.
+
+    Axes that the data do not have get noise of a hundredth of that: without it the map would stay
+    on a line.
+
+    Parameters
+    ----------
+    scores : array (n, k) or None
+        Principal scores, if they are known already.
+    Z : array (n, d)
+        The data, for when they are not.
+    """
+    n = Z.shape[0]
+    if scores is None:
+        k = min(dimensions, *Z.shape)
+        scores = PCA(k, n_jobs=n_jobs).fit(Z, sample_weight=weights).transform(Z)
+    scores = np.asarray(scores[:, :dimensions], np.float64)
+    w = np.ones(n) if weights is None else weights
+    with np.errstate(over="ignore"):
+        largest = np.abs(scores).max(initial=0.0)
+    scores = scores / (largest if largest > 0 else 1.0)
+    spread = float(np.sqrt(np.average(scores[:, 0] ** 2, weights=w)))
+    start = np.zeros((n, dimensions))
+    start[:, : scores.shape[1]] = scores * (SPREAD / spread) if spread > 0 else 0.0
+    empty = np.abs(start).max(axis=0) < 1e-3 * SPREAD
+    start[:, empty] = rng.standard_normal((n, int(empty.sum()))) * SPREAD * 1e-2
+    return start
+
+
+def random_start(n: int, dimensions: int, rng: np.random.Generator) -> Floats64:
+    """Normal, with a standard deviation of 1e-4."""
+    return rng.standard_normal((n, dimensions)) * SPREAD
+
+
+def given_start(init: Any, n: int, dimensions: int) -> Floats64:
+    """Positions given as an array or as a fitted map of the same rows, as they are."""
+    array = np.asarray(getattr(init, "embedding_", init))
+    must = f"be 'pca', 'random', or finite positions of shape ({n}, {dimensions})"
+    if array.dtype.kind not in "biuf":
+        refuse("init", must, init if isinstance(init, str) else f"dtype {array.dtype}")
+    if array.shape != (n, dimensions):
+        refuse("init", must, f"shape {array.shape}")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        refuse("init", must, "NaN or infinity among them")
+    farthest = float(np.abs(array - array.mean(axis=0)).max(initial=0.0))
+    if farthest > FARTHEST:
+        refuse("init", f"lie within {FARTHEST:g} of its mean", farthest, "Divide it by its spread.")
+    return array
