@@ -203,7 +203,7 @@ class NeighborSearch:
     def _shifted(self, X: NDArray[Any]) -> Floats64:
         """About a shift of the table's own type: long integers lose digits otherwise."""
         rows = Rows(X, np.dtype(np.float64), self.shift)
-        return rows.read(0, X.shape[0])
+        return np.asarray(rows.read(0, X.shape[0]), np.float64)
 
     def _prepared(self, X: NDArray[Any]) -> Floats64:
         """Rows about the medians, divided by a power of two; unit rows for cosine."""

@@ -283,9 +283,10 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 X = self.pca_.transform(X)
             else:
                 refuse_bad_values(X, names=getattr(self, "feature_names_in_", None))
+            assert self._search is not None
             indices, distances = self._search.of(X, k)
         ratio = distance_ratios(indices, distances, self._typical)
-        positions = self._fixed_map().place(indices, distances).astype(self.embedding_.dtype)
+        positions = self._map.place(indices, distances).astype(self.embedding_.dtype)
         return Placement(positions, ratio, self._ratio_limit, ratio > self._ratio_limit)
 
     def _descend(self, until: int, forces: Forces | None = None) -> Self:
@@ -326,7 +327,9 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.stop_reason_ = reason.value
         self.learning_rate_ = self._schedule.rate(max(0, state.iteration - 1))
         self._state = replace(state, forces=None)  # type: ignore[arg-type]
-        self._map = None
+        self._map = FixedMap(
+            self.embedding_, float(self.dof), self._spacing() / 2, weights, n_jobs=self.n_jobs
+        )
         if mesh is None:
             how = "sum over all pairs" + (", float64" if forces.dtype == np.float64 else "")
         else:
@@ -343,7 +346,8 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _connect(self, X: Table, weights: Floats64 | None, mass: float) -> Reduction:
         """Neighbours and P of the rows, and the table that they were searched in."""
         n = X.shape[0]
-        self.pca_, self._reduced, self._search = None, "", None
+        self.pca_, self._reduced = None, ""
+        self._search: NeighborSearch | None = None
         if self.affinity == "precomputed":
             if weights is not None:
                 refuse("sample_weight", "be None for precomputed affinities", "weights")
@@ -365,7 +369,7 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 self.pca_, self._reduced = reduction.pca, reduction.note
             with self._stage("neighbors"):
                 recall = 1.0 if exact else self.recall
-                self._search: NeighborSearch | None = search_table(
+                self._search = search_table(
                     reduction, self.metric, self.metric_params, recall, self._seed, self.n_jobs
                 )
                 near = self._search.among_themselves(affinity.n_neighbors)
@@ -419,19 +423,11 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         forces.restore(getattr(self, "_mesh_cells", {}))
         return forces
 
-    def _fixed_map(self) -> FixedMap:
-        if self._map is None:
-            self._map: FixedMap | None = FixedMap(
-                self.embedding_, float(self.dof), self._spacing() / 2, self._sample_weight,
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
-        return self._map
-
     def _spacing(self) -> float:
         """Of the mesh's nodes, so that the force error stays below `force_tol`."""
         tol = AUTO_FORCE_TOL if self.force_tol == "auto" else float(self.force_tol)
         halves = (tol / ERROR_AT_HALF) ** 0.25
-        return 0.5 * kernel_width(float(self.dof)) * min(max(halves, 0.1), 2.0)
+        return float(0.5 * kernel_width(float(self.dof)) * min(max(halves, 0.1), 2.0))
 
     def _make_schedule(self, mass: float) -> Schedule:
         return Schedule(
@@ -457,14 +453,16 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return X
 
     def _weights(self, sample_weight: Any, n: int) -> Floats64 | None:
-        weights = check_weights("sample_weight", sample_weight, n, of="row", positive=True)
+        weights = check_weights("sample_weight", sample_weight, n, of="row")
         if weights is None or (weights == 1).all():
             return None
         if weights.min() < 1:
             at = int(np.argmin(weights))
             refuse(
                 "sample_weight", "be 1 or more, the number of copies a row stands for",
-                float(weights[at]), f"It stands at position {at}. Divide by the smallest weight.",
+                float(weights[at]),
+                f"It stands at position {at}. Leave rows of zero weight out, or divide all weights "
+                "by the smallest.",
             )  # fmt: skip
         return weights
 
@@ -521,6 +519,7 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []  # maps are float32
         tags.input_tags.pairwise = "precomputed" in (self.metric, self.affinity)
         return tags
 

@@ -86,12 +86,12 @@ class OverMesh:
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
             self.meshes[spacing].resize(counts)
 
-    def at(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
+    def at(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
         phi, gradient = self.field(Y, low, high)
         return self.attraction.pull(Y), gradient, self.total(phi)
 
-    def field(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
+    def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
         """φ without the point itself, and ∇φ."""
         mesh = self.mesh_for(high - low)
         if mesh is None:
@@ -105,7 +105,7 @@ class OverMesh:
         """Z = Σ_i w_i (φ_i + w_i − 1): copies of a point lie on it."""
         return float(phi.astype(np.float64) @ self.attraction.weights) + self.copies
 
-    def kl(self, Y: Floats, total: float) -> float:
+    def kl(self, Y: NDArray[Any], total: float) -> float:
         """KL(P‖Q) for Z = `total`."""
         return self.attraction.kl(Y, total)
 
@@ -160,17 +160,19 @@ class AllPairs:
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
         return new
 
-    def at(self, Y: Floats64, low: Floats64, high: Floats64) -> tuple[Floats64, Floats64, float]:
+    def at(
+        self, Y: NDArray[Any], low: Floats64, high: Floats64
+    ) -> tuple[Floats64, Floats64, float]:
         """Pull Σ p w (y_i − y_j) of one copy, ∇φ, and Z."""
         pull, gradient, phi = self._sums(Y)
         return pull, gradient, float((phi + self.weights - 1) @ self.weights)
 
-    def field(self, Y: Floats64, low: Floats64, high: Floats64) -> tuple[Floats64, Floats64]:
+    def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats64, Floats64]:
         """φ without the point itself, and ∇φ."""
         _, gradient, phi = self._sums(Y)
         return phi, gradient
 
-    def _sums(self, Y: Floats64) -> tuple[Floats64, Floats64, Floats64]:
+    def _sums(self, Y: NDArray[Any]) -> tuple[Floats64, Floats64, Floats64]:
         pull, gradient, phi = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y))
 
         def block(start: int, stop: int) -> None:
@@ -179,7 +181,7 @@ class AllPairs:
         map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return pull, gradient, phi
 
-    def kl(self, Y: Floats64, total: float) -> float:
+    def kl(self, Y: NDArray[Any], total: float) -> float:
         """KL(P‖Q) for Z = `total`."""
 
         def block(start: int, stop: int) -> float:

@@ -201,7 +201,7 @@ class Mesh:
         return potential
 
 
-def _on_axis(values: Floats64, axis: int, axes: int) -> Floats64:
+def _on_axis(values: NDArray[Any], axis: int, axes: int) -> NDArray[Any]:
     """`values` along one axis of an array with `axes` of them."""
     shape = [1] * axes
     shape[axis] = -1

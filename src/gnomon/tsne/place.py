@@ -100,14 +100,23 @@ class FixedMap:
         n_jobs: int | None = None,
     ) -> None:
         self.Y, self.dof, self.n_jobs = np.ascontiguousarray(Y, np.float32), dof, n_jobs
-        charges = np.ones(len(Y), np.float32) if weights is None else weights.astype(np.float32)
+        self.charges = np.ones(len(Y), np.float32) if weights is None else weights.astype("f4")
         low = self.Y.min(axis=0).astype(np.float64) - MARGIN
         high = self.Y.max(axis=0).astype(np.float64) + MARGIN
         while np.prod(2 * ((high - low) / spacing + 8)) > most_nodes:
             spacing *= 1.25
-        self.mesh = Mesh(self.Y.shape[1], dof, spacing, n_jobs)
-        self.potential, self.origin = self.mesh.potential(self.Y, charges, low, high)
-        self.low, self.high = low.astype(np.float32), high.astype(np.float32)
+        self.low, self.high, self.spacing = low, high, spacing
+        self._field: Field | None = None
+
+    def field(self) -> "Field":
+        """The mesh, φ at its nodes and where the first is; computed when first needed."""
+        if self._field is None:
+            mesh = Mesh(self.Y.shape[1], self.dof, self.spacing, self.n_jobs)
+            self._field = mesh, *mesh.potential(self.Y, self.charges, self.low, self.high)
+        return self._field
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_field": None}
 
     def place(self, indices: NDArray[np.int32], distances: Floats64) -> Floats:
         """Positions of points with these neighbours, shape (m, dimensions)."""
@@ -118,42 +127,51 @@ class FixedMap:
         copies = (distances == 0) & exact[:, None]
         p[exact] = copies[exact] / copies[exact].sum(axis=1, keepdims=True)
         start = np.einsum("ik,ikc->ic", p, self.Y[indices].astype(np.float64))
-        out = np.clip(start, self.low, self.high).astype(np.float32)
+        out: Floats = np.clip(start, self.low, self.high).astype(np.float32)
+        field = self.field()
 
         def block(first: int, last: int) -> None:
             rows = slice(first, last)
-            self._descend(indices[rows], p[rows], exact[rows], out[rows])
+            self._descend(field, indices[rows], p[rows], exact[rows], out[rows])
 
         map_blocks(block, row_blocks(m, ROWS), n_jobs=self.n_jobs)
         return out
 
     def _descend(
         self,
+        field: "Field",
         indices: NDArray[np.int32],
         p: Floats64,
         settled: NDArray[np.bool_],
         Y: Floats,
     ) -> None:
         """Move each row of `Y` down its own KL until it rests."""
+        mesh, potential, origin = field
+        low, high = self.low.astype(np.float32), self.high.astype(np.float32)
         m = len(Y)
         trial, gradient = Y.copy(), np.zeros_like(Y)
         phi, slopes, nothing = np.empty(m, np.float32), np.empty_like(Y), np.zeros(m, np.float32)
         kl, step = np.full(m, np.inf), np.full(m, FIRST_STEP)
         resting = settled.copy()
         for _ in range(STEPS):
-            self.mesh.read(trial, nothing, self.potential, self.origin, phi, slopes)
+            mesh.read(trial, nothing, potential, origin, phi, slopes)
             _advance(
-                self.Y, indices, p, self.dof, phi, slopes, self.low, self.high,
+                self.Y, indices, p, self.dof, phi, slopes, low, high,
                 trial, Y, gradient, kl, step, resting,
             )  # fmt: skip
             if resting.all():
                 break
 
 
+Field = tuple[Mesh, Floats, Floats]
+
+
 def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Floats64) -> Floats64:
     """Each row's mean distance to its neighbours, over the `typical` distance of those."""
     mine, theirs = distances.mean(axis=1), typical[indices].mean(axis=1)
-    return np.divide(mine, theirs, out=np.where(mine > 0, np.inf, 1.0), where=theirs > 0)
+    ratios: Floats64 = np.where(mine > 0, np.inf, 1.0)
+    np.divide(mine, theirs, out=ratios, where=theirs > 0)
+    return ratios
 
 
 @kernel
