@@ -1,3 +1,4 @@
+import datetime
 import decimal
 
 import numpy as np
@@ -16,6 +17,7 @@ from gnomon.errors import (
     ParameterTypeError,
 )
 from gnomon.inputs import (
+    as_table,
     check_choice,
     check_integer,
     check_real,
@@ -71,9 +73,24 @@ def with_hole(value, dtype=object):
     return data
 
 
+def objects_frame(value):
+    """A frame whose column "price" holds objects, and whose rows have names that repeat."""
+    column = pd.Series([2.0, value, 8.0, 11.0], dtype=object)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "price": column})
+    return frame.set_axis(["x", "y", "x", "y"])
+
+
 HOLES = {
     "NaN": with_hole(np.nan, float),
     "None": with_hole(None),
+    "pandas' NA": with_hole(pd.NA),
+    "pandas' NA in a list": with_hole(pd.NA).tolist(),
+    "None in a column of objects": objects_frame(None),
+    "pandas' NA in a column of objects": objects_frame(pd.NA),
+    "pandas' NA in a column without a name": objects_frame(pd.NA).set_axis([0, 1, 2], axis=1),
+    "None in a polars object": pl.DataFrame(
+        {"a": X[:, 0], "b": X[:, 1], "price": pl.Series([2, None, 8, 11], dtype=pl.Object)}
+    ),
     "masked": np.ma.masked_array(X, mask=np.isin(X, 5.0)),
     "masked integers": np.ma.masked_array(X.astype(int), mask=np.isin(X, 5.0)),
     "pandas Int64": pd.DataFrame(X.astype(int), columns=NAMES).astype("Int64").mask(X == 5),
@@ -158,12 +175,12 @@ NOT_NUMBERS = {
     "text among objects": (with_hole("red"), r"str \('red'\)"),
     "dates": (X.astype("datetime64[D]"), "dates.*Choose an encoding"),
     "time spans": (X.astype("timedelta64[s]"), "dates.*Choose an encoding"),
-    "a column of text": (pd.DataFrame({"a": [1.0, 2], "b": ["x", "y"]}), "Column 'b'"),
+    "a column of text": (pd.DataFrame({"a": [1.0, 2], "b": ["x", "y"]}), "column 'b'"),
     "a column of dates": (
         pl.DataFrame({"a": [1.0, 2.0], "b": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
-        "Column 'b'.*Choose an encoding",
+        "column 'b'.*Choose an encoding",
     ),
-    "a column of lists": (pl.DataFrame({"a": [1.0, 2.0], "b": [[1], [2]]}), "Column 'b'"),
+    "a column of lists": (pl.DataFrame({"a": [1.0, 2.0], "b": [[1], [2]]}), "column 'b'"),
 }
 
 
@@ -171,6 +188,72 @@ NOT_NUMBERS = {
 def test_what_is_not_a_number_is_refused_with_the_way_out(data, says):
     with pytest.raises(DataTypeError, match=says):
         table(data)
+
+
+# value, error, what its sentence says beside the place
+NO_NUMBERS = {
+    "a dict": ({"a": 1}, DataTypeError, r"dict \(\{'a': 1\}\), not numbers"),
+    "a list": ([1.0, 2.0], DataTypeError, r"list \(\[1\.0, 2\.0\]\), not numbers"),
+    "an array": (np.ones(1), DataTypeError, r"ndarray .*, not numbers"),
+    "a long text": ("red" * 99, DataTypeError, r"str \('red.{1,40}red'\), not numbers"),
+    "a time span": (np.timedelta64(3, "s"), DataTypeError, r"dates .*Choose an encoding"),
+    "a span of days": (datetime.timedelta(3), DataTypeError, r"dates .*Choose an encoding"),
+    "no date": (pd.NaT, DataTypeError, r"dates .*Choose an encoding"),
+    "a complex number": (1 + 2j, DataError, r"complex numbers \(\(1\+2j\)\).*real.*imaginary"),
+    "NumPy's complex": (np.complex64(1j), DataError, r"complex numbers .*real.*imaginary"),
+    "an endless integer": (10**400, DataError, r"integer of about 400 digits.*1\.8e308.*units"),
+    "a signalling NaN": (decimal.Decimal("sNaN"), DataTypeError, r"Decimal .*, not numbers"),
+}
+
+
+@pytest.mark.parametrize(("value", "error", "says"), NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_an_object_that_is_no_number_is_refused_with_its_place(value, error, says):
+    data = np.empty((4, 3), object)
+    data[...] = X
+    data[1, 2] = value
+    frame = objects_frame(None)
+    frame["price"] = data[:, 2]
+    for given, column in ((data, "2"), (data.tolist(), "2"), (frame, "'price'")):
+        if isinstance(given, list) and isinstance(
+            value, (str, complex, np.complex64, list, np.ndarray)
+        ):
+            continue  # all text, all complex, or ragged: the whole table is at fault
+        with pytest.raises(error, match=says) as caught:
+            table(given)
+        assert f", the first at row 1, column {column} (rows count from 0)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: X,
+        lambda X: X.tolist(),
+        sp.csr_array,
+        lambda X: pd.DataFrame(X, columns=NAMES),
+    ],
+    ids=["array", "list", "sparse", "pandas"],
+)
+def test_complex_numbers_are_refused_with_the_way_out(make):
+    with pytest.raises(DataError, match=r"complex numbers.*real.*imaginary") as caught:
+        table(make(X + 1j))
+    assert len(str(caught.value)) < 300  # not the table itself
+
+
+def test_code_that_is_no_estimator_reads_objects_alike():
+    expected = with_hole(np.nan, float)
+    assert np.array_equal(as_table(with_hole(pd.NA)), expected, equal_nan=True)
+    assert np.array_equal(as_table(objects_frame(pd.NA)), expected, equal_nan=True)
+    with pytest.raises(DataTypeError, match=r"dict .* at row 1, column 2 "):
+        as_table(with_hole({}))
+
+
+def test_the_users_objects_are_left_alone():
+    data, frame = with_hole(pd.NA), objects_frame(pd.NA)
+    table(data)
+    table(frame)
+    assert data[1, 2] is pd.NA
+    assert frame["price"].iloc[1] is pd.NA
+    assert list(frame.index) == ["x", "y", "x", "y"]
 
 
 def test_ragged_rows_are_refused_in_a_sentence():

@@ -42,6 +42,28 @@ def test_the_shift_is_sampled_over_the_whole_table():
     assert error(Moments.of(table), table) < 1e-5
 
 
+def test_float32_products_of_many_blocks_are_added_in_float64(monkeypatch):
+    # Blocks of 32 rows, so that thousands of them make one range of a thread.
+    monkeypatch.setattr("gnomon.rows.BLOCK_BYTES", 1)
+    table = (rng.uniform(0.5, 1, (2**18, 2)) * rng.choice([-1, 1], (2**18, 2))).astype(np.float32)
+    exact = table.astype(float).var(axis=0, ddof=1)
+    # Each product is off by half a rounding of float32, 6e-8, up or down: the mean by far less.
+    np.testing.assert_allclose(Moments.of(table).variance(), exact, rtol=2e-8)
+
+
+def test_wide_and_sparse_tables_are_squared_about_their_own_mean():
+    # Thirty-two rows are sampled, those that are far away and count for nothing.
+    table = rng.standard_normal((64, 9000)) + 1e8
+    weights = np.ones(64)
+    at = np.linspace(0, 63, 32).astype(int)
+    table[at], weights[at] = 0.0, 1e-24
+    kept = table[weights == 1] - 1e8
+    wide = column_moments(read_rows(table), weights, n_jobs=2)
+    np.testing.assert_allclose(wide.variance(), kept.var(axis=0, ddof=1), rtol=1e-6)
+    sparse = column_moments(read_rows(sp.csr_array(table[1:2] + kept)), None, n_jobs=1)
+    np.testing.assert_allclose(sparse.variance(), kept.var(axis=0, ddof=1), rtol=1e-6)
+
+
 def test_the_stated_rounding_error_is_of_the_size_of_the_true_one():
     table = (X + 100).astype(np.float32)
     moments = Moments.of(table)
@@ -72,6 +94,41 @@ def test_a_part_that_was_added_can_be_taken_out_again():
     assert (nothing.n, nothing.weight) == (0, 0.0)
     with pytest.raises(DataError, match="Cannot take 3000 rows out of 1000"):
         part - whole
+
+
+def test_rounding_makes_no_variance_negative():
+    table = np.tile(rng.uniform(1, 10, 200), (301, 1))
+    # Far from the mean, sums of squares and squares of sums differ by rounding, either way.
+    variance = Moments.of(table, shift=np.zeros(200)).variance()
+    assert (variance >= 0).all()
+    assert variance.max() < 1e-12
+
+
+def test_the_rounding_of_a_sum_is_that_of_its_parts():
+    a, b = Moments.of(X[:2000]), Moments.of(X[2000:])
+    assert (a + b).rounding == a.rounding + b.rounding > max(a.rounding, b.rounding) > 0
+
+
+def test_nothing_can_be_added_to_nothing():
+    whole = Moments.of(X)
+    nothing = whole - whole
+    assert (nothing + nothing).weight == 0
+    np.testing.assert_allclose((nothing + whole).scatter, whole.scatter, rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [-664, 664])
+def test_parts_in_units_of_their_own_are_added_in_one(power):
+    A, B = X[:2000], np.ldexp(X[2000:] + 3, -9)
+    a, b = Moments.of(np.ldexp(A, power)), Moments.of(np.ldexp(B, power))
+    assert a.exponent != b.exponent
+    expected = Moments.of(A) + Moments.of(B)
+    for both in (a + b, b + a):
+        scatter = np.ldexp(both.scatter, 2 * (both.exponent - power))
+        np.testing.assert_allclose(scatter, expected.scatter, rtol=1e-11)
+        np.testing.assert_allclose(np.ldexp(both.mean, -power), expected.mean, rtol=1e-11)
+    left = (a + b) - b
+    scatter = np.ldexp(left.scatter, 2 * (left.exponent - power))
+    np.testing.assert_allclose(scatter, Moments.of(A).scatter, rtol=1e-9)
 
 
 def test_integer_weights_are_repeated_rows():
@@ -107,6 +164,16 @@ def test_numbers_too_large_or_small_to_square_are_found_outside_the_sample_too()
         sums = Moments.of(table if scale > 1 else table * 1e-180)
         assert np.isfinite(sums.scatter).all()
         assert sums.scatter.max() > 0
+
+
+def test_numbers_too_small_to_square_are_scaled_although_the_sample_is_zero():
+    table = rng.standard_normal((5000, 3))
+    table[np.linspace(0, 4999, 1024).astype(int)] = 0.0
+    plain, tiny = Moments.of(table), Moments.of(np.ldexp(table, -664))
+    assert tiny.exponent < -600
+    np.testing.assert_allclose(
+        np.ldexp(tiny.scatter, 2 * (tiny.exponent + 664)), plain.scatter, rtol=1e-12
+    )
 
 
 def test_long_integers_are_shifted_before_they_are_converted():
@@ -155,6 +222,16 @@ def test_column_moments_are_the_diagonal_for_tall_wide_and_sparse_tables():
             columns.covariance()
 
 
+def test_zeros_that_are_stored_count_as_those_that_are_not():
+    dense = rng.poisson(0.5, (40, 5)).astype(float)
+    stored = sp.csr_array(np.ones_like(dense))
+    stored.data[:] = dense.ravel()
+    assert stored.nnz == dense.size
+    columns = column_moments(read_rows(stored), None, n_jobs=1)
+    np.testing.assert_allclose(columns.variance(), dense.var(axis=0, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(Moments.of(stored).covariance(), np.cov(dense.T), atol=1e-14)
+
+
 def test_a_sparse_table_is_read_like_the_dense_one():
     sparse = sp.random_array((5000, 30), density=0.05, rng=np.random.default_rng(1), format="csr")
     np.testing.assert_allclose(
@@ -188,6 +265,18 @@ def test_cross_moments_are_the_products_about_both_means_and_merge():
     assert merged.x.weight == weights.sum()
     with pytest.raises(DataError, match="same number of rows; got 3000 and 10"):
         CrossMoments.of(X, Y[:10])
+
+
+def test_paired_rows_of_weight_zero_are_absent():
+    A, B = X[:50, :3], X[:50, 3:5]
+    weights = np.r_[np.ones(50), np.zeros(50)]
+    wild = CrossMoments.of(
+        np.vstack([A, np.full((50, 3), 1e9)]), np.vstack([B, np.full((50, 2), 1e9)]), weights
+    )
+    plain = CrossMoments.of(A, B)
+    # sums of fifty products of size 10, in another order
+    np.testing.assert_allclose(wild.cross, plain.cross, atol=1e-11)
+    np.testing.assert_allclose(wild.x.scatter, plain.x.scatter, rtol=1e-12)
 
 
 def test_cross_moments_can_be_taken_apart_again():

@@ -99,6 +99,12 @@ def test_the_shift_is_near_the_mean_of_evenly_spaced_rows():
     assert read_rows(table.astype("f4")).shift.dtype == np.float32
 
 
+def test_the_mean_of_the_largest_numbers_there_are_is_a_number():
+    table = np.full((50, 2), np.finfo(float).max) * rng.uniform(0.5, 1, (50, 2))
+    assert np.isfinite(read_rows(table).shift).all()
+    assert np.abs(read_rows(table).read(0, 50)).max() <= 1
+
+
 def test_rows_of_weight_zero_do_not_move_the_shift():
     table = np.vstack([X, np.full((50, 6), 1e9)])
     weights = np.r_[np.ones(50), np.zeros(50)]
@@ -120,6 +126,20 @@ def test_differences_of_long_integers_are_exact():
         read = rows.read(0, 40)
         assert np.array_equal(read - read[0], (small - small[0]).astype(float))
         assert np.abs(read).max() < 4000
+
+
+def test_floats_keep_their_fraction_beside_a_shift_of_long_integers():
+    rows = Rows(np.array([[2.0**60, 5.5]]), F8, np.array([2**60 - 256, 3]))
+    assert rows.read(0, 1).tolist() == [[256.0, 2.5]]
+
+
+def test_integers_too_far_apart_for_their_difference_are_read_as_floats():
+    ends = np.iinfo(np.int64)
+    table = np.array([[ends.min], [ends.max], [ends.max]])
+    rows = read_rows(table)
+    assert rows.shift.dtype == np.float64
+    np.testing.assert_allclose(rows.shift, 2.0**63 / 3, rtol=1e-12)
+    np.testing.assert_allclose(rows.read(0, 3)[:, 0], np.array([-4, 2, 2]) * 2.0**63 / 3)
 
 
 def test_short_integers_do_not_wrap_around():

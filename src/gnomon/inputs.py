@@ -1,11 +1,11 @@
 """Checking of tables and parameters, for every estimator.
 
 A table is whatever scikit-learn's `validate_data` takes, and some more: masked arrays (a masked
-cell is a missing value), object columns with None, pyarrow tables, long integers. The numbers keep
-their type here; `rows.py` shifts them before it converts them.
+cell is a missing value), object columns with None or NA, pyarrow tables, long integers. The
+numbers keep their type here; `rows.py` shifts them before it converts them.
 """
 
-from datetime import date
+from functools import partial
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
+from gnomon.cells import as_floats, refuse_complex, refuse_type
+from gnomon.errors import DataError, MissingValueError, refuse
 
 Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_weights",
     "column_name",
     "is_sparse",
+    "random_generator",
     "refuse_bad_values",
 ]
 
@@ -57,8 +59,7 @@ def check_table(
     sparse : bool
         Whether sparse input is allowed.
     """
-    X = _unmask(X)
-    _refuse_non_numbers(X)
+    X = _numbers(_unmask(X))
     if not is_sparse(X) and not nw.dependencies.is_into_dataframe(X):
         _refuse_shape(_as_array(X))
     X = validate_data(
@@ -66,7 +67,7 @@ def check_table(
         X,
         reset=reset,
         accept_sparse=["csr", "csc", "coo"] if sparse else False,
-        dtype=None if not _holds_objects(X) else np.float64,
+        dtype=None,
         ensure_all_finite=False,
         ensure_min_samples=min_rows,
         order=None,
@@ -74,21 +75,19 @@ def check_table(
     if is_sparse(X):
         return _canonical_csr(X)
     if X.dtype.kind not in "biuf":
-        raise DataTypeError(_not_numbers(X.dtype))
+        refuse_type(X.dtype)
     return X.view(np.uint8) if X.dtype.kind == "b" else X
 
 
 def as_table(X: Any) -> Table:
     """`X` as an array of numbers or a canonical CSR array, for code that is no estimator."""
-    X = _unmask(X)
-    _refuse_non_numbers(X)
+    X = _numbers(_unmask(X))
     if is_sparse(X):
         return _canonical_csr(X)
     array = _as_array(X)
-    array = array.astype(np.float64) if array.dtype.kind == "O" else array
     _refuse_shape(array)
     if array.dtype.kind not in "biuf":
-        raise DataTypeError(_not_numbers(array.dtype))
+        refuse_type(array.dtype)
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
@@ -208,59 +207,74 @@ def check_weights(
     return array
 
 
+def random_generator(random_state: Any) -> np.random.Generator:
+    """One generator; None is a fixed seed, and scikit-learn's RandomState is drawn from."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    try:
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        must = "be None, a non-negative integer or a NumPy generator"
+        refuse("random_state", must, random_state, kind=True)
+
+
 def _unmask(X: Any) -> Any:
     """Masked cells become NaN: scikit-learn would read the numbers beneath the mask."""
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind not in "biuf":
-            raise DataTypeError(_not_numbers(X.dtype))
+            refuse_type(X.dtype)
         return np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X.data
     return X
 
 
-def _holds_objects(X: Any) -> bool:
-    """Whether NumPy would see objects: None, mixed or nullable columns. Those become float64."""
-    if nw.dependencies.is_into_dataframe(X):
-        return any(dtype == nw.Object for dtype in nw.from_native(X).schema.dtypes())
-    return not is_sparse(X) and _as_array(X).dtype.kind == "O"
-
-
-def _refuse_non_numbers(X: Any) -> None:
-    """Text and dates, which scikit-learn would convert without a word."""
+def _numbers(X: Any) -> Any:
+    """`X` with objects turned into float64; complex numbers, text and dates are refused."""
     if is_sparse(X):
-        return
+        if X.dtype.kind == "c":
+            refuse_complex(X.dtype)
+        return X
     if nw.dependencies.is_into_dataframe(X):
-        try:
-            frame = nw.from_native(X)
-            frame.schema  # noqa: B018  (reads the names)
-        except Exception as error:  # narwhals has an error of its own for each library
-            raise DataError(f"X has column names that cannot be used: {error}") from None
-        for name, dtype in frame.schema.items():
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
-                raise DataTypeError(f"Column '{name}': {_not_numbers(dtype)}")
-        objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
-        values: Any = (value for name in objects for value in frame[name])
-    else:
-        array = _as_array(X)
-        if array.dtype.kind in "mMUST":
-            raise DataTypeError(_not_numbers(array.dtype))
-        values = array.ravel() if array.dtype.kind == "O" else ()
-    for value in values:
-        if isinstance(value, (str, bytes, np.datetime64, date)):
-            raise DataTypeError(_not_numbers(f"{type(value).__name__} ({value!r})"))
+        return _frame_of_numbers(X)
+    array = _as_array(X)
+    if array.dtype.kind == "c":
+        refuse_complex(array.dtype)
+    if array.dtype.kind in "mMUST":
+        refuse_type(array.dtype)
+    if array.dtype.kind != "O":
+        return X
+    _refuse_shape(array)
+
+    def place(i: int) -> str:
+        return _place(*divmod(i, array.shape[1]))
+
+    return as_floats(array.flat, place).reshape(array.shape)
 
 
-def _not_numbers(what: Any) -> str:
-    text = str(what)
-    if text.lower().startswith(("date", "time", "duration")):
-        return (
-            f"X holds dates ({text}). Choose an encoding: seconds since the first date, or "
-            "year, month and weekday as columns of numbers."
-        )
-    # scikit-learn's checks look for "argument must be a string or a number" in this sentence.
-    return (
-        f"X holds {text}, not numbers. Drop those columns or encode them: every entry of this "
-        "argument must be a number; neither a string nor an object is read as a number."
-    )
+def _frame_of_numbers(X: Any) -> Any:
+    try:
+        frame = nw.from_native(X)
+        schema = frame.schema
+    except Exception as error:  # narwhals has an error of its own for each library
+        raise DataError(f"X has column names that cannot be used: {error}") from None
+    backend = nw.get_native_namespace(frame)
+    objects = []
+    for name, dtype in schema.items():
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            continue
+        column, called = frame.get_column(name), f"'{name}'" if isinstance(name, str) else str(name)
+        if dtype == nw.Object:
+            floats = as_floats(column, partial(_place, column=called))
+            objects.append(nw.new_series(name, floats, nw.Float64, backend=backend))
+            continue
+        if dtype == nw.Unknown and column.to_numpy().dtype.kind == "c":
+            refuse_complex(column.to_numpy().dtype, f" in column {called}")
+        refuse_type(dtype, f" in column {called}")
+    return frame.with_columns(*objects).to_native() if objects else X
+
+
+def _place(row: int, column: Any) -> str:
+    """What follows a bad value in a sentence."""
+    return f", the first at row {row}, column {column} (rows count from 0)"
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -277,7 +291,7 @@ def _as_array(X: Any) -> NDArray[Any]:
 def _canonical_csr(X: Any) -> Table:
     """A CSR array with sorted, summed entries; the user's own matrix is left alone."""
     if X.dtype.kind not in "biuf":
-        raise DataTypeError(_not_numbers(X.dtype))
+        refuse_type(X.dtype)
     csr = sp.csr_array(X)
     if not csr.has_canonical_format:
         csr = csr.copy()

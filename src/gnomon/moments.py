@@ -204,15 +204,15 @@ class CrossMoments:
         n_jobs: int | None = None,
     ) -> "CrossMoments":
         """Moments of paired rows, in one pass; parameters as in `Moments.of`."""
-        left, right = (
-            read_rows(as_table(Z), shift=shift) for Z, shift in zip((X, Y), shifts, strict=True)
-        )
-        n = left.shape[0]
-        if right.shape[0] != n:
-            raise DataError(
-                f"X and Y must have the same number of rows; got {n} and {right.shape[0]}."
-            )
+        tables = as_table(X), as_table(Y)
+        n, m = (table.shape[0] for table in tables)
+        if m != n:
+            raise DataError(f"X and Y must have the same number of rows; got {n} and {m}.")
         weights = check_weights("sample_weight", sample_weight, n, of="row")
+        left, right = (
+            read_rows(table, shift=shift, weights=weights)
+            for table, shift in zip(tables, shifts, strict=True)
+        )
         return _cross_of_rows(left, right, weights, n_jobs)
 
     def __add__(self, other: "CrossMoments") -> "CrossMoments":
@@ -258,7 +258,8 @@ def column_moments(
     ones = np.ones(n) if weights is None else weights
     columns = _sparse_columns if is_sparse(rows.X) else _wide_columns
     found = columns(rows, ones, n_jobs)
-    if not np.isfinite(found.scatter).all():
+    small = rows.exponent == 0 and found.scatter.max(initial=0) < 1e-280
+    if not np.isfinite(found.scatter).all() or (small and amplitude(rows, n_jobs)):
         refuse_bad_values(rows.X, names=rows.names)
         exponent = exponent_for(amplitude(rows, n_jobs), rows.work)
         found = columns(replace(rows, exponent=exponent), ones, n_jobs)

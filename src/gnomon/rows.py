@@ -193,13 +193,13 @@ def read_rows(
     rows are copied in C order first: NumPy adds a Fortran-ordered array in another order. Rows of
     weight 0 are absent.
     """
-    present = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
-    n = present.size
+    present = None if weights is None else np.flatnonzero(weights)
+    n = int(X.shape[0]) if present is None else present.size
     if n == 0:
         raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
     few = max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, X.shape[1])))
     at = np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
-    sample = X[present[at]]
+    sample = X[at if present is None else present[at]]
     sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
     work_type = working_type(X) if work is None else np.dtype(work)
     if weights is not None and not 1e-12 < weights.max(initial=0.0) < 1e12:

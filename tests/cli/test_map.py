@@ -175,13 +175,22 @@ def test_wrong_usage_is_told_at_once(tmp_path, arguments, says):
     assert done.stdout == ""
 
 
-@pytest.mark.slow
-def test_no_color_is_respected_where_colours_are_shown(tmp_path):
-    shown = gnomon("map", "iris", "-o", "a", folder=tmp_path, FORCE_COLOR="1")
-    plain = gnomon("map", "iris", "-o", "b", folder=tmp_path, FORCE_COLOR="1", NO_COLOR="1")
-    assert shown.returncode == plain.returncode == 0
-    assert COLOUR.search(shown.stderr)
-    assert not COLOUR.search(plain.stderr)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["map", "iris", "--force"], marks=pytest.mark.slow),
+        ["--help"],
+        ["map", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_no_color_gives_plain_text_where_colours_are_shown(tmp_path, arguments):
+    shown = gnomon(*arguments, folder=tmp_path, FORCE_COLOR="1")
+    plain = gnomon(*arguments, folder=tmp_path, FORCE_COLOR="1", NO_COLOR="1")
+    assert COLOUR.search(shown.stderr + shown.stdout)
+    assert "\x1b" not in plain.stderr + plain.stdout  # neither colours nor bold
+    empty = gnomon(*arguments, folder=tmp_path, FORCE_COLOR="1", NO_COLOR="")  # as if it were unset
+    assert COLOUR.search(empty.stderr + empty.stdout)
 
 
 @pytest.mark.slow

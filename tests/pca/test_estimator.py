@@ -318,19 +318,12 @@ def test_plan_checks_parameters_too():
         PCA(2, solver="fast").plan(X)
 
 
-def test_a_column_that_dwarfs_the_others_is_named():
+def test_a_column_that_dwarfs_the_others_is_the_first_component():
     Z = np.random.default_rng(0).standard_normal((200, 4))
     Z[:, 2] *= 1e9
-    with pytest.warns(DataWarning, match=r"Column 2 .* alone decides .*standardize=True"):
+    with pytest.warns(DataWarning):  # what it says is in contract/test_hard_cases.py
         model = PCA(2).fit(Z)
     assert abs(model.components_[0, 2]) > 1 - 1e-9
-
-
-def test_a_row_that_dwarfs_the_others_is_named():
-    Z = np.random.default_rng(0).standard_normal((200, 4))
-    Z[17] = 1e12
-    with pytest.warns(DataWarning, match=r"Row 17 .* alone decides .*[Dd]rop or check it"):
-        PCA(2).fit(Z)
 
 
 def test_krylov_finds_every_copy_of_a_repeated_variance():

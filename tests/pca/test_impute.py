@@ -183,6 +183,38 @@ def test_a_row_of_weight_zero_does_not_count():
     np.testing.assert_allclose(model.components_, plain.components_, atol=1e-5)
 
 
+def test_an_absent_row_may_be_empty_and_changes_nothing():
+    extra = np.vstack([np.full(20, np.nan), GAPPY[:90], np.full(20, 1e6), GAPPY[90:]])
+    extra[91, ::2] = np.nan
+    weights = np.ones(len(extra))
+    weights[[0, 91]] = 0
+    model = PCA(3, missing="em").fit(extra, sample_weight=weights)
+    plain = PCA(3, missing="em").fit(GAPPY)
+    assert model.missing_.to_dict() == plain.missing_.to_dict()
+    np.testing.assert_allclose(model.components_, plain.components_, atol=1e-12)
+    np.testing.assert_allclose(model.noise_variance_, plain.noise_variance_, rtol=1e-9)
+    assert model.plan_ == PCA(3, missing="em").plan(extra)
+
+
+def test_few_present_rows_are_filled_in_as_if_they_were_alone():
+    _, gappy, _ = planted(n=12, d=20)
+    weights = np.r_[np.ones(12), np.zeros(30)]
+    model = PCA(3, missing="em").fit(np.vstack([gappy, 1e3 * GAPPY[:30]]), sample_weight=weights)
+    plain = PCA(3, missing="em").fit(gappy)
+    assert model.missing_.to_dict() == plain.missing_.to_dict()
+    np.testing.assert_allclose(model.components_, plain.components_, atol=1e-9)
+
+
+def test_a_column_seen_only_in_absent_rows_is_refused_by_name():
+    table = GAPPY.copy()
+    table[5:, 4] = np.nan
+    table[:5, 4] = 1.0
+    weights = np.r_[np.zeros(5), np.ones(len(table) - 5)]
+    says = r"Column 'c4' of X has no value at all in the rows of weight above 0\. Drop it\."
+    with pytest.raises(DataError, match=says):
+        PCA(3, missing="em").fit(frame(table), sample_weight=weights)
+
+
 def test_columns_in_other_units_are_filled_alike_when_standardised():
     units = np.geomspace(1e-3, 1e3, 20)
     plain, _ = impute(problem(GAPPY, 3, standardize=True))
@@ -257,6 +289,9 @@ def test_a_row_without_any_value_is_refused_by_number():
     table[17] = np.nan
     with pytest.raises(DataError, match=r"Row 17 of X has no value at all\. Drop it\."):
         PCA(3, missing="em").fit(table)
+    absent = np.where(np.arange(len(table)) < 5, 0.0, 1.0)  # still counted, in the message
+    with pytest.raises(DataError, match=r"Row 17 of X"):
+        PCA(3, missing="em").fit(table, sample_weight=absent)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])
@@ -276,6 +311,8 @@ def test_infinities_are_refused_with_their_place_in_fit_and_transform(bad):
 def test_sparse_tables_are_refused_with_the_way_out():
     with pytest.raises(DataError, match=r"needs a dense table; got a sparse one\. Use X\.toarray"):
         PCA(3, missing="em").fit(sp.csr_array(GAPPY))
+    with pytest.raises(DataError, match="needs a dense table"):
+        PCA(3, missing="em").plan(sp.csr_array(GAPPY))
 
 
 def test_a_model_fitted_without_it_refuses_holes():

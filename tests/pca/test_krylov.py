@@ -103,6 +103,38 @@ def test_fewer_columns_than_wanted_are_never_called_converged():
     assert not found.converged
 
 
+CLOSED = {
+    "one column at a time": (np.r_[1.0, np.zeros(99)], 5, 1),
+    "of low rank": (np.r_[5.0, 4.0, 3.0, np.zeros(97)], 30, 8),
+    "all the same": (np.ones(100), 20, 3),
+}
+
+
+@pytest.mark.parametrize(("values", "k", "block"), CLOSED.values(), ids=CLOSED)
+def test_a_subspace_that_closes_without_rounding_is_left_by_random_columns(values, k, block):
+    # Along the axes products are exact: what is left of a block is nothing, or nearly so, and
+    # must not be taken for a direction.
+    def apply(Q):
+        return values[:, None] * Q
+
+    found = leading(apply, 100, k, block=block, tol=1e-10, random=np.random.default_rng(0))
+    assert found.converged
+    assert found.vectors.shape == (100, k)
+    assert loss_of_orthogonality(found.vectors) < 1e-12
+    np.testing.assert_allclose(found.values[:k], values[:k], atol=1e-13)
+
+
+def test_no_more_products_are_made_than_blocks_are_allowed():
+    # Columns are dropped here, so that the basis is not full when the blocks are used up.
+    values = np.r_[5.0, 4.0, 3.0, np.zeros(197)]
+    random = np.random.default_rng(0)
+    found = leading(
+        lambda Q: values[:, None] * Q, 200, 30, block=2, tol=1e-10, random=random, most_blocks=10
+    )
+    assert found.products == 10
+    assert not found.converged
+
+
 def test_an_operator_of_zeros_is_answered_with_zeros():
     found = find(np.zeros((50, 50)), 5)
     assert found.converged

@@ -97,6 +97,38 @@ def test_what_does_not_fit_is_refused_with_what_it_needs_what_there_is_and_the_w
     assert plan(100_000, 5_000, 20, itemsize=8, solver="krylov", memory=400_000_000)
 
 
+def test_svd_by_name_says_that_it_turns_a_sparse_table_into_a_dense_one():
+    table = sp.random_array((300, 9_000), density=0.001, rng=np.random.default_rng(0), format="csr")
+    told = PCA(5, solver="svd").plan(table)
+    assert told.why == "asked for by name; makes a dense copy of the sparse table, 21.6 MB"
+    assert told.peak_bytes > 4 * 8 * 300 * 9_000
+    assert "dense" not in PCA(5, solver="gram").plan(table).why
+    assert "dense" not in PCA(5, solver="svd").plan(table.T).why  # blocks of rows are enough
+
+
+def test_a_dense_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("gnomon.pca.plan.available_bytes", lambda: 10**9)
+    table = sp.csr_array(([1.0, 2.0], ([0, 1], [0, 1])), (300, 2_000_000))  # 4.8 GB if dense
+    for ask in (PCA(5, solver="svd").fit, PCA(5, svd_solver="full").plan):
+        with pytest.raises(TooLargeError) as caught:
+            ask(table)
+        assert str(caught.value) == (
+            "PCA of 300 × 2,000,000 float64 by svd needs 19.3 GB beyond the table (it makes a "
+            "dense copy of the sparse table, 4.8 GB), and 1.0 GB are free. Use `solver='gram'`, "
+            "which is exact too and copies nothing."
+        )
+    assert PCA(5, solver="gram").plan(table)
+
+
+def test_filling_in_that_does_not_fit_is_refused_before_it_begins(monkeypatch):
+    monkeypatch.setattr("gnomon.pca.plan.available_bytes", lambda: 200_000_000)
+    X = np.broadcast_to(np.float32([[np.nan, 1.0]]), (3_000_000, 2))
+    assert PCA(1).plan(X)
+    for ask in (PCA(1, missing="em").plan, PCA(1, missing="em").fit):
+        with pytest.raises(TooLargeError, match=r"352 MB beyond .* Fill the missing values in"):
+            ask(X)
+
+
 def test_just_enough_memory_is_enough():
     needed = plan(3_000, 500, 20, solver="covariance").peak_bytes
     assert plan(3_000, 500, 20, solver="covariance", memory=needed).peak_bytes == needed
@@ -147,6 +179,8 @@ MID_SIZE = [
     ("krylov", (3_000, 2_000), 20, np.float32),
     ("krylov", (600, 5_000), 30, np.float64),
     ("svd", (2_000, 500), 10, np.float64),
+    ("svd", (400, 8_000), 10, np.float32),
+    ("svd", (200, 8_000), 200, np.float64),
 ]
 
 
@@ -166,6 +200,21 @@ def test_a_fit_takes_no_more_memory_than_planned_and_not_far_less(solver, shape,
     assert model.plan_.peak_bytes <= 64e6 + 3 * peak
 
 
+@pytest.mark.filterwarnings("ignore:Missing values were still moving")
+def test_filling_in_takes_no_more_memory_than_planned_and_not_far_less(monkeypatch):
+    monkeypatch.setattr("gnomon.pca.impute.MOST_ITERATIONS", 2)
+    X = spread(4_000, 500, np.float32)
+    X[np.random.default_rng(1).uniform(size=X.shape) < 0.1] = np.nan
+    model = PCA(3, missing="em", n_jobs=2).fit(X[:60, :50])
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= model.plan_.peak_bytes <= 64e6 + 3 * peak
+
+
 @pytest.mark.parametrize("k", [None, 3, 0.8, "broken-stick"])
 @pytest.mark.parametrize("shape", [(200, 12), (12, 200), (40, 40)])
 def test_the_plan_made_before_is_the_plan_kept_after(k, shape):
@@ -174,6 +223,18 @@ def test_the_plan_made_before_is_the_plan_kept_after(k, shape):
         before = model.plan(table)
         assert model.fit(table).plan_ == before
         assert model.solver_ == before.solver
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(200, 12), (12, 200)])
+def test_the_plan_of_a_table_with_holes_is_the_plan_kept_after_filling_them_in(dtype, shape):
+    table = spread(*shape, dtype)
+    table[::7, 3] = np.nan
+    model = PCA(3, missing="em")
+    before = model.plan(table)
+    assert before.dtype == "float64"  # the filled copy is
+    assert before.peak_bytes > PCA(3).plan(table).peak_bytes
+    assert model.fit(table).plan_ == before
 
 
 def test_planning_computes_nothing_and_leaves_the_model_unfitted(monkeypatch):

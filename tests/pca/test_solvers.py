@@ -59,6 +59,17 @@ def test_solvers_agree_with_each_other_for_every_shape(shape, standardize):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_tied_components_are_the_same_from_every_solver(solver):
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((40, 6))
+    base = np.linalg.qr(base - base.mean(axis=0))[0] * [5.0, 2.0, 2.0, 2.0, 1.0, 0.5]
+    X = base @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    model = PCA(5, solver=solver, tol=1e-13).fit(X)
+    assert model.certificate_.inseparable == ((2, 3, 4),)
+    np.testing.assert_allclose(model.components_, PCA(5).fit(X[::-1]).components_, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_float32_tables_give_the_float64_answer_to_float32_precision(solver):
     X = samples.load("digits").X
     exact = PCA(8).fit(X)

@@ -9,9 +9,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from gnomon import PCA
 from gnomon.errors import DataWarning, NotConvergedWarning
+from gnomon.pca import estimator
 
 SOLVERS = ["covariance", "gram", "svd", "deflation", "krylov"]
 
@@ -58,6 +60,43 @@ def test_a_shift_that_misses_the_data_is_noticed_and_the_sums_are_redone_in_floa
     assert model.certificate_.formation_error < 1e-12
 
 
+def test_float32_sums_that_would_not_reach_the_tolerance_are_redone_in_float64():
+    # The variances are of one size: none is hidden by rounding, and still 1e-9 is not reached.
+    X = spread(d=4, largest=0.1).astype(np.float32)
+    assert 1e-8 < PCA(3).fit(X).certificate_.formation_error < 1e-5
+    assert PCA(3, tol=1e-9).fit(X).certificate_.formation_error < 1e-9
+
+
+def test_what_float64_cannot_show_is_not_looked_for_again():
+    X = np.random.default_rng(0).standard_normal((200, 3)) @ np.ones((3, 8))
+    assert PCA(8, solver="covariance").fit(X).certificate_.passes == 1
+
+
+@pytest.mark.parametrize("solver", ["gram", "krylov"])
+def test_products_with_a_sparse_table_far_from_zero_are_redone_in_float64(solver):
+    # The mean is taken out of float32 products: no digit of the variances would be left.
+    X = (spread(n=400, d=20) + 1e4).astype(np.float32)
+    model = PCA(2, solver=solver).fit(sp.csr_array(X))
+    assert 1 - abs(model.components_[0] @ first_component(X)) < 1e-6
+
+
+def test_svd_reads_a_float32_table_in_float64():
+    X = (spread(n=400, d=8) + 10).astype(np.float32)
+    centred = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+    exact = np.linalg.svd(centred.astype(float), compute_uv=False)[:3] ** 2 / 399
+    model = PCA(3, solver="svd").fit(X)
+    # a few roundings of float64; float32 would leave 1e-7
+    np.testing.assert_allclose(model.explained_variance_, exact, rtol=1e-13)
+
+
+def test_blank_rows_in_the_first_batch_do_not_mislead_the_shift_of_the_next():
+    X = np.vstack([np.zeros((1024, 30)), spread() + 1e4]).astype(np.float32)
+    truth = np.linalg.svd(X.astype(float) - X.astype(float).mean(0), full_matrices=False)[2]
+    model = PCA(3).partial_fit(X[:1024]).partial_fit(X[1024:])
+    cos = np.abs((model.components_ * truth[:3]).sum(axis=1))
+    assert (1 - cos < 1e-6).all()
+
+
 # 2. Flat spectra: power iterations capture 96.7 % here, and say nothing.
 def test_a_flat_spectrum_is_captured_and_what_is_not_converged_says_so():
     X = np.random.default_rng(0).standard_normal((4000, 1500))
@@ -73,6 +112,17 @@ def test_a_flat_spectrum_is_captured_and_what_is_not_converged_says_so():
     np.testing.assert_allclose(
         quick.certificate_.residuals * exact.explained_variance_[0], true, rtol=0.05, atol=1e-9
     )
+
+
+def test_the_residuals_of_a_wide_table_are_measured_on_its_columns():
+    # The iteration runs on the rows' side, where residuals are other numbers.
+    X = np.random.default_rng(0).standard_normal((300, 900))
+    model = PCA(5, solver="krylov", tol=0.05).fit(X)
+    V = model.components_.T
+    true = np.linalg.norm(np.cov(X.T) @ V - V * model.explained_variance_, axis=0)
+    assert true.min() > 0.005 * model.explained_variance_[0]
+    told = model.certificate_.residuals * model.explained_variance_[0]
+    np.testing.assert_allclose(told, true, rtol=1e-9)
 
 
 # 3. scikit-learn's fit_transform and transform differ by up to 0.1 (#18941).
@@ -98,6 +148,23 @@ def test_whitening_gives_zero_columns_beyond_the_rank(solver, dtype):
     np.testing.assert_allclose(model.inverse_transform(scores), X, rtol=1e-3, atol=1e-4)
 
 
+def test_what_gram_cannot_lift_is_completed_and_not_rounding_divided_by_itself():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4)) @ rng.standard_normal((4, 60))
+    certificate = PCA(solver="gram").fit(X).certificate_
+    assert certificate.residuals.max() < 1e-13  # lifted, the other 26 would have 1e-8
+    assert certificate.orthogonality < 1e-13
+
+
+def test_whitening_gives_zero_columns_beyond_the_rank_of_a_stream_too():
+    # Batches are added in float32 and cannot be read again: its rounding is no direction.
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((200, 3)) @ rng.standard_normal((3, 8)) + 2).astype(np.float32)
+    model = PCA(8, whiten=True).partial_fit(X[:100]).partial_fit(X[100:])
+    assert model.rank_ == 3
+    assert (model.transform(X)[:, 3:] == 0).all()
+
+
 # 5. Scaled data.
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("power", [-1040, -664, 664, 900])
@@ -116,6 +183,16 @@ def test_a_power_of_two_changes_no_bit_of_the_axes(solver, power, standardize):
                                atol=1e-4)  # fmt: skip
 
 
+@pytest.mark.parametrize("power", [-664, 664])
+def test_standardised_columns_have_no_unit_and_their_deviations_have(power):
+    X = spread(n=300, d=6)
+    plain = PCA(3, standardize=True).fit(X)
+    scaled = PCA(3, standardize=True).fit(np.ldexp(X, power))
+    assert np.array_equal(scaled.explained_variance_, plain.explained_variance_)
+    assert np.array_equal(scaled.transform(np.ldexp(X, power)), plain.transform(X))
+    assert np.array_equal(scaled.scale_, np.ldexp(plain.scale_, power))
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_extreme_scales_give_the_right_axes_and_ratios(scale):
     X = spread(n=300)
@@ -125,6 +202,21 @@ def test_extreme_scales_give_the_right_axes_and_ratios(scale):
         scaled.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-9
     )
     np.testing.assert_allclose(scaled.singular_values_, plain.singular_values_ * scale, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("solver", ["gram", "svd", "krylov"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_extreme_rows_of_a_wide_table_that_the_sample_missed_are_scaled(make, solver, scale):
+    X = np.zeros((64, 9000))
+    X[1::2] = np.random.default_rng(0).standard_normal((32, 9000)) * np.geomspace(9, 1, 32)[:, None]
+    at = np.linspace(0, 63, 32).astype(int)  # the rows that are sampled
+    X[at] = 0.0
+    plain, scaled = PCA(3, solver=solver).fit(make(X)), PCA(3, solver=solver).fit(make(X * scale))
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-6)
+    np.testing.assert_allclose(
+        scaled.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-6
+    )
 
 
 # 6. Constant data.
@@ -156,6 +248,30 @@ def test_a_constant_column_has_no_loading_and_is_named_when_standardised(solver,
     np.testing.assert_allclose(restored, value, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_constant_data_have_one_warning_when_standardised_too(solver):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PCA(3, solver=solver, standardize=True).fit(np.full((50, 4), 3.7))
+    assert [w.category for w in caught] == [DataWarning]
+    assert (model.explained_variance_ == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [0.1, 1e16])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_column_that_varies_by_one_rounding_is_constant(solver, value, dtype):
+    # Divided by its deviation, rounding would weigh as much as any column; at 1e16 it is as large
+    # as the others are even when it is not divided.
+    X = spread(n=300, d=5).astype(dtype)
+    X[:, 2] = value
+    X[::2, 2] = np.nextafter(dtype(value), dtype(np.inf))
+    with pytest.warns(DataWarning, match=r"1 constant column \(first: 2\)"):
+        model = PCA(3, solver=solver, standardize=True).fit(X)
+    assert np.abs(model.components_[:, 2]).max() < 1e-5  # krylov's tol
+    assert abs(model.total_variance_ - 4) < 1e-5  # a few roundings of float32
+
+
 # 7. Few rows.
 def test_more_components_than_rows_or_columns_are_refused_and_as_many_are_not():
     X = spread(n=6, d=4)
@@ -166,6 +282,32 @@ def test_more_components_than_rows_or_columns_are_refused_and_as_many_are_not():
             PCA(5).fit(table)
     assert PCA(1).fit(X[:2]).n_components_ == 1
     assert PCA().fit(X[:, :1]).components_.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_rows_that_are_there_bound_the_components_not_their_weight(solver):
+    X, weights = spread(n=30, d=12), np.zeros(30)
+    weights[::6] = 10.0
+    model = PCA(solver=solver).fit(X, sample_weight=weights)
+    assert model.components_.shape == (5, 12)
+    assert model.spectrum_.shape == (5,)
+    with pytest.raises(ValueError, match="from 1 to 5; got 6"):
+        PCA(6, solver=solver).fit(X, sample_weight=weights)
+
+
+def test_a_stream_of_fewer_rows_than_components_is_refused():
+    model = PCA(5).partial_fit(spread(n=3, d=8))
+    with pytest.raises(ValueError, match="from 1 to 3; got 5"):
+        model.transform(spread(n=3, d=8))
+
+
+def test_one_row_or_none_have_no_variance():
+    X = spread(n=6, d=4)
+    for table, weights in ((X[:1], None), (X, [0, 0, 5, 0, 0, 0])):
+        with pytest.raises(ValueError, match="at least 2 rows for a variance; got '1 sample'"):
+            PCA(1, ddof=0).fit(table, sample_weight=weights)
+    with pytest.raises(ValueError, match="`sample_weight` must have a weight above zero"):
+        PCA(1).fit(X, sample_weight=np.zeros(6))
 
 
 # 8. Integers.
@@ -182,6 +324,15 @@ def test_integers_keep_every_digit():
         np.testing.assert_allclose(
             PCA(3).fit(table).components_, PCA(3).fit(table.astype(float)).components_, atol=1e-9
         )
+
+
+def test_long_integers_in_batches_keep_every_digit():
+    small = np.random.default_rng(0).integers(-500, 500, (300, 4))
+    small[:100] += 777  # so that the batches have shifts of their own
+    model = PCA(3).partial_fit(small[:100] + 2**60).partial_fit(small[100:] + 2**60)
+    expected = PCA(3, solver="covariance").fit(small)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-9)
 
 
 # 9. Sparse tables.
@@ -272,6 +423,22 @@ def test_any_batches_give_what_one_fit_gives(sizes):
     assert model.n_samples_ == 5000
 
 
+BLOCKS = [(solver, shape) for solver in SOLVERS for shape in ((9000, 12), (60, 200))
+          if (solver, shape) != ("gram", (9000, 12))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("solver", "shape"), BLOCKS)
+def test_small_blocks_give_what_one_block_gives(solver, shape, monkeypatch):
+    X = spread(*shape) + 1e3
+    _, sigma, exact = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    monkeypatch.setattr("gnomon.rows.BLOCK_BYTES", 1)  # 32 rows or columns
+    monkeypatch.setattr("gnomon.pca.krylov.ROWS_AT_ONCE", 7)
+    model = PCA(3, solver=solver, tol=1e-12).fit(X)
+    # The table itself has twelve digits left of the mean's sixteen.
+    np.testing.assert_allclose(model.singular_values_, sigma[:3], rtol=1e-11)
+    assert (np.abs((model.components_ * exact[:3]).sum(axis=1)) > 1 - 1e-11).all()
+
+
 # 12. Threads.
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -306,6 +473,29 @@ def test_the_bits_do_not_depend_on_blas_threads(blas_threads):
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]
+
+
+def test_blas_has_one_thread_wherever_a_fit_computes(monkeypatch):
+    seen = []
+
+    def watch(place, name):
+        original = getattr(place, name)
+
+        def watched(*args, **options):
+            blas = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+            seen.append((name, {lib["num_threads"] for lib in blas}))
+            return original(*args, **options)
+
+        monkeypatch.setattr(place, name, watched)
+
+    watch(estimator, "certify")
+    watch(estimator, "moments_of_rows")
+    X = spread(n=100, d=6)
+    with threadpool_limits(2, "blas"):
+        PCA(2).fit(X)
+        model = PCA(2).partial_fit(X)
+        assert model.components_.shape == (2, 6)
+    assert seen == [("certify", {1}), ("moments_of_rows", {1}), ("certify", {1})]
 
 
 def test_two_fits_at_once_in_two_threads_give_the_same_bits():

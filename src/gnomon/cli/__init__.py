@@ -1,5 +1,6 @@
 """The command `gnomon`: one file a command, nothing heavy imported before it is needed."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -19,6 +20,10 @@ EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
 Errors are one sentence; --debug shows where they came from.
 """
+# NO_COLOR asks for text without any escapes; Rich by itself would keep bold and dim.
+PLAIN = bool(os.environ.get("NO_COLOR"))
+if PLAIN:
+    click.rich_click.COLOR_SYSTEM = None
 
 
 class LazyGroup(click.RichGroup):

@@ -3,17 +3,25 @@
 from rich.console import Console
 from rich.text import Text
 
+from gnomon.cli import PLAIN
+
 WIDTH = 76
 
 
 class Words:
     """Lines such as ``PCA      2 of 4 components hold 88.2 %      0.0 s``.
 
-    Colours and emphasis follow the terminal (and NO_COLOR); a pipe gets plain lines.
+    Colours and emphasis follow the terminal; a pipe, and whoever sets NO_COLOR, gets plain lines.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+        self.console = Console(
+            stderr=True,
+            quiet=quiet,
+            highlight=False,
+            soft_wrap=True,
+            color_system=None if PLAIN else "auto",
+        )
 
     def say(self, label: str, text: str, seconds: float | None = None) -> None:
         """One line: what, its outcome, and how long it took."""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from gnomon.errors import GnomonWarning, NotConvergedWarning, TooLargeError, refuse
-from gnomon.inputs import check_integer, check_real, check_weights
+from gnomon.inputs import check_integer, check_real, check_weights, random_generator
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.records import Record
 
@@ -195,9 +195,7 @@ class _Draw:
             refuse("sample_weight", "be whole numbers, the rows' frequencies", "fractions")
         self.upto = None if weights is None else np.cumsum(weights)
         self.size = n if self.upto is None else int(self.upto[-1])
-        if isinstance(random_state, np.random.RandomState):
-            random_state = random_state.randint(2**31)
-        self.random = np.random.default_rng(0 if random_state is None else random_state)
+        self.random = random_generator(random_state)
 
     def weights(self) -> Vector:
         """One multinomial draw, shape (n,)."""

@@ -17,6 +17,8 @@ from gnomon.inputs import (
     check_real,
     check_table,
     check_weights,
+    is_sparse,
+    random_generator,
 )
 from gnomon.moments import Moments, moments_of_rows
 from gnomon.parallel import one_blas_thread, thread_count
@@ -220,12 +222,12 @@ class PCA(
             refuse("sample_weight", "have a weight above zero", "every weight zero")
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
+        plan = self._plan(X, request)
         with Steps(self, total=None, name="step") as steps:
             problem = self._problem(self._read(X, weights), weights, request, step=steps.done)
-            if self.missing == "em" and X.dtype.kind == "f":
+            if self._fills(X):
                 X, self.missing_ = impute(problem)
                 problem = replace(problem, rows=self._read(X, weights))
-            plan = self._plan(X, request)
             solution = self._solve(problem, plan)
         self._settle(solution, plan, like)
         warn_of_giants(self, X, weights)
@@ -263,8 +265,8 @@ class PCA(
         if moments is None:  # an error now rather than when memory runs out
             make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
-        rows = self._read(X, weights, None if moments is None else moments.shift)
-        batch = moments_of_rows(rows, weights, n_jobs=self.n_jobs)
+        # each batch about its own mean: the first may be unlike the rest (blank rows)
+        batch = moments_of_rows(self._read(X, weights), weights, n_jobs=self.n_jobs)
         moments = batch if moments is None else moments + batch
         self._forget(keep_columns=True)
         self.moments_: Moments | None = moments
@@ -341,16 +343,27 @@ class PCA(
         solver = self.solver if self.svd_solver is None else self.svd_solver
         n, d = X.shape
         stored = int(X.nnz) if hasattr(X, "nnz") else None
-        itemsize = working_type(X).itemsize
+        filled = self._fills(X)
         return make_plan(
             n=n,
             d=d,
             request=request,
-            itemsize=itemsize,
+            itemsize=8 if filled else working_type(X).itemsize,
             stored=stored,
             solver=solver,
             threads=thread_count(self.n_jobs),
+            filled=filled,
         )
+
+    def _fills(self, X: Table) -> bool:
+        """Whether `fit` works on a filled-in float64 copy of `X`; integers have no gaps."""
+        if self.missing != "em" or X.dtype.kind != "f":
+            return False
+        if is_sparse(X):
+            raise DataError(
+                "`missing='em'` needs a dense table; got a sparse one. Use X.toarray()."
+            )
+        return True
 
     def _problem(
         self,
@@ -370,7 +383,7 @@ class PCA(
             ),
             ddof=int(self.ddof),
             tol=DEFAULT_TOL if self.tol is None else float(self.tol),
-            random=self._random(),
+            random=random_generator(self.random_state),
             n_jobs=self.n_jobs,
             step=step,
         )
@@ -378,16 +391,6 @@ class PCA(
     def _names(self) -> NDArray[Any] | None:
         """Names of the columns, if the table had any."""
         return getattr(self, "feature_names_in_", None)
-
-    def _random(self) -> np.random.Generator:
-        """One generator; None is a fixed seed, and scikit-learn's RandomState is drawn from."""
-        if isinstance(self.random_state, np.random.RandomState):
-            return np.random.default_rng(self.random_state.randint(2**31))
-        try:
-            return np.random.default_rng(0 if self.random_state is None else self.random_state)
-        except (TypeError, ValueError):
-            must = "be None, a non-negative integer or a NumPy generator"
-            refuse("random_state", must, self.random_state, kind=True)
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""

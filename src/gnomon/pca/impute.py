@@ -78,9 +78,15 @@ class Imputation(Record):
 
 
 def impute(problem: Problem) -> tuple[Matrix, Imputation]:
-    """`X` with its gaps filled in (a copy), and how that was done."""
-    X, holes = _filled_with_means(problem)
-    table = replace(problem, rows=read_rows(X))
+    """`X` with its gaps filled in (a copy), and how that was done.
+
+    Rows of weight 0 are absent: nothing is read from them, and in the copy they are the mean.
+    """
+    n, weights = problem.rows.shape[0], problem.weights
+    present = np.arange(n) if weights is None else np.flatnonzero(weights)
+    X, holes = _filled_with_means(problem, present)
+    kept = None if weights is None else weights[present]
+    table = replace(problem, rows=read_rows(X), weights=kept)
     solve = covariance.solve if X.shape[0] >= X.shape[1] else gram.solve
     rank = _rank(table, solve)
     asked = replace(table, request=Request(rank))
@@ -106,25 +112,31 @@ def impute(problem: Problem) -> tuple[Matrix, Imputation]:
         components=fit.components[shrink > 0],
         penalty=noise / (fit.variances - noise)[shrink > 0],
     )
-    return X, report
+    if present.size == n:
+        return X, report
+    whole = np.tile(fit.moments.mean, (n, 1))
+    whole[present] = X
+    return whole, report
 
 
-def _filled_with_means(problem: Problem) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Step 1, on a float64 copy; and where the gaps are."""
+def _filled_with_means(
+    problem: Problem, present: NDArray[np.intp]
+) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Step 1, on a float64 copy of the rows that are present; and where the gaps are."""
     rows = problem.rows
-    if hasattr(rows.X, "nnz"):
-        raise DataError("`missing='em'` needs a dense table; got a sparse one. Use X.toarray().")
     refuse_bad_values(rows.X, names=rows.names, nan=False)
-    X = rows.X.astype(np.float64, order="C")
+    some = present.size < rows.shape[0]
+    X = (rows.X[present] if some else rows.X).astype(np.float64, order="C", copy=not some)
     holes = np.isnan(X)
     empty = holes.all(axis=0)
     if empty.any():
         name = column_name(rows.names, int(np.flatnonzero(empty)[0]))
-        raise DataError(f"Column {name} of X has no value at all. Drop it.")
+        where = " in the rows of weight above 0" if some else ""
+        raise DataError(f"Column {name} of X has no value at all{where}. Drop it.")
     if holes.all(axis=1).any():
-        row = int(np.flatnonzero(holes.all(axis=1))[0])
+        row = int(present[np.flatnonzero(holes.all(axis=1))[0]])
         raise DataError(f"Row {row} of X has no value at all. Drop it.")
-    weights = np.ones(X.shape[0]) if problem.weights is None else problem.weights
+    weights = np.ones(X.shape[0]) if problem.weights is None else problem.weights[present]
     known = np.where(holes, 0.0, weights[:, None])
     means = np.where(holes, 0.0, X).T @ weights / np.maximum(known.sum(axis=0), 1e-300)
     X[holes] = np.broadcast_to(means, X.shape)[holes]

@@ -54,6 +54,7 @@ class Problem:
             standardized=self.standardize,
             variances=self.scaling(moments).variances,
             seed=self.random,
+            n_jobs=self.n_jobs,
         )
 
     def scaling(self, moments: Moments) -> "Scaling":

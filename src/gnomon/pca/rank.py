@@ -97,6 +97,7 @@ class Request:
         standardized: bool,
         variances: Vector | None = None,
         seed: int | np.random.Generator = 0,
+        n_jobs: int | None = None,
     ) -> int:
         """The number of components, given the eigenvalues known; see `Spectrum`."""
         most = min(n, d, values.size)
@@ -108,7 +109,9 @@ class Request:
             return 1
         if isinstance(self.asked, float):
             return _fraction(values, total, self.asked)
-        spectrum = Spectrum(values, total, n, d, whole, standardized, variances, seed=seed)
+        spectrum = Spectrum(
+            values, total, n, d, whole, standardized, variances, seed=seed, n_jobs=n_jobs
+        )
         return max(1, min(most, RULES[self.asked](spectrum)))
 
 
@@ -253,4 +256,5 @@ def _spectrum_of(model: "PCA") -> Spectrum:
         divisor=model._divisor(),
         # As the fit's; a generator's numbers are gone, and it is not ours to advance.
         seed=int(seed) if isinstance(seed, (int, np.integer)) else 0,
+        n_jobs=model.n_jobs,
     )

@@ -15,15 +15,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from gnomon.errors import UnavailableError
-from gnomon.parallel import one_blas_thread, row_blocks
+from gnomon.pca.null import draw_seconds, null_eigenvalues
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 PERCENTILE = 95  # of the null eigenvalues in parallel analysis
 MOST_DRAWS, FEWEST_DRAWS = 100, 5
 DRAWING_SECONDS = 3.0
-NUMBERS_AT_ONCE = 2**21  # drawn together, 16 MB
+FIRST_BARS = 8  # eigenvalues of the null tables that are computed first
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class Spectrum:
         What sums of squares were divided by; n − 1 if not given.
     seed : int or Generator
         For the rule that simulates.
+    n_jobs : int or None
+        Threads for the same; they change no bit.
     """
 
     values: Vector
@@ -59,6 +60,7 @@ class Spectrum:
     variances: Vector | None = None
     divisor: float | None = None
     seed: int | np.random.Generator = 0
+    n_jobs: int | None = None
 
     @property
     def rank_limit(self) -> int:
@@ -126,46 +128,50 @@ def parallel(spectrum: Spectrum) -> int:
     does not ends the count. Horn compared with the mean, which keeps too many
     ([Glorfeld 1995] proposed the percentile).
 
-    The null tables are never formed for N > D. Their scatter matrix is LLᵀ with L lower
-    triangular, normal numbers below the diagonal and the roots of χ² with N − 1, N − 2, … degrees
-    of freedom on it ([Bartlett 1933]): a cost free of N. For N ≤ D blocks of columns are drawn,
-    and XXᵀ added up. Either is turned into a correlation matrix and given the columns' variances.
-    `parallel_draws` says how many tables are drawn.
+    `gnomon.pca.null` draws the tables, as many as `parallel_draws` says. Of large ones only the
+    leading eigenvalues are computed: 8 of each, and four times as many for as long as all are
+    beaten.
 
     Needs the whole spectrum. A column of large variance raises the bar for all components, as it
     should if it stands alone; standardise where variances only reflect units.
     """
     who = "Horn's parallel analysis"
     _require_whole(spectrum, who)
-    return _leading(spectrum, parallel_bars(spectrum), who)
+    seeds, most = _seeds(spectrum), FIRST_BARS
+    side = min(spectrum.n - 1, _spread(spectrum).size)
+    while True:
+        bars = _bars(spectrum, seeds, most)
+        k = _leading(spectrum, bars, who)
+        if k < bars.size or bars.size == side:
+            return k
+        most *= 4
 
 
-def parallel_bars(spectrum: Spectrum) -> Vector:
-    """What each eigenvalue must exceed in parallel analysis, largest first."""
-    spread, rows = _spread(spectrum), spectrum.n - 1
-    seeds = np.random.default_rng(spectrum.seed).integers(2**63, size=parallel_draws(spectrum))
-    with one_blas_thread():
-        null = [
-            np.linalg.eigvalsh(_null_scatter(spread, rows, np.random.default_rng(seed)))[::-1]
-            for seed in seeds
-        ]
-    bars: Vector = np.percentile(null, PERCENTILE, axis=0)
-    return bars
+def parallel_bars(spectrum: Spectrum, most: int | None = None) -> Vector:
+    """What each of the first `most` eigenvalues must exceed in parallel analysis."""
+    return _bars(spectrum, _seeds(spectrum), spectrum.d if most is None else most)
 
 
 def parallel_draws(spectrum: Spectrum) -> int:
     """How many null tables parallel analysis draws: 100, fewer (at least 5) for large sides.
 
-    As many as take about 3 seconds: measured on one core of an AMD EPYC, eigenvalues take
-    1.5e-10 s times the cube of the shorter side, and drawing 6e-8 s a number. A percentile of few
-    draws is good enough there: the largest null eigenvalue of a 2,000 × 2,000 table varies by
-    0.5 % from draw to draw.
+    As many as take about 3 seconds. A percentile of few draws is good enough there: the largest
+    null eigenvalue of a 2,000 × 2,000 table varies by 0.5 % from draw to draw.
     """
-    rows, columns = spectrum.n - 1, _spread(spectrum).size
-    side = min(rows, columns)
-    numbers = columns * side / 2 if rows >= columns else columns * rows
-    seconds = 1.5e-10 * float(side) ** 3 + 6e-8 * numbers
+    seconds = draw_seconds(spectrum.n - 1, _spread(spectrum).size)
     return int(np.clip(DRAWING_SECONDS / max(seconds, 1e-12), FEWEST_DRAWS, MOST_DRAWS))
+
+
+def _seeds(spectrum: Spectrum) -> list[int]:
+    random = np.random.default_rng(spectrum.seed)
+    return [int(seed) for seed in random.integers(2**63, size=parallel_draws(spectrum))]
+
+
+def _bars(spectrum: Spectrum, seeds: list[int], most: int) -> Vector:
+    spread, rows = _spread(spectrum), spectrum.n - 1
+    null = null_eigenvalues(spread, rows, seeds, most=most, n_jobs=spectrum.n_jobs)
+    bars: Vector = np.percentile(null, PERCENTILE, axis=0)
+    return bars
 
 
 def broken_stick(spectrum: Spectrum) -> int:
@@ -299,23 +305,3 @@ def _spread(spectrum: Spectrum) -> Vector:
         return np.full(spectrum.d, sqrt(max(spectrum.total, 0.0) / spectrum.d))
     spread: Vector = np.sqrt(spectrum.variances[spectrum.variances > 0])
     return spread
-
-
-def _null_scatter(spread: Vector, rows: int, random: np.random.Generator) -> Matrix:
-    """Covariance of independent columns with the given spreads, from `rows` degrees of freedom.
-
-    The d × d matrix if it has full rank, otherwise the rows × rows one with the same non-zero
-    eigenvalues.
-    """
-    d = spread.size
-    if rows >= d:
-        L = np.tril(random.standard_normal((d, d)), -1)
-        np.fill_diagonal(L, np.sqrt(random.chisquare(rows - np.arange(d))))
-        L *= (spread / np.linalg.norm(L, axis=1))[:, None]
-        return L @ L.T
-    scatter = np.zeros((rows, rows))
-    for start, stop in row_blocks(d, max(1, NUMBERS_AT_ONCE // rows)):
-        columns = random.standard_normal((stop - start, rows))
-        columns *= (spread[start:stop] / np.linalg.norm(columns, axis=1))[:, None]
-        scatter += columns.T @ columns
-    return scatter

@@ -6,7 +6,7 @@ The most accurate way to small variances: Σ is never formed, so nothing is squa
   one, in order; R has the singular values and right singular vectors of the whole table. No copy
   of the table is made.
 - Columns > rows: LAPACK's SVD of the centred table. Its components take as much room as the table,
-  so a copy is in proportion.
+  so a copy is in proportion; of a sparse table it is a dense one, and the plan says so.
 """
 
 from dataclasses import replace
