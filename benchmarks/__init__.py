@@ -7,5 +7,6 @@
 - ``quality``: how right a fitted PCA is, by the same code for everybody.
 - ``data``: generated tables, and real ones from ``--data``.
 - ``table``: Markdown and JSON.
+- ``record``: results on disk after every row; a few rows in the place of older ones.
 - ``pca``, ``pca_offset``, ``startup``: the questions.
 """

@@ -6,7 +6,7 @@ scikit-learn-intelex is imported directly, never patched in, and takes no sparse
 
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -106,20 +106,27 @@ ROWS = (
 )
 
 
-def run(settings: Settings) -> Report:
+def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One row after the other, with the section it belongs to."""
     for name, module in (("scikit-learn", "sklearn"), ("scikit-learn-intelex", "sklearnex")):
         peer(f"{module}.decomposition", "PCA", name)  # missing peers stop us before any work
-    rows = [row for row in ROWS if settings.wants(row.name)]
+    wanted = [row for row in ROWS if settings.wants(row.name)]
     cases = [case for case in pca_offset.CASES if settings.wants(case.name)]
-    if not rows and not cases:
+    if not wanted and not cases:
         names = ", ".join(item.name for item in (*ROWS, *pca_offset.CASES))
         raise BenchmarkError(f"--only must be part of a row's name; got {settings.only}: {names}")
-    results = [measure(row, settings) for row in rows]
-    offsets = [pca_offset.measure(case, DENSE, settings) for case in cases]
-    tables = [speed_table(results)] if rows else []
-    tables += [pca_offset.offset_table(offsets, list(DENSE))] if cases else []
-    raw = {"rows": results, "offsets": offsets}
-    return Report("PCA against scikit-learn and scikit-learn-intelex", tables, NOTES, raw)
+    for row in wanted:
+        yield "rows", measure(row, settings)
+    for case in cases:
+        yield "offsets", pca_offset.measure(case, DENSE, settings)
+
+
+def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
+    """The tables of the rows that there are."""
+    results, offsets = raw.get("rows", ()), raw.get("offsets", ())
+    tables = [speed_table(results)] if results else []
+    tables += [pca_offset.offset_table(offsets, list(DENSE))] if offsets else []
+    return Report("PCA against scikit-learn and scikit-learn-intelex", tables, NOTES)
 
 
 def measure(row: Row, settings: Settings) -> dict[str, Any]:

@@ -1,9 +1,18 @@
-"""How soon ``gnomon --help`` answers."""
+"""How soon ``gnomon --help`` answers, and how long kernels compile at the first fit.
 
+Compiling is measured in a fresh process whose cache of compiled kernels is empty, as on a machine
+where Gnomon was just installed: ``python -m benchmarks.startup NAME`` runs the fit of that name
+twice and prints both times. The second has everything compiled; the difference is what the user
+waits for once.
+"""
+
+import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +23,64 @@ from benchmarks.table import Report, Table, number, verdict
 
 RUNS = 11
 TARGET_SECONDS = 0.3
+FRESH_RUNS = 3
+COMPILE_SECONDS = 10.0  # of all first fits together
 
 
-def run(settings: Settings) -> Report:
+def fit_pca() -> None:
+    """Every PCA kernel: they multiply sparse tables, in float32 and in float64."""
+    from scipy import sparse
+
+    from gnomon import PCA
+
+    table = sparse.random_array((400, 300), density=0.1, rng=np.random.default_rng(0), format="csr")
+    for dtype in (np.float32, np.float64):
+        PCA(5, solver="krylov", tol=0.5, n_jobs=1).fit(table.astype(dtype))
+
+
+# What compiles kernels, each once in a fresh process. The first t-SNE fit is added here.
+FIRST_FITS: Mapping[str, Callable[[], None]] = {"pca": fit_pca}
+
+
+def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One command or fit after the other."""
     command = Path(sys.executable).parent / "gnomon"
     if not command.exists():
         raise BenchmarkError(
             f"`gnomon` is not installed beside {sys.executable}: `make bench` does."
         )
-    rows = [
-        measure("help", [str(command), "--help"], TARGET_SECONDS),
-        measure("bare python", [sys.executable, "-c", "pass"], None),
-    ]
-    header = ["row", "median, s [quartiles]", "target", "verdict"]
-    table = Table("Seconds from start to end.", header, [_cells(row) for row in rows])
+    commands: dict[str, tuple[list[str], float | None]] = {
+        "help": ([str(command), "--help"], TARGET_SECONDS),
+        "bare python": ([sys.executable, "-c", "pass"], None),
+    }
+    fits = {f"first-{name}": name for name in FIRST_FITS}
+    if not any(map(settings.wants, [*commands, *fits])):
+        names = ", ".join([*commands, *fits])
+        raise BenchmarkError(f"--only must be part of a row's name; got {settings.only}: {names}")
+    for name, (words, target) in commands.items():
+        if settings.wants(name):
+            yield "rows", measure(name, words, target)
+    for name, fit in fits.items():
+        if settings.wants(name):
+            yield "first_fits", measure_first(name, fit)
+
+
+def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
+    """The tables of the rows that there are."""
+    tables = []
+    if commands := raw.get("rows"):
+        header = ["row", "median, s [quartiles]", "target", "verdict"]
+        cells = [_cells(row) for row in commands]
+        tables.append(Table("Seconds from start to end.", header, cells))
+    if fits := raw.get("first_fits"):
+        tables.append(_compile_table(fits))
     notes = (
-        f"Median of {RUNS} runs after one untimed run.",
+        f"Commands: median of {RUNS} runs after one untimed run.",
         "The bare interpreter is shown for comparison: no command can be faster.",
+        f"First fits: median of {FRESH_RUNS} fresh processes, each with an empty NUMBA_CACHE_DIR; "
+        "imports are not counted. Compiling is the first fit less the second.",
     )
-    return Report("Start of the command line", [table], notes, {"rows": rows})
+    return Report("Start of the command line, and of kernels", tables, notes)
 
 
 def measure(name: str, command: Sequence[str], target: float | None) -> dict[str, Any]:
@@ -48,6 +96,54 @@ def measure(name: str, command: Sequence[str], target: float | None) -> dict[str
     }
 
 
+def measure_first(name: str, fit: str) -> dict[str, Any]:
+    """Seconds of the first and the second fit, in fresh processes without compiled kernels."""
+    pairs = [_fresh_pair(fit) for _ in range(FRESH_RUNS)]
+    first, second = (float(np.median([pair[i] for pair in pairs])) for i in (0, 1))
+    compiling = float(np.median([pair[0] - pair[1] for pair in pairs]))
+    return {"name": name, "pairs": pairs, "first": first, "second": second, "compiling": compiling}
+
+
+def _fresh_pair(fit: str) -> list[float]:
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.startup", fit],
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parent.parent,
+            env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        )
+        if done.returncode != 0:
+            raise BenchmarkError(f"the first {fit} fit failed: {done.stderr.strip()[-300:]}")
+        if not any(Path(cache).rglob("*.nbi")):
+            raise BenchmarkError(f"the first {fit} fit compiled no kernel: nothing was measured")
+    first, second = json.loads(done.stdout.splitlines()[-1])
+    return [float(first), float(second)]
+
+
+def time_twice(fit: Callable[[], None]) -> list[float]:
+    """Seconds of two calls, the imports left out; in the fresh process."""
+    import gnomon.pca.estimator  # noqa: F401
+
+    seconds = []
+    for _ in range(2):
+        start = time.perf_counter()
+        fit()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _compile_table(fits: Sequence[Mapping[str, Any]]) -> Table:
+    """Each first fit, and the sum that has a limit."""
+    header = ["row", "first fit, s", "second fit, s", "compiling, s", "target", "verdict"]
+    keys = ("first", "second", "compiling")
+    cells = [[row["name"], *(number(row[key], ".2f") for key in keys), "–", "–"] for row in fits]
+    total = sum(row["compiling"] for row in fits)
+    late = [f"{total:.1f} s above {COMPILE_SECONDS:g} s"] if total >= COMPILE_SECONDS else []
+    cells.append(["all", "–", "–", number(total, ".2f"), f"< {COMPILE_SECONDS:g}", verdict(late)])
+    return Table("Seconds that kernels compile, once a machine.", header, cells)
+
+
 def _time(command: Sequence[str]) -> float:
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
@@ -57,7 +153,7 @@ def _time(command: Sequence[str]) -> float:
     return seconds
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: Mapping[str, Any]) -> list[str]:
     low, high = row["quartiles"]
     spread = f"{number(row['median'], '.3f')} [{number(low, '.3f')}, {number(high, '.3f')}]"
     if row["target"] is None:
@@ -65,3 +161,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     late = row["median"] > row["target"]
     complaints = [f"{row['median']:.3f} s above {row['target']} s"] if late else []
     return [row["name"], spread, f"≤ {row['target']}", verdict(complaints)]
+
+
+if __name__ == "__main__":
+    print(json.dumps(time_twice(FIRST_FITS[sys.argv[1]])))

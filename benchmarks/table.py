@@ -67,8 +67,12 @@ class Report:
     def write(self, folder: Path, name: str, environment: dict[str, Any]) -> None:
         """Write ``name.md`` and ``name.json`` into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.md").write_text(self.to_markdown(environment), encoding="utf-8")
-        (folder / f"{name}.json").write_text(self.to_json(environment), encoding="utf-8")
+        texts = {"md": self.to_markdown(environment), "json": self.to_json(environment)}
+        for ending, text in texts.items():
+            # Written beside and renamed: an interrupted run leaves a whole file.
+            part = folder / f".{name}.{ending}.part"
+            part.write_text(text, encoding="utf-8")
+            part.replace(folder / f"{name}.{ending}")
 
 
 def describe_environment(environment: dict[str, Any]) -> str:

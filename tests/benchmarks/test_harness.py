@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from benchmarks import __main__ as command
-from benchmarks import environment, memory, pca, timing
+from benchmarks import environment, memory, pca, startup, timing
 from benchmarks.data import decaying
 from benchmarks.quality import reference
 from benchmarks.table import Report, Table
@@ -290,6 +291,126 @@ def test_the_command_prints_and_writes_the_table(
 def test_a_quick_look_does_not_replace_the_results(fake_question: Path, option: str) -> None:
     assert command.main([option, "1"]) == 0
     assert list(fake_question.iterdir()) == []
+
+
+def table_of(raw: Any) -> Report:
+    rows = [[row["name"], str(row["value"])] for row in raw.get("rows", ())]
+    return Report("Rows", [Table("A table.", ["row", "value"], rows)])
+
+
+@pytest.fixture
+def row_question(fake_question: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A question of three rows whose values a test can change; "c" can be made to fail."""
+    module = ModuleType("row_question")
+    state: dict[str, Any] = {"value": 1, "stop": None, "seen": []}
+
+    def rows(settings: environment.Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+        for name in "abc":
+            if settings.wants(name):
+                if name == state["stop"]:
+                    raise KeyboardInterrupt
+                yield "rows", {"name": name, "value": state["value"]}
+                found = fake_question / "rows.json"
+                state["seen"].append(found.exists() and stored(fake_question))
+
+    module.rows, module.report = rows, table_of  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "row_question", module)
+    monkeypatch.setattr(command, "QUESTIONS", {"rows": "row_question"})
+    monkeypatch.setattr(command, "describe", lambda: {**ENVIRONMENT, "commit": "abc"})
+    return state
+
+
+def stored(folder: Path) -> dict[str, int]:
+    found = json.loads((folder / "rows.json").read_text("utf-8"))
+    return {row["name"]: row["value"] for row in found["rows"]}
+
+
+def test_results_are_on_disk_after_every_row(
+    fake_question: Path, row_question: dict[str, Any]
+) -> None:
+    assert command.main([]) == 0
+    assert row_question["seen"] == [{"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}]
+    assert "Unfinished" not in (fake_question / "rows.md").read_text("utf-8")
+    assert sorted(path.name for path in fake_question.iterdir()) == ["rows.json", "rows.md"]
+
+
+def test_an_interrupted_run_keeps_its_rows_and_says_that_there_should_be_more(
+    fake_question: Path, row_question: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    row_question["stop"] = "c"
+    assert command.main([]) == 130
+    assert stored(fake_question) == {"a": 1, "b": 1}
+    text = (fake_question / "rows.md").read_text("utf-8")
+    assert "| b " in text
+    assert "**Unfinished**" in text
+    assert "finished rows are kept" in capsys.readouterr().err
+
+
+def test_only_replaces_its_rows_in_results_of_the_same_commit_and_machine(
+    fake_question: Path, row_question: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.main([])
+    row_question["value"] = 2
+    assert command.main(["--only", "b"]) == 0
+    assert stored(fake_question) == {"a": 1, "b": 2, "c": 1}
+    text = (fake_question / "rows.md").read_text("utf-8")
+    assert "Measured again later, at the same commit: b (today)." in text
+    assert "Unfinished" not in text
+    said = capsys.readouterr()
+    assert "Wrote the rows of --only b in" in said.err
+    assert text in said.out
+
+
+@pytest.mark.parametrize(
+    "change", [{"commit": "def"}, {"cpu": "another"}, {"versions": {"numpy": "3"}}], ids=str
+)
+def test_only_leaves_results_of_another_commit_or_machine_alone_and_says_so(
+    fake_question: Path,
+    row_question: dict[str, Any],
+    change: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command.main([])
+    monkeypatch.setattr(command, "describe", lambda: {**ENVIRONMENT, "commit": "abc", **change})
+    row_question["value"] = 2
+    assert command.main(["--only", "b"]) == 0
+    assert stored(fake_question) == {"a": 1, "b": 1, "c": 1}
+    key = next(iter(change))
+    assert re.search(rf"printed, not written: .* measured with {key} ", capsys.readouterr().err)
+    assert command.main(["--only", "b", "--out", str(fake_question)]) == 1
+    assert stored(fake_question) == {"a": 1, "b": 1, "c": 1}
+    assert "Use another --out" in capsys.readouterr().err
+
+
+def test_results_of_a_changed_tree_are_never_mixed(
+    fake_question: Path, row_question: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "describe", lambda: {**ENVIRONMENT, "commit": "abc+dirty"})
+    command.main([])
+    row_question["value"] = 2
+    command.main(["--only", "b"])
+    assert stored(fake_question) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_committed_pca_results_can_be_read_and_shown_again() -> None:
+    folder = Path(command.__file__).parent / "results"
+    former = json.loads((folder / "pca.json").read_text("utf-8"))
+    shown = pca.report(former).to_markdown(former["environment"])
+    assert shown == (folder / "pca.md").read_text("utf-8")
+
+
+def test_kernels_compile_at_the_first_fit_of_a_fresh_process_and_not_at_the_second() -> None:
+    first, second = startup._fresh_pair("pca")
+    assert first > 2 * second > 0
+
+
+def test_the_sum_of_compile_times_has_a_limit() -> None:
+    fits = [{"name": "first-a", "first": 7.0, "second": 1.0, "compiling": 6.0}] * 2
+    assert "**missed**: 12.0 s above 10 s" in startup.report({"first_fits": fits}).to_markdown(
+        ENVIRONMENT
+    )
+    assert "reached" in startup.report({"first_fits": fits[:1]}).to_markdown(ENVIRONMENT)
 
 
 @pytest.mark.usefixtures("fake_question")

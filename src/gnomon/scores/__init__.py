@@ -1,0 +1,27 @@
+"""How far a map can be trusted: neighbours kept, distances kept, classes kept.
+
+``score_map(X, Y)`` gives everything at once, in all and point by point; the other functions give
+one number each. `X` holds the data and `Y` the map, row by row the same points.
+"""
+
+from gnomon.scores.classes import class_accuracy as class_accuracy
+from gnomon.scores.distances import RankCorrelation as RankCorrelation
+from gnomon.scores.distances import rank_correlation as rank_correlation
+from gnomon.scores.neighbourhoods import continuity as continuity
+from gnomon.scores.neighbourhoods import recall as recall
+from gnomon.scores.neighbourhoods import trustworthiness as trustworthiness
+from gnomon.scores.sample import PointScores as PointScores
+from gnomon.scores.summary import MapScores as MapScores
+from gnomon.scores.summary import score_map as score_map
+
+__all__ = [
+    "MapScores",
+    "PointScores",
+    "RankCorrelation",
+    "class_accuracy",
+    "continuity",
+    "rank_correlation",
+    "recall",
+    "score_map",
+    "trustworthiness",
+]

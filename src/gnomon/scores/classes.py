@@ -1,0 +1,125 @@
+"""Do the neighbours of a point have its label? Accuracy of a vote among them.
+
+A point's label is guessed by a vote of its k nearest neighbours, the point itself left out. Between
+labels with as many votes the one of the nearest of their voters wins. A neighbour without a label
+(None, NaN) does not vote; a point without one, or whose neighbours have none, is not judged.
+"""
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import refuse
+from gnomon.inputs import check_integer
+from gnomon.kernels import kernel
+from gnomon.parallel import map_blocks, row_blocks
+from gnomon.scores.ranks import Indices, block_rows, find_nearest
+from gnomon.scores.sample import choose_rows, make_generator
+from gnomon.scores.tables import read_points
+
+Codes = NDArray[np.int64]
+
+__all__ = ["Codes", "class_accuracy", "read_codes", "vote"]
+
+
+def class_accuracy(
+    Y: Any,
+    labels: Any,
+    n_neighbors: int = 15,
+    *,
+    sample: int | str | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Share of the points of `Y`, shape (n, p), whose neighbours vote for their own label.
+
+    Parameters
+    ----------
+    labels : sequence of n labels
+        Of any kind; None and NaN are no label.
+    n_neighbors : int
+        How many vote, below n.
+    sample, random_state, n_jobs
+        As in `trustworthiness`.
+
+    Returns
+    -------
+    float
+        NaN when no point can be judged.
+    """
+    W = read_points(Y)
+    n = len(W)
+    k = check_integer("n_neighbors", n_neighbors, 1, n - 1, f"There are {n} rows.")
+    codes = read_codes(labels, n)
+    rows = choose_rows(n, sample, make_generator(random_state))
+    right = np.empty(len(rows))
+
+    def block(start: int, stop: int) -> None:
+        here = rows[start:stop]
+        right[start:stop] = vote(codes, here, find_nearest(W, here, k))
+
+    map_blocks(block, row_blocks(len(rows), block_rows(n)), n_jobs=n_jobs)
+    judged = np.isfinite(right)
+    return float(right[judged].mean()) if judged.any() else float("nan")
+
+
+def read_codes(labels: Any, n: int) -> Codes:
+    """A number for each label, −1 for none."""
+    if nw.dependencies.is_into_series(labels):
+        values = nw.from_native(labels, series_only=True).to_list()
+    elif isinstance(labels, np.ndarray) and labels.ndim != 1:
+        refuse("labels", f"be one column of {n} labels", f"shape {labels.shape}")
+    elif isinstance(labels, str) or not np.iterable(labels):
+        refuse("labels", f"be one column of {n} labels", labels, kind=True)
+    else:
+        # A masked array's own list has None where it is masked.
+        values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if len(values) != n:
+        refuse("labels", f"have {n} rows, as many as the map", len(values))
+    number: dict[Any, int] = {}
+    try:
+        codes = [-1 if _is_none(v) else number.setdefault(v, len(number)) for v in values]
+    except TypeError as error:
+        refuse("labels", f"be one column of {n} labels", f"a list whose items are not ({error})")
+    if not number:
+        refuse("labels", "hold at least one label", "none", "Leave them out.")
+    return np.array(codes, np.int64)
+
+
+def _is_none(value: Any) -> bool:
+    # By name, because pandas need not be installed: its NA refuses to be compared.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def vote(codes: Codes, rows: NDArray[np.int64], near: Indices) -> NDArray[np.float64]:
+    """1 for each of `rows` whose neighbours `near`, (m, k), vote for its label, 0 or NaN if not."""
+    right = np.empty(len(rows))
+    _vote(codes, rows, near, int(codes.max()) + 1, right)
+    return right
+
+
+@kernel
+def _vote(
+    codes: Codes, rows: NDArray[np.int64], near: Indices, classes: int, right: NDArray[np.float64]
+) -> None:
+    votes = np.zeros(classes, np.int64)
+    for q in range(rows.size):
+        most = 0
+        for r in range(near.shape[1]):
+            code = codes[near[q, r]]
+            if code >= 0:
+                votes[code] += 1
+                most = max(most, votes[code])
+        winner = -1
+        for r in range(near.shape[1]):  # the first with most votes has the nearest voter
+            code = codes[near[q, r]]
+            if winner < 0 and code >= 0 and votes[code] == most:
+                winner = code
+        for r in range(near.shape[1]):
+            code = codes[near[q, r]]
+            if code >= 0:
+                votes[code] = 0
+        own = codes[rows[q]]
+        right[q] = np.nan if own < 0 or winner < 0 else np.float64(own == winner)

@@ -1,0 +1,169 @@
+"""Are far points far in the map? Rank correlation of distances.
+
+Spearman's ρ between the distances in the data and those in the map, equal distances sharing the
+mean of their ranks:
+
+- over pairs of all points: the large scale, islands and the ways between them (the CPD of
+  [Kobak & Berens 2019]);
+- over the neighbours of one point, from that point: whether the nearer of two is also the nearer
+  in the map.
+
+Pairs are all there are, or a sample with replacement; then the standard error is read from the
+scatter of ρ over `GROUPS` equal parts of the sample [Wolter 2007].
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.inputs import check_integer
+from gnomon.kernels import kernel
+from gnomon.parallel import map_blocks, row_blocks
+from gnomon.records import Record
+from gnomon.scores.sample import make_generator, none_if_nan, say
+from gnomon.scores.tables import read_pair
+
+Floats64 = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
+GROUPS = 20  # a standard error from 20 parts is itself known to about 16 %
+LEAST_PAIRS = 10 * GROUPS
+BLOCK = 8192
+
+__all__ = ["PAIRS", "RankCorrelation", "correlate_pairs", "order_within", "rank_correlation"]
+
+
+@dataclass(frozen=True)
+class RankCorrelation(Record):
+    """Spearman's ρ between the distances of pairs of points in two tables.
+
+    Attributes
+    ----------
+    value : float
+        1 when distances are in the same order, about 0 by chance; NaN when all distances in one of
+        the tables are equal, for then there is no order.
+    standard_error : float
+        Of `value` as an estimate of ρ over all pairs; 0 when these are all.
+    pairs, of : int
+        How many pairs were compared, of how many.
+    """
+
+    value: float
+    standard_error: float
+    pairs: int
+    of: int
+
+    def title(self) -> str:
+        """One sentence."""
+        exact = self.pairs == self.of
+        sampled = "all" if exact else f"{self.pairs:,} of"
+        value = say(self.value, None if exact else self.standard_error)
+        return f"Rank correlation of distances {value}, over {sampled} {self.of:,} pairs"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Nothing beyond the sentence."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """None for NaN."""
+        return {
+            "value": none_if_nan(self.value), "standard_error": none_if_nan(self.standard_error),
+            "pairs": self.pairs, "of": self.of,
+        }  # fmt: skip
+
+
+def rank_correlation(
+    X: Any,
+    Y: Any,
+    *,
+    metric: str = "euclidean",
+    pairs: int = PAIRS,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> RankCorrelation:
+    """Spearman's ρ between distances in the data `X`, shape (n, d), and in the map `Y`, (n, p).
+
+    Parameters
+    ----------
+    metric : str
+        Of the data: ``"euclidean"`` or ``"cosine"``. Distances in the map are Euclidean.
+    pairs : int
+        The most pairs to compare; a sample is drawn where there are more.
+    random_state : int, Generator or None
+        Draws the pairs; None is seed 0.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    """
+    Z, W = read_pair(X, Y, metric)
+    return correlate_pairs(Z, W, pairs, make_generator(random_state), n_jobs=n_jobs)
+
+
+def correlate_pairs(
+    Z: NDArray[Any],
+    W: NDArray[Any],
+    pairs: int,
+    generator: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+) -> RankCorrelation:
+    """The same for prepared tables (see `tables.read_pair`)."""
+    pairs = check_integer("pairs", pairs, LEAST_PAIRS)
+    n = len(Z)
+    every = n * (n - 1) // 2
+    i, j = _all_pairs(n) if every <= pairs else _draw_pairs(n, pairs, generator)
+    sq_x, sq_y = np.empty(i.size), np.empty(i.size)
+
+    def block(start: int, stop: int) -> None:
+        _pair_sq_distances(Z, i, j, sq_x, start, stop)
+        _pair_sq_distances(W, i, j, sq_y, start, stop)
+
+    map_blocks(block, row_blocks(i.size, BLOCK), n_jobs=n_jobs)
+    value = float(order_within(sq_x[None], sq_y[None])[0])
+    if every <= pairs:
+        return RankCorrelation(value, 0.0 if np.isfinite(value) else np.nan, every, every)
+    size = pairs // GROUPS
+    parts = order_within(
+        sq_x[: size * GROUPS].reshape(GROUPS, size), sq_y[: size * GROUPS].reshape(GROUPS, size)
+    )
+    error = float(np.std(parts, ddof=1) / np.sqrt(GROUPS))
+    return RankCorrelation(value, error, pairs, every)
+
+
+def order_within(a: Floats64, b: Floats64) -> Floats64:
+    """Spearman's ρ between the rows of `a` and of `b`, both (m, k); NaN where one is constant."""
+    from scipy.stats import rankdata
+
+    middle = (a.shape[1] + 1) / 2  # ranks have this mean exactly, shared ones too
+    u, v = rankdata(a, axis=1) - middle, rankdata(b, axis=1) - middle
+    spread = np.sqrt((u * u).sum(axis=1) * (v * v).sum(axis=1))
+    defined = spread > 0
+    rho = (u * v).sum(axis=1) / np.where(defined, spread, 1.0)
+    return np.where(defined, np.clip(rho, -1, 1), np.nan)
+
+
+def _all_pairs(n: int) -> tuple[Indices, Indices]:
+    i, j = np.triu_indices(n, 1)
+    return i.astype(np.int64), j.astype(np.int64)
+
+
+def _draw_pairs(n: int, pairs: int, generator: np.random.Generator) -> tuple[Indices, Indices]:
+    i = generator.integers(n, size=pairs)
+    j = generator.integers(n - 1, size=pairs)
+    return i, j + (j >= i)  # over i, so that every other row is as likely
+
+
+@kernel
+def _pair_sq_distances(
+    Z: NDArray[Any], i: Indices, j: Indices, out: Floats64, start: int, stop: int
+) -> None:
+    """out[p] = |Z[i[p]] − Z[j[p]]|²."""
+    for p in range(start, stop):
+        here, there = Z[i[p]], Z[j[p]]
+        total = 0.0
+        for c in range(Z.shape[1]):
+            step = np.float64(here[c]) - np.float64(there[c])
+            total += step * step
+        out[p] = total
