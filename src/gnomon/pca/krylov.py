@@ -41,8 +41,8 @@ def solve(problem: Problem) -> Solution:
     rows = replace(problem.rows, exponent=moments.exponent).centred(
         moments.offset, scaling.factor, problem.root_weight
     )
-    operator = operator_for(rows, problem.n_jobs)
     divisor = moments.divisor(problem.ddof)
+    operator = operator_for(rows, problem.n_jobs, scaling.total * divisor)
     most = min(moments.n, rows.shape[1])
     k, passes = problem.request.first_guess(most), 1
     while True:

@@ -38,27 +38,36 @@ class Operator(Protocol):
         """Zᵀ U, shape (d, k)."""
 
 
-def operator_for(rows: Rows, n_jobs: int | None) -> Operator:
-    """The operator of a centred table (`Rows.centred`)."""
+def operator_for(rows: Rows, n_jobs: int | None, sq_deviation: float = 0.0) -> Operator:
+    """The operator of a centred table (`Rows.centred`), whose Σ‖z‖² is `sq_deviation` if known."""
     n, d = rows.shape
     if is_sparse(rows.X):
         return SparseOperator(rows, n_jobs)
-    return TallOperator(rows, n_jobs) if n >= d else WideOperator(rows, n_jobs)
+    return TallOperator(rows, n_jobs, sq_deviation) if n >= d else WideOperator(rows, n_jobs)
 
 
 class TallOperator:
     """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q).
 
     The rows are read about their mean μ as the working type can hold it, which is off by a rounding
-    δ; what that adds is known, W δδᵀ, and is taken out of the products.
+    δ; what that adds is known, W δδᵀ, and is taken out of the products. Where μ is no larger than
+    the rows' deviations from it, the table itself is multiplied, with δ = μ: reading it anew costs
+    as much as the products, and nothing large is subtracted then.
     """
 
-    def __init__(self, rows: Rows, n_jobs: int | None) -> None:
+    def __init__(self, rows: Rows, n_jobs: int | None, sq_deviation: float = 0.0) -> None:
         self.n_jobs = n_jobs
         self.side, self.uncentred = rows.shape[1], 0.0
-        self.rows, delta = rows.about_rounded_mean()
+        self.rows, self.delta = rows.about_rounded_mean()
         self.roots = np.ones(rows.shape[0]) if rows.root_weight is None else rows.root_weight
-        self.delta = delta
+        self.read = self.rows.read
+        plain = rows.as_they_are()
+        if plain is not None and rows.offset is not None:
+            mean = rows.shift.astype(np.float64) + rows.offset
+            moment = rows.shape[0] * float(mean @ mean)
+            if moment <= sq_deviation:
+                self.rows, self.delta, self.uncentred = plain, mean, moment
+                self.read = plain.view
 
     def apply(self, Q: Matrix) -> Matrix:
         """On the shorter side."""
@@ -69,7 +78,7 @@ class TallOperator:
         def product(start: int, stop: int) -> Any:
             buffer, image = scratch((step, rows.shape[1]), rows.work), None
             for at in range(start, stop, step):
-                B = rows.read(at, min(at + step, stop), buffer)
+                B = self.read(at, min(at + step, stop), buffer)
                 part = B.T @ (B @ work)
                 image = part if image is None else np.add(image, part, out=image)
             return image
@@ -88,7 +97,7 @@ class TallOperator:
         rows, total = self.rows, np.zeros((self.rows.shape[1], U.shape[1]))
 
         def product(start: int, stop: int) -> Any:
-            return rows.read(start, stop).T @ U[start:stop].astype(rows.work)
+            return self.read(start, stop).T @ U[start:stop].astype(rows.work)
 
         blocks = row_blocks(rows.shape[0], rows.block_rows())
         fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
@@ -185,7 +194,7 @@ class _Csr:
     """A CSR array times a dense block, on threads, the same bits for any number of them."""
 
     def __init__(self, array: Table) -> None:
-        self.indptr = array.indptr.astype(np.int64)
+        self.indptr = array.indptr.astype(np.uint64)
         self.indices = array.indices.astype(np.uint32)
         self.data = array.data
         self.n_rows = array.shape[0]
@@ -203,7 +212,7 @@ class _Csr:
 
 @kernel
 def _csr_times(
-    indptr: NDArray[np.int64],
+    indptr: NDArray[np.uint64],
     indices: Indices,
     data: Floats,
     Q: Floats,
@@ -212,8 +221,9 @@ def _csr_times(
     stop: int,
 ) -> None:
     """out[start:stop] = A[start:stop] Q for A in CSR, Q (d, k)."""
-    for i in range(start, stop):
-        out[i, :] = 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for c in range(Q.shape[1]):
+            out[i, c] = 0.0
         for at in range(indptr[i], indptr[i + 1]):
             value, j = data[at], indices[at]
             for c in range(Q.shape[1]):
