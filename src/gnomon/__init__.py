@@ -9,21 +9,41 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gnomon import charts as charts
+    from gnomon import scores as scores
     from gnomon.data import samples as samples
     from gnomon.moments import CrossMoments as CrossMoments
     from gnomon.moments import Moments as Moments
     from gnomon.pca import PCA as PCA
     from gnomon.pca import component_panel as component_panel
     from gnomon.pipeline import run as run
+    from gnomon.procrustes import Procrustes as Procrustes
+    from gnomon.procrustes import align as align
+    from gnomon.procrustes import align_subspaces as align_subspaces
+    from gnomon.procrustes import compare as compare
+    from gnomon.procrustes import consensus as consensus
+    from gnomon.procrustes import permutation_test as permutation_test
+    from gnomon.procrustes import principal_angles as principal_angles
+    from gnomon.procrustes import stability as stability
+    from gnomon.tsne import TSNE as TSNE
 
 __version__ = "0.1.0"
 
 _HOME = {
     "PCA": "gnomon.pca",
+    "TSNE": "gnomon.tsne",
+    "Procrustes": "gnomon.procrustes",
+    "align": "gnomon.procrustes",
+    "compare": "gnomon.procrustes",
+    "permutation_test": "gnomon.procrustes",
+    "consensus": "gnomon.procrustes",
+    "stability": "gnomon.procrustes",
+    "principal_angles": "gnomon.procrustes",
+    "align_subspaces": "gnomon.procrustes",
     "Moments": "gnomon.moments",
     "CrossMoments": "gnomon.moments",
     "component_panel": "gnomon.pca",
     "charts": "gnomon.charts",
+    "scores": "gnomon.scores",
     "samples": "gnomon.data.samples",
     "run": "gnomon.pipeline",
 }

@@ -1,0 +1,222 @@
+"""Join two tables on their ids, lay one on the other, and say what had no partner."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import DataError, refuse
+from gnomon.inputs import check_weights
+from gnomon.procrustes.estimator import Procrustes
+from gnomon.procrustes.tables import read_table
+from gnomon.records import Record
+
+__all__ = ["Alignment", "align", "read_ids"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment(Record):
+    """X laid on Y.
+
+    Attributes
+    ----------
+    aligned : array (n, D)
+        Every row of X in the frame of Y, those without a partner too.
+    model : Procrustes
+        The fitted map, for further rows.
+    shared : tuple
+        Ids (row numbers without ids) of the rows that both tables hold, in the order of X.
+    rows_x, rows_y : array (m,)
+        Where those rows stand in X and in Y.
+    residuals : array (m,)
+        Distance of each of those from its partner, after the move.
+    only_x, only_y : tuple
+        Ids without a partner. They took no part in finding the map.
+    disparity, rmsd, scale : float
+    reflected : bool or None
+    """
+
+    aligned: NDArray[Any] = field(repr=False)
+    model: Procrustes = field(repr=False)
+    shared: tuple[Hashable, ...] = field(repr=False)
+    rows_x: NDArray[np.intp] = field(repr=False)
+    rows_y: NDArray[np.intp] = field(repr=False)
+    residuals: NDArray[np.float64] = field(repr=False)
+    only_x: tuple[Hashable, ...]
+    only_y: tuple[Hashable, ...]
+    disparity: float
+    rmsd: float
+    scale: float
+    reflected: bool | None
+
+    def title(self) -> str:
+        """One sentence."""
+        return f"{len(self.shared):,} shared rows, aligned to a disparity of {self.disparity:.3g}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The fit, and what had no partner."""
+        far = int(np.argmax(self.residuals))
+        return [
+            ("rmsd", f"{self.rmsd:.4g}, the farthest {self.residuals[far]:.4g} at "
+             f"{self.shared[far]!r}"),
+            ("scale", f"{self.scale:.4g}"),
+            ("reflected", {True: "yes", False: "no", None: "different widths"}[self.reflected]),
+            ("only in X", _some(self.only_x)),
+            ("only in Y", _some(self.only_y)),
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and ids; the map as its rotation, scale and translation."""
+        found = {
+            "disparity": self.disparity, "rmsd": self.rmsd, "scale": self.scale,
+            "reflected": self.reflected, "rotation": self.model.rotation_.tolist(),
+            "translation": self.model.translation_.tolist(), "n_shared": len(self.shared),
+        }  # fmt: skip
+        return found | {"only_x": list(self.only_x), "only_y": list(self.only_y)}
+
+
+def align(
+    X: Any,
+    Y: Any,
+    ids_x: Any = None,
+    ids_y: Any = None,
+    *,
+    sample_weight: Any = None,
+    reflection: str = "allow",
+    scaling: bool | str = False,
+    centering: bool = True,
+    robust: bool | str = False,
+    prior: Any = None,
+    n_jobs: int | None = None,
+) -> Alignment:
+    """Lay X on Y by the rows that both hold, and carry all rows of X along.
+
+    Parameters
+    ----------
+    X, Y : array or dataframe, shapes (n, dx), (k, dy)
+    ids_x, ids_y : sequences of n and k hashable ids, optional
+        Rows with equal ids are partners; an id may stand once in each. By default the indexes of
+        dataframes, if both have one of their own; otherwise row i belongs to row i.
+    sample_weight : array (n,), optional
+        Weights of the rows of X.
+    reflection, scaling, centering, robust, prior, n_jobs
+        See `Procrustes`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnomon import align
+    >>> Y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+    >>> X = Y[[3, 0, 1]] + 10
+    >>> found = align(X, Y, ids_x=["d", "a", "b"], ids_y=["a", "b", "c", "d"])
+    >>> found.aligned.round(6).tolist(), found.only_y
+    ([[3.0, 3.0], [0.0, 0.0], [1.0, 0.0]], ('c',))
+    """
+    ids_x, ids_y = _or_index(X, Y, ids_x, ids_y)
+    left, right = read_table(X, "X"), read_table(Y, "Y")
+    weights = check_weights("sample_weight", sample_weight, left.shape[0], of="row")
+    shared, rows_x, rows_y, only_x, only_y = _join(left, right, ids_x, ids_y)
+    model = Procrustes(
+        reflection=reflection,
+        scaling=scaling,
+        centering=centering,
+        robust=robust,
+        prior=prior,
+        n_jobs=n_jobs,
+    )
+    whole = len(rows_x) == len(left) == len(right) and bool((rows_x == rows_y).all())
+    a, b = (left, right) if whole else (left[rows_x], right[rows_y])
+    model.fit(a, b, None if weights is None else weights[rows_x])
+    known = hasattr(model, "residuals_")
+    residuals = model.residuals_ if known else model.residuals(a, b)
+    return Alignment(
+        aligned=model.transform(left),
+        model=model,
+        shared=shared,
+        rows_x=rows_x,
+        rows_y=rows_y,
+        residuals=residuals,
+        only_x=only_x,
+        only_y=only_y,
+        disparity=model.disparity_,
+        rmsd=model.rmsd_,
+        scale=model.scale_,
+        reflected=model.reflected_,
+    )
+
+
+def read_ids(name: str, ids: Any, n: int) -> list[Hashable]:
+    """`ids` as a list of `n` hashable, present, distinct values."""
+    found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    if len(found) != n:
+        refuse(name, f"be {n} ids, one for each row", len(found))
+    seen: dict[Hashable, int] = {}
+    for row, key in enumerate(found):
+        try:
+            if key is None or key != key:
+                refuse(name, "have an id for every row", key, f"It stands at row {row}.")
+            first = seen.setdefault(key, row)
+        except TypeError:
+            refuse(name, "be hashable: text or numbers", type(key).__name__, kind=True)
+        if first != row:
+            way = f"It stands at rows {first} and {row}; join or drop those rows."
+            refuse(name, "be distinct", key, way)
+    return found
+
+
+def _or_index(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any]:
+    if (ids_x is None) != (ids_y is None):
+        missing = "ids_x" if ids_x is None else "ids_y"
+        refuse(missing, "be given with the ids of the other table", None)
+    if ids_x is not None:
+        return ids_x, ids_y
+    both = [getattr(Z, "index", None) for Z in (X, Y)]
+    # A list's `index` is a method, and pandas numbers rows by itself: neither is an id.
+    own = [i is not None and not callable(i) and type(i).__name__ != "RangeIndex" for i in both]
+    return (both[0], both[1]) if all(own) else (None, None)
+
+
+def _join(
+    X: Any, Y: Any, ids_x: Any, ids_y: Any
+) -> tuple[
+    tuple[Hashable, ...],
+    NDArray[np.intp],
+    NDArray[np.intp],
+    tuple[Hashable, ...],
+    tuple[Hashable, ...],
+]:
+    """Shared ids in X's order, their rows in X and Y, and the ids that only one of them has."""
+    if ids_x is None:
+        if len(X) != len(Y):
+            raise DataError(
+                f"X and Y must have the same number of rows; got {len(X)} and {len(Y)}. Give "
+                "`ids_x` and `ids_y` to join them."
+            )
+        rows = np.arange(len(X))
+        return tuple(range(len(X))), rows, rows, (), ()
+    left, right = read_ids("ids_x", ids_x, len(X)), read_ids("ids_y", ids_y, len(Y))
+    place = {key: row for row, key in enumerate(right)}
+    pairs = [(row, place[key]) for row, key in enumerate(left) if key in place]
+    if not pairs:
+        raise DataError(
+            f"`ids_x` and `ids_y` share no id: {_some(left)}; {_some(right)}. Are both of the same "
+            "kind, text or numbers?"
+        )
+    rows_x, rows_y = np.array(pairs, np.intp).T
+    known = set(left)
+    return (
+        tuple(left[row] for row in rows_x),
+        rows_x,
+        rows_y,
+        tuple(key for key in left if key not in place),
+        tuple(key for key in right if key not in known),
+    )
+
+
+def _some(ids: Sequence[Hashable], most: int = 5) -> str:
+    if not ids:
+        return "none"
+    shown = ", ".join(repr(key) for key in ids[:most])
+    return f"{len(ids):,}: {shown}{', …' if len(ids) > most else ''}"

@@ -1,0 +1,49 @@
+"""Carry rows through a fitted map, a row's result never depending on the rows beside it.
+
+BLAS may add in another order for another number of rows. So every product is of exactly `ROWS`
+rows in float64, the last block filled up with zeros.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.parallel import map_blocks, row_blocks
+from gnomon.rows import Floats, Rows
+
+ROWS = 256
+RANGE = 16 * ROWS  # what a thread takes at a time
+
+__all__ = ["carry"]
+
+
+def carry(
+    rows: Rows,
+    matrix: NDArray[np.float64],
+    *,
+    exponent: int,
+    centre: NDArray[np.float64] | None,
+    n_jobs: int | None,
+) -> Floats:
+    """(Z A) · 2^exponent + centre for the prepared rows Z (n, d) and A (d, k), shape (n, k)."""
+    (n, d), k = rows.shape, matrix.shape[1]
+    A = np.ascontiguousarray(matrix)
+    out = np.empty((n, k), rows.work)
+    wide = replace(rows, work=np.dtype(np.float64))
+
+    def block(start: int, stop: int) -> None:
+        buffer, product = np.empty((ROWS, d)), np.empty((ROWS, k))
+        for at in range(start, stop, ROWS):
+            end = min(at + ROWS, stop)
+            wide.read(at, end, buffer)
+            buffer[end - at :] = 0
+            np.matmul(buffer, A, out=product)
+            if exponent:
+                np.ldexp(product, exponent, out=product)
+            if centre is not None:
+                product += centre
+            out[at:end] = product[: end - at]
+
+    map_blocks(block, row_blocks(n, RANGE), n_jobs=n_jobs)
+    return out

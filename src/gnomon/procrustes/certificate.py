@@ -1,0 +1,87 @@
+"""What a fitted rotation says about its own accuracy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.procrustes.frame import Frame
+from gnomon.records import Record
+
+__all__ = ["RotationCertificate", "certify_rotation"]
+
+
+@dataclass(frozen=True, eq=False)
+class RotationCertificate(Record):
+    """How far a fitted rotation can be from the exact one.
+
+    R is the best among all matrices with orthonormal rows exactly when RMᵀ is symmetric and has no
+    negative eigenvalue (among rotations or reflections only: when no two of its eigenvalues have a
+    negative sum). Both are checked on the R that is returned, not on how it was found.
+
+    Attributes
+    ----------
+    orthogonality : float
+        ‖RRᵀ − I‖, largest entry.
+    asymmetry : float
+        ‖RMᵀ − MRᵀ‖ / 2, largest entry, relative to the largest singular value of M.
+    least_eigenvalue : float
+        The eigenvalue of RMᵀ, or the least sum of two, that must not be negative; relative too.
+    formation_error : float
+        Estimated error by rounding of M itself, relative too.
+    rotation_error : float
+        First-order bound on ‖R − R₀‖ for the exact R₀, by that rounding: 2‖δM‖ / (σ + σ′) with the
+        two smallest singular values, their signs included. Infinite where R is not unique.
+    unique : bool
+        Whether the data determine R. If not, it is the minimiser nearest to the prior.
+    """
+
+    orthogonality: float
+    asymmetry: float
+    least_eigenvalue: float
+    formation_error: float
+    rotation_error: float
+    unique: bool
+
+    def title(self) -> str:
+        """One sentence."""
+        if not self.unique:
+            return "Rotation not determined by the data: the minimiser nearest to the prior"
+        return f"Rotation within {self.rotation_error:.1e} of the exact one"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The numbers in words."""
+        return [
+            ("orthogonality", f"{self.orthogonality:.1e} at most between two rows of R"),
+            ("optimality", f"RMᵀ is symmetric to {self.asymmetry:.1e} of its size"),
+            ("least eigenvalue", f"{self.least_eigenvalue:.1e}, which may not be negative"),
+            ("cross product", f"formed to about {self.formation_error:.1e} of its size"),
+        ]
+
+
+def certify_rotation(frame: Frame) -> RotationCertificate:
+    """Measure the R of `frame` against the M that it was found for."""
+    R, M, rotation = frame.rotation.matrix, frame.cross, frame.rotation
+    dx = R.shape[0]
+    top = float(np.abs(rotation.singular).max(initial=0.0))
+    size = top if top > 0 else 1.0
+    S = R @ M.T / size
+    values = np.linalg.eigvalsh((S + S.T) / 2)
+    either = frame.rules.reflection == "allow" or dx < 2
+    least = float(values[0] if either else values[0] + values[1])
+    # Beside the smallest singular value of a square R stands the next one; where the widths
+    # differ, it stands alone, since R may turn into the columns that only one side has.
+    square = rotation.reflected is not None
+    free_sign = frame.rules.reflection == "allow" or not square
+    alone = square and dx == 1  # R is 1 or −1
+    gap = float(rotation.singular[-1] + (rotation.singular[-2] if square and dx > 1 else 0.0))
+    determined = rotation.rank >= (dx if free_sign else dx - 1)
+    unique = determined and (alone or gap > rotation.floor)
+    error = float("inf") if not unique else 0.0 if alone else 2 * rotation.floor / gap
+    return RotationCertificate(
+        orthogonality=float(np.abs(R @ R.T - np.eye(dx)).max()),
+        asymmetry=float(np.abs(S - S.T).max()) / 2,
+        least_eigenvalue=least,
+        formation_error=rotation.floor / size,
+        rotation_error=error,
+        unique=unique,
+    )

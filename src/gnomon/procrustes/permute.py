@@ -1,0 +1,153 @@
+"""Whether two sets are more alike than chance would make them: PROTEST [Peres-Neto & Jackson 2001].
+
+The rows of Y are shuffled, which leaves its shape as it is and undoes the pairing, and the
+Procrustes correlation Σσ / (‖X‖‖Y‖) is computed anew each time. Shuffles that do as well as the
+true pairing count against it. The true pairing is one of the possible ones, so the p-value is
+(1 + count) / (1 + permutations), and never 0 [Phipson & Smyth 2010].
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import DataError, refuse
+from gnomon.inputs import Table, check_choice, check_integer
+from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.procrustes.frame import Rules, fit_frame
+from gnomon.procrustes.pairs import read_pair
+from gnomon.procrustes.solve import REFLECTIONS, solve_many
+from gnomon.procrustes.tables import read_table
+from gnomon.records import Record
+
+Floats64 = NDArray[np.float64]
+
+SHUFFLES = 8  # a block; fixed, whatever the number of threads
+SAME = 1e-10  # correlations that differ by less are equal: rounding must not favour the true one
+
+__all__ = ["PermutationTest", "permutation_test"]
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest(Record):
+    """How the true pairing compares with shuffled ones.
+
+    Attributes
+    ----------
+    correlation : float
+        Procrustes correlation of the true pairing, √(1 − disparity).
+    p_value : float
+        (1 + as_large) / (1 + n_permutations).
+    as_large : int
+        Shuffles whose correlation is as large, or larger.
+    n_permutations : int
+    null : array (n_permutations,)
+        Correlations of the shuffles.
+    """
+
+    correlation: float
+    p_value: float
+    as_large: int
+    n_permutations: int
+    null: Floats64 = field(repr=False)
+
+    def title(self) -> str:
+        """One sentence."""
+        return f"Procrustes correlation {self.correlation:.4f}, p = {self.p_value:.3g}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The counts, and what chance alone gives."""
+        low, high = np.quantile(self.null, [0.5, 0.95])
+        return [
+            ("as large", f"{self.as_large:,} of {self.n_permutations:,} shuffles"),
+            ("by chance", f"median {low:.4f}, 95 % below {high:.4f}"),
+        ]
+
+
+@one_blas_thread()
+def permutation_test(
+    X: Any,
+    Y: Any,
+    n_permutations: int = 999,
+    *,
+    reflection: str = "allow",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> PermutationTest:
+    """Test whether `X` (n, dx) and `Y` (n, dy) are paired better than by chance.
+
+    Rows must be exchangeable: not for rows that follow each other in time or space.
+
+    Parameters
+    ----------
+    n_permutations : int, default=999
+    reflection : {"allow", "forbid", "force"}
+    random_state : int, Generator or None
+        None is as good as 0. The shuffles do not depend on `n_jobs`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnomon import permutation_test
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> permutation_test(X, X[:, ::-1], 99).p_value
+    0.01
+    """
+    count = check_integer("n_permutations", n_permutations, 1)
+    check_choice("reflection", reflection, REFLECTIONS)
+    left, right = read_table(X, "X"), read_table(Y, "Y")
+    if left.shape[1] != right.shape[1] and reflection != "allow":
+        refuse("reflection", "be 'allow' where X and Y have different widths", reflection)
+    seed = _seed(random_state)
+    x, y, correlation = _unit_sets(left, right, reflection, n_jobs)
+    null = np.empty(count)
+
+    def block(start: int, stop: int) -> None:
+        M = np.zeros((stop - start, x.shape[1], max(x.shape[1], y.shape[1])))
+        for at in range(start, stop):
+            order = np.random.default_rng([seed, at]).permutation(len(y))
+            M[at - start, :, : y.shape[1]] = x.T @ y[order]
+        null[start:stop] = _traces(M, reflection, left.shape[1] == right.shape[1])
+
+    map_blocks(block, row_blocks(count, SHUFFLES), n_jobs=n_jobs)
+    as_large = int(np.count_nonzero(null >= correlation - SAME))
+    return PermutationTest(correlation, (1 + as_large) / (1 + count), as_large, count, null)
+
+
+def _traces(M: Floats64, reflection: str, same_width: bool) -> Floats64:
+    if reflection == "allow":  # no vectors are needed
+        total: Floats64 = np.linalg.svd(M, compute_uv=False).sum(axis=1)
+        return total
+    _, trace, _ = solve_many(
+        M, reflection=reflection, prior=None, floors=np.zeros(len(M)), same_width=same_width
+    )
+    return np.maximum(trace, 0.0)
+
+
+def _unit_sets(
+    X: Table, Y: Table, reflection: str, n_jobs: int | None
+) -> tuple[Floats64, Floats64, float]:
+    """Both sets about their means with norm 1, in float64, and their correlation."""
+    pair = read_pair(X, Y, None, n_jobs=n_jobs).in_float64()
+    frame = fit_frame(pair.moments(), Rules(reflection=reflection))
+    for name, sq in (("X", frame.sq_x), ("Y", frame.sq_y)):
+        if sq == 0:
+            raise DataError(f"{name} has norm 0 (all rows are the same point): it has no shape.")
+    pair = pair.in_units_of(frame.moments)
+    left, right = frame.about(pair.left, pair.right)
+    x = left.read(0, pair.rows()) / np.sqrt(frame.sq_x)
+    y = right.read(0, pair.rows()) / np.sqrt(frame.sq_y)
+    return x, y, min(1.0, max(frame.rotation.trace, 0.0) / frame.norms)
+
+
+def _seed(random_state: Any) -> int:
+    """One number that all shuffles are derived from."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    try:
+        generator = np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        must = "be None, a non-negative integer or a NumPy generator"
+        refuse("random_state", must, random_state, kind=True)
+    return int(generator.integers(2**63))
