@@ -1,9 +1,11 @@
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from gnomon import neighbors
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors import NeighborSearch, find_neighbors
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((1500, 8))
@@ -120,3 +122,58 @@ def test_it_reads_well():
     found = find_neighbors(X, 12)
     assert "12 neighbours of 1,500 rows by exact search, recall 1.000" in str(found)
     assert found.to_dict()["k"] == 12
+
+
+NEW = rng.standard_normal((700, 8))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_new_rows_find_the_rows_of_the_table(metric):
+    search = NeighborSearch(X, metric=metric)
+    indices, distances = search.of(NEW, 12)
+    expected = NearestNeighbors(n_neighbors=12, metric=metric).fit(X).kneighbors(NEW)
+    assert np.mean(indices == expected[1]) > 0.999
+    found = 1 - np.cos(distances) if metric == "cosine" else distances
+    np.testing.assert_allclose(found, expected[0], atol=1e-7)
+    itself, nothing = search.of(X[:50], 1)
+    assert np.array_equal(itself[:, 0], np.arange(50))
+    assert nothing.max() < 1e-7
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_a_new_row_finds_does_not_depend_on_its_company(monkeypatch, exact):
+    monkeypatch.setattr(neighbors, "EXACT_UP_TO", 10_000 if exact else 500)
+    search = NeighborSearch(X)
+    search.among_themselves(12)
+    together = search.of(NEW, 12)
+    order = rng.permutation(700)
+    for part in (order, order[:1], order[:17], order[100:400]):
+        for found, whole in zip(search.of(NEW[part], 12), together, strict=True):
+            assert np.array_equal(found, whole[part])
+
+
+def test_a_search_survives_a_pickle(lists):
+    search = NeighborSearch(X)
+    search.among_themselves(12)
+    again = pickle.loads(pickle.dumps(search))
+    for found, expected in zip(again.of(NEW, 12), search.of(NEW, 12), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_new_rows_near_lists_that_hold_too_few_are_given_the_nearest_of_all(lists):
+    table = np.vstack([X[:700], X[:5] + 100])
+    search = NeighborSearch(table, recall=0.1)
+    search.among_themselves(30)
+    indices, distances = search.of(X[:5] + 100.1, 30)
+    assert (indices >= 0).all()
+    assert all(set(row[:5]) == set(range(700, 705)) for row in indices)
+    assert (np.diff(distances, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("power", [-1060, -664, 664, 1000])
+def test_new_rows_are_found_in_any_unit(power):
+    whole = np.round(X * 64) / 64  # few enough digits to survive as subnormals
+    new = np.round(NEW * 64) / 64
+    expected = NeighborSearch(whole).of(new, 12)
+    found = NeighborSearch(np.ldexp(whole, power)).of(np.ldexp(new, power), 12)
+    assert np.mean(found[0] == expected[0]) > 0.999

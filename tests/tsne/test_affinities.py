@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities, all_neighbors
 
 from gnomon import samples
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors import Neighbors, find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint, uniform_rows
 
 X = samples.load("wine").X
@@ -28,9 +29,35 @@ def test_the_perplexity_of_a_uniform_row_is_k():
     np.testing.assert_allclose(perplexities(uniform_rows(NEAR).rows), 90)
 
 
-def test_several_perplexities_give_the_mean_of_their_rows():
-    both, five, thirty = (gaussian_rows(NEAR, scale).rows for scale in ([5, 30], 5, 30))
-    np.testing.assert_allclose(both, (five + thirty) / 2)
+@pytest.mark.parametrize("scales", [[5, 30], [60, 1.5, 30], [89, 2], [2, 89]])
+def test_several_perplexities_give_the_mean_of_rows_that_reach_each_of_them(scales):
+    """In any order: a search that began where the last one ended would miss some."""
+    each = [gaussian_rows(NEAR, scale).rows for scale in scales]
+    for rows, scale in zip(each, scales, strict=True):
+        np.testing.assert_allclose(perplexities(rows), scale, rtol=1e-8)
+    np.testing.assert_allclose(gaussian_rows(NEAR, scales).rows, np.mean(each, axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("perplexity", [1.001, 2, 15, 39.9])
+@pytest.mark.parametrize("name", ["powers", "two groups", "nearly equal", "far", "subnormal"])
+def test_hard_rows_reach_the_asked_perplexity(name, perplexity):
+    """Where entropy is a steep or a flat function of σ, or σ has an extreme unit."""
+    rng = np.random.default_rng(0)
+    distances = np.sort(
+        {
+            "powers": 10.0 ** rng.uniform(-12, 12, (50, 40)),
+            "two groups": np.where(np.arange(40) < 15, 1.0, 1e8) * rng.uniform(1, 2, (50, 40)),
+            "nearly equal": 1 + 1e-9 * rng.uniform(0, 1, (50, 40)),
+            "far": 1e300 * rng.uniform(1, 2, (50, 40)),
+            "subnormal": 1e-318 * rng.uniform(1, 2, (50, 40)),
+        }[name],
+        axis=1,
+    )
+    near = Neighbors(np.zeros((50, 40), np.int32), distances, 1.0, 0, "")
+    rows = gaussian_rows(near, perplexity).rows
+    np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-12)
+    # equal digits of "nearly equal" and "subnormal" distances stand for a group of them
+    np.testing.assert_allclose(perplexities(rows), perplexity, rtol=1e-8)
 
 
 def test_nearer_neighbours_are_never_less_likely():
@@ -84,10 +111,62 @@ def test_threads_do_not_change_the_bits(n_jobs):
     many, alone = gaussian_rows(big, 10, n_jobs=n_jobs), gaussian_rows(one, 10, n_jobs=1)
     assert np.array_equal(many.rows, alone.rows)
     P, Q = joint(many, n_jobs=n_jobs), joint(alone, n_jobs=1)
-    assert np.array_equal(P.data, Q.data) and np.array_equal(P.indices, Q.indices)
+    assert np.array_equal(P.data, Q.data)
+    assert np.array_equal(P.indices, Q.indices)
 
 
 @pytest.mark.parametrize("wrong", [0.5, 91, -1, float("nan")])
 def test_a_perplexity_out_of_range_is_refused_with_its_limit(wrong):
     with pytest.raises(ValueError, match=r"`perplexity` must be from 1 to .* 90; got"):
         gaussian_rows(NEAR, wrong)
+
+
+def copies_together(P):
+    """P of repeated rows, added up over the copies of each."""
+    together = np.zeros((40, 40))
+    np.add.at(together, (COPIES[:, None], COPIES[None]), P.toarray())
+    return together
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "uniform", "multiscale"])
+def test_p_of_weighted_rows_is_that_of_their_copies_together(kind):
+    light = affinities(kind, ROWS, WEIGHTS)
+    full = affinities(kind, ROWS[COPIES])
+    assert abs(light - light.T).max() == 0
+    assert abs(light.data.astype(float).sum() - 1) < 1e-6
+    # float32, of numbers up to 0.01
+    np.testing.assert_allclose(light.toarray(), copies_together(full), atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [3, 20, 39, 60])
+def test_as_many_copies_count_as_were_asked_for(k):
+    """The last neighbour may count with some of its copies only."""
+    rows = uniform_rows(find_neighbors(ROWS, min(k, 39)), WEIGHTS, k)
+    masses = rows.rows.sum(axis=1) + rows.own
+    np.testing.assert_allclose(masses, 1)
+    expected = copies_together(joint(uniform_rows(find_neighbors(ROWS[COPIES], k))))
+    np.testing.assert_allclose(joint(rows, weights=WEIGHTS).toarray(), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("perplexity", [5.0, 30.0, 60.0])
+def test_weighted_rows_reach_the_perplexity_counted_in_copies(perplexity):
+    """60 is more than there are rows, and fewer than there are copies."""
+    rows = gaussian_rows(all_neighbors(ROWS), perplexity, weights=WEIGHTS, copies=MASS - 1)
+    theirs = WEIGHTS[rows.neighbors]
+    mine = WEIGHTS - 1
+    entropy = -(rows.rows * np.log(rows.rows / theirs)).sum(axis=1)
+    entropy -= rows.own * np.log(np.where(mine > 0, rows.own / np.maximum(mine, 1), 1))
+    np.testing.assert_allclose(np.exp(entropy), perplexity, rtol=1e-8)
+
+
+def test_weights_may_be_fractions_above_one():
+    weights = WEIGHTS + 0.5
+    P = affinities("gaussian", ROWS, weights)
+    assert abs(P - P.T).max() == 0
+    assert abs(P.data.astype(float).sum() - 1) < 1e-6
+    assert (P.diagonal() > 0).all()
+
+
+def test_with_weights_the_perplexity_may_not_exceed_the_copies():
+    with pytest.raises(ValueError, match=f"be from 1 to the number of neighbours, {MASS - 1}; got"):
+        gaussian_rows(all_neighbors(ROWS), MASS, weights=WEIGHTS, copies=MASS - 1)

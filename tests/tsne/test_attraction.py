@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from tsne.problems import COPIES, ROWS, WEIGHTS, affinities
 
 from gnomon import samples
 from gnomon.neighbors import find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint
-from gnomon.tsne.attraction import Attraction
+from gnomon.tsne.attraction import Attraction, log_masses
 from gnomon.tsne.exact import field, kl_divergence, kl_gradient
 
 rng = np.random.default_rng(0)
@@ -48,3 +49,28 @@ def test_threads_do_not_change_the_bits(n_jobs):
     one, many = Attraction(P, 1.0, n_jobs=1), Attraction(P, 1.0, n_jobs=n_jobs)
     assert np.array_equal(one.pull(Y), many.pull(Y))
     assert one.kl(Y, 10.0) == many.kl(Y, 10.0)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
+def test_the_pull_on_a_weighted_point_is_that_on_each_of_its_copies(dimensions, kind):
+    Y = (rng.standard_normal((40, dimensions)) * 3).astype(np.float32)
+    few = Attraction(affinities(kind, ROWS, WEIGHTS), 2.0, weights=WEIGHTS)
+    many = Attraction(affinities(kind, ROWS[COPIES]), 2.0)
+    expected = many.pull(Y[COPIES])
+    away = np.linalg.norm(few.pull(Y)[COPIES] - expected)
+    assert away < 1e-5 * np.linalg.norm(expected)  # float32
+    assert abs(few.kl(Y, 50.0) - many.kl(Y[COPIES], 50.0)) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "uniform", "multiscale"])
+def test_the_entropy_of_weighted_affinities_is_that_of_their_copies(kind):
+    few = log_masses(affinities(kind, ROWS, WEIGHTS), WEIGHTS)
+    many = log_masses(affinities(kind, ROWS[COPIES]))
+    assert abs(few - many) < 1e-6  # P is float32
+
+
+def test_points_in_one_place_do_not_pull_each_other():
+    assert np.array_equal(
+        Attraction(P, 1.0).pull(np.ones((900, 2), np.float32)), np.zeros((900, 2))
+    )

@@ -84,3 +84,23 @@ def test_threads_do_not_change_the_bits(n_jobs):
     one, many = field(Y, n_jobs=1), field(Y, n_jobs=n_jobs)
     assert np.array_equal(one[0], many[0])
     assert np.array_equal(one[1], many[1])
+
+
+@pytest.mark.parametrize("dof", DOF)
+def test_charges_are_copies_and_other_places_are_asked_like_points(dof):
+    Y, charges = rng.standard_normal((60, 2)), rng.integers(1, 4, 60)
+    copies, at = np.repeat(Y, charges, axis=0), rng.standard_normal((7, 2))
+    for places in (at, None):
+        phi, push = field(Y, dof, at=places, charges=charges.astype(float))
+        expected, expected_push = field(copies, dof, at=Y if places is None else places)
+        own = charges if places is None else 0  # a point does not count itself
+        np.testing.assert_allclose(phi, expected - own, rtol=1e-12)
+        np.testing.assert_allclose(push, expected_push, atol=1e-12)
+
+
+def test_a_diagonal_of_p_costs_nothing():
+    """Copies that a weight stands for lie in one place: they are no pairs of this formula."""
+    Y = rng.standard_normal((60, 2))
+    with_diagonal = P.toarray() + np.diag(np.full(60, 0.01))
+    np.testing.assert_allclose(kl_gradient(with_diagonal, Y), kl_gradient(P, Y), atol=1e-15)
+    np.testing.assert_allclose(row_costs(with_diagonal, Y), row_costs(P, Y), atol=1e-15)

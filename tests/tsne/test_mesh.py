@@ -72,3 +72,37 @@ def test_threads_do_not_change_the_bits(dimensions, n_jobs):
     one, many = Mesh(dimensions, n_jobs=1).field(Y), Mesh(dimensions, n_jobs=n_jobs).field(Y)
     assert np.array_equal(one[0], many[0])
     assert np.array_equal(one[1], many[1])
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_charges_of_any_size_have_the_error_of_charges_of_one(dimensions):
+    Y = POINTS[dimensions]
+    charges = rng.uniform(1, 50, 900)
+    phi, gradient = Mesh(dimensions, 1.0, 0.35).field(Y, charges.astype(np.float32))
+    exact, push = field(Y, charges=charges)
+    assert np.linalg.norm(phi - exact) < 3e-3 * np.linalg.norm(exact)
+    assert np.linalg.norm(gradient / -2 - push) < 2e-2 * np.linalg.norm(push)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_points_in_one_place_push_each_other_nowhere(dimensions):
+    """Each of 50 adds 1 to the field of the others, wherever between the nodes they lie."""
+    phi, gradient = Mesh(dimensions, 1.0, 0.25).field(np.full((50, dimensions), 0.3, np.float32))
+    np.testing.assert_allclose(phi, 49, rtol=5e-3)
+    assert np.abs(gradient).max() < 0.05 * 49  # what is left of the mesh, for 49 neighbours at 0
+
+
+def test_no_point_is_outside_of_its_mesh_however_it_is_rounded():
+    """Far from zero, where float32 has few digits, and on the nodes themselves."""
+    for shift in (0.0, 1e3, 1e5):
+        Y = (np.linspace(0, 20, 41)[:, None] + [shift, -shift]).astype(np.float32)
+        phi = Mesh(2, 1.0, 0.5).field(Y)[0]
+        np.testing.assert_allclose(phi, field(Y)[0], rtol=2e-2)
+
+
+def test_a_mesh_resized_to_its_own_size_has_the_same_bits():
+    mesh, other = Mesh(2, 2.0, 0.5), Mesh(2, 2.0, 0.5)
+    gradient = mesh.field(POINTS[2])[1]
+    other.resize(mesh.cells)
+    assert other.cells == mesh.cells
+    assert np.array_equal(other.field(POINTS[2])[1], gradient)

@@ -61,7 +61,8 @@ def warn_of_giants(model: "PCA", X: Table, weights: NDArray[np.float64] | None) 
         fold = np.sqrt(largest / max(others.max(), 1e-300))
         _say(
             f"Column {column_name(model._names(), column)} varies {fold:.0e} times as much as any "
-            "other and alone decides the components. Use `standardize=True` or other units."
+            "other and alone decides distances and components. Standardise the columns "
+            "(`PCA(standardize=True)`) or use other units."
         )
     first = project(model._centred_rows(X), model.components_[:1], n_jobs=model.n_jobs)[:, 0]
     energy = first.astype(np.float64) ** 2 * (1.0 if weights is None else weights)

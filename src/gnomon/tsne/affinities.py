@@ -59,13 +59,16 @@ class Conditional:
     own: Floats64
 
 
-def uniform_rows(neighbors: Neighbors, weights: Floats64 | None = None) -> Conditional:
-    """p_{i|j} = 1/k for each of the k nearest."""
+def uniform_rows(
+    neighbors: Neighbors, weights: Floats64 | None = None, copies: float | None = None
+) -> Conditional:
+    """p_{i|j} = 1/k for each of the k nearest, or of the nearest `copies` with weights."""
     n, k = neighbors.indices.shape
     if weights is None:
         return Conditional(neighbors.indices, np.full((n, k), 1.0 / k), np.zeros(n))
-    own, masses = _masses(neighbors, weights)
-    return Conditional(neighbors.indices, masses / k, own / k)
+    counted = k if copies is None else copies
+    own, masses = _masses(neighbors, weights, counted)
+    return Conditional(neighbors.indices, masses / counted, own / counted)
 
 
 def gaussian_rows(
@@ -73,6 +76,7 @@ def gaussian_rows(
     perplexity: float | Sequence[float],
     *,
     weights: Floats64 | None = None,
+    copies: float | None = None,
     n_jobs: int | None = None,
 ) -> Conditional:
     """Conditional probabilities whose rows reach the perplexity.
@@ -88,19 +92,24 @@ def gaussian_rows(
         From 1 to k.
     weights : array (n,), optional
         How many copies each row stands for.
+    copies : float, optional
+        With weights, how many copies count as neighbours: k, unless there are too few rows for the
+        k nearest copies to be among k rows.
     """
     scales = [perplexity] if isinstance(perplexity, (int, float)) else list(perplexity)
     n, k = neighbors.indices.shape
     total, total_own = np.zeros((n, k)), np.zeros(n)
-    copies, masses = (
-        (np.zeros(n), np.ones((1, k))) if weights is None else _masses(neighbors, weights)
+    counted = k if weights is None or copies is None else copies
+    own, masses = (
+        (np.zeros(n), np.ones((1, k))) if weights is None else _masses(neighbors, weights, counted)
     )
+    distances = _above_subnormals(neighbors.distances)
     for scale in scales:
-        if not 1 <= scale <= k:
-            refuse("perplexity", f"be from 1 to the number of neighbours, {k}", scale)
+        if not 1 <= scale <= counted:
+            refuse("perplexity", f"be from 1 to the number of neighbours, {counted:g}", scale)
 
         def block(start: int, stop: int, entropy: float = float(np.log(scale))) -> None:
-            _search(neighbors.distances, masses, copies, entropy, total, total_own, start, stop)
+            _search(distances, masses, own, entropy, total, total_own, start, stop)
 
         map_blocks(block, row_blocks(n, ROWS), n_jobs=n_jobs)
     if len(scales) > 1:
@@ -108,9 +117,18 @@ def gaussian_rows(
     return Conditional(neighbors.indices, total, total_own)
 
 
-def _masses(neighbors: Neighbors, weights: Floats64) -> tuple[Floats64, Floats64]:
-    """How many copies of itself, and of each neighbour, are among a row's k nearest."""
-    k = neighbors.indices.shape[1]
+def _above_subnormals(distances: Floats64) -> Floats64:
+    """Rows so small that dividing by them overflows, multiplied by a power of two."""
+    tiny = distances[:, -1] < 1e-290
+    if not tiny.any():
+        return distances
+    distances = distances.copy()
+    distances[tiny] = np.ldexp(distances[tiny], 600)
+    return distances
+
+
+def _masses(neighbors: Neighbors, weights: Floats64, k: float) -> tuple[Floats64, Floats64]:
+    """How many copies of itself, and of each neighbour, are among the k nearest of a row."""
     own = np.minimum(weights - 1, k)
     theirs = weights[neighbors.indices]
     before = own[:, None] + np.cumsum(theirs, axis=1) - theirs

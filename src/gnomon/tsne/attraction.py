@@ -2,8 +2,9 @@
 
     Σ_j p_ij w_ij (y_i − y_j),   w_ij = 1/(1 + |y_i − y_j|²/α)
 
-P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory. A second
-loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
+P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory, since all
+that it indexes with is unsigned (signed numbers may be negative, which is tested: twice the time).
+A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
 
 With weights, p_ij is the mass between the w_i copies of i and the w_j copies of j, and the pull is
 that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other.
@@ -42,7 +43,7 @@ class Attraction:
     def __init__(
         self, P: Table, dof: float, n_jobs: int | None = None, weights: Floats64 | None = None
     ) -> None:
-        self.indptr = P.indptr.astype(np.int64)
+        self.indptr = P.indptr.astype(np.uint64)
         self.indices = P.indices.astype(np.uint32)
         self.values = P.data.astype(np.float32)
         self.weights = np.ones(P.shape[0]) if weights is None else weights
@@ -71,9 +72,10 @@ class Attraction:
     def kl(self, Y: Floats, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
         inverse = np.float32(1 / self.dof)
+        work = _LOG_SUM[Y.shape[1]]
 
         def block(start: int, stop: int) -> float:
-            return _log_sum(self.indptr, self.indices, self.values, Y, inverse, start, stop)
+            return float(work(self.indptr, self.indices, self.values, Y, inverse, start, stop))
 
         parts = map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
@@ -85,7 +87,8 @@ class Attraction:
         new.weights = self.weights[order]
         place = np.empty(order.size, np.uint32)
         place[order] = np.arange(order.size, dtype=np.uint32)
-        new.indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[order])])
+        lengths = np.diff(self.indptr)[order]
+        new.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
         new.indices, new.values = np.empty_like(self.indices), np.empty_like(self.values)
 
         def block(start: int, stop: int) -> None:
@@ -116,7 +119,7 @@ def _permute(
     indptr: Any, indices: Any, values: Floats, order: Any, place: Any,
     to_indptr: Any, to_indices: Any, to_values: Floats, start: int, stop: int,
 ) -> None:  # fmt: skip
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         shift = to_indptr[i] - indptr[order[i]]
         for at in range(indptr[order[i]], indptr[order[i] + 1]):
             to_indices[at + shift] = place[indices[at]]
@@ -128,7 +131,7 @@ def _pull1(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         x, px = Y[i, 0], np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
             dx = x - Y[indices[at], 0]
@@ -141,7 +144,7 @@ def _pull2(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         x, y = Y[i, 0], Y[i, 1]
         px = py = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
@@ -158,7 +161,7 @@ def _pull3(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         x, y, z = Y[i, 0], Y[i, 1], Y[i, 2]
         px = py = pz = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
@@ -175,16 +178,64 @@ _PULL: dict[int, Any] = {1: _pull1, 2: _pull2, 3: _pull3}
 
 
 @kernel
-def _log_sum(
+def _log(u: Any) -> Any:
+    """The logarithm of a float32 ≥ 1 to 2e-7, in steps that vectorise: log u = e log 2 + log m.
+
+    With m in [√½, √2) and s = (m − 1)/(m + 1), log m = 2 (s + s³/3 + s⁵/5 + s⁷/7 + …).
+    """
+    bits = np.int32(np.float32(u).view(np.int32) - 0x3F3504F3)  # of √½
+    e = np.int32(bits >> 23)
+    m = np.int32((bits & 0x7FFFFF) + 0x3F3504F3).view(np.float32)
+    s = (m - np.float32(1)) / (m + np.float32(1))
+    q = s * s
+    tail = q * (np.float32(1 / 7) + q * np.float32(1 / 9))
+    series = np.float32(1) + q * (np.float32(1 / 3) + q * (np.float32(1 / 5) + tail))
+    return np.float32(e) * np.float32(0.6931472) + np.float32(2) * s * series
+
+
+@kernel
+def _log_sum1(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
 ) -> float:
     """Σ p log(1 + d/α) over some rows."""
     total = 0.0
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
+        x, row = Y[i, 0], np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
-            sq = np.float32(0)
-            for c in range(Y.shape[1]):
-                step = Y[i, c] - Y[indices[at], c]
-                sq += step * step
-            total += values[at] * np.log(1.0 + sq * inverse)
+            dx = x - Y[indices[at], 0]
+            row += values[at] * _log(np.float32(1) + dx * dx * inverse)
+        total += float(row)
     return total
+
+
+@kernel
+def _log_sum2(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+) -> float:
+    total = 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        x, y, row = Y[i, 0], Y[i, 1], np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            j = indices[at]
+            dx, dy = x - Y[j, 0], y - Y[j, 1]
+            row += values[at] * _log(np.float32(1) + (dx * dx + dy * dy) * inverse)
+        total += float(row)
+    return total
+
+
+@kernel
+def _log_sum3(
+    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+) -> float:
+    total = 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        x, y, z, row = Y[i, 0], Y[i, 1], Y[i, 2], np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            j = indices[at]
+            dx, dy, dz = x - Y[j, 0], y - Y[j, 1], z - Y[j, 2]
+            row += values[at] * _log(np.float32(1) + (dx * dx + dy * dy + dz * dz) * inverse)
+        total += float(row)
+    return total
+
+
+_LOG_SUM: dict[int, Any] = {1: _log_sum1, 2: _log_sum2, 3: _log_sum3}

@@ -39,7 +39,9 @@ Floats64 = NDArray[np.float64]
 
 EARLY_ITER = 250
 MOMENTUM = 0.8
+GAINS = (0.2, 0.8, 0.01)  # added downhill, multiplied otherwise, at least
 LONGEST_STEP = 5.0
+HUGE = 1e15  # of a step before it is shortened, so that its square exists
 CHECK_EVERY = 50  # iterations between two looks at KL
 STILL_KL = 1e-5  # of KL in CHECK_EVERY iterations: no progress
 STILL_STEP = 1e-5  # of the map's size in one iteration: no movement
@@ -162,6 +164,7 @@ class Descent:
 
     def __init__(self, state: State, schedule: Schedule, n_jobs: int | None = None) -> None:
         self.state, self.schedule, self.n_jobs = state, schedule, n_jobs
+        self._given = state.Y  # kept by whoever gave it, to go back to if this run fails
         self._last: State | None = None  # its arrays are written over by the next iteration
 
     @one_blas_thread()
@@ -191,15 +194,19 @@ class Descent:
         pull, gradient, total = now.forces.at(now.Y, now.low, now.high)
         schedule, dof = self.schedule, now.forces.dof
         new_Y, new_velocity, new_gains = self._buffers(now)
-        kind = now.Y.dtype.type
+        factors = np.array(
+            [
+                2 * (dof + 1) / dof * schedule.factor(now.iteration), 2 / total,
+                schedule.rate(now.iteration), MOMENTUM, *GAINS, LONGEST_STEP, HUGE,
+            ],
+            now.Y.dtype,
+        )  # fmt: skip
         blocks = row_blocks(len(now.Y), ROWS)
         sums = np.empty((len(blocks), 2 * now.Y.shape[1] + 2))
 
         def block(start: int, stop: int) -> None:
             _update(
-                now.Y, now.velocity, now.gains, pull, gradient,
-                kind(2 * (dof + 1) / dof * schedule.factor(now.iteration)), kind(2 / total),
-                kind(schedule.rate(now.iteration)),
+                now.Y, now.velocity, now.gains, pull, gradient, factors,
                 new_Y, new_velocity, new_gains, sums[start // ROWS], start, stop,
             )  # fmt: skip
 
@@ -222,7 +229,7 @@ class Descent:
     def _buffers(self, now: State) -> tuple[Floats, ...]:
         """Arrays that no state uses: those of the state before `now`."""
         last = self._last
-        if last is None or last.Y is now.Y:
+        if last is None or last.Y is now.Y or last.Y is self._given:
             return tuple(np.empty_like(now.Y) for _ in range(3))
         return last.Y, last.velocity, last.gains
 
@@ -296,34 +303,47 @@ def _interleave(
 
 @kernel
 def _update(
-    Y: Floats, velocity: Floats, gains: Floats, pull: Floats, gradient: Floats,
-    pull_factor: Any, push_factor: Any, rate: Any,
+    Y: Floats, velocity: Floats, gains: Floats, pull: Floats, gradient: Floats, factors: Floats,
     new_Y: Floats, new_velocity: Floats, new_gains: Floats, sums: Floats64, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Step 2; `sums` receives the bounds, Σ|g|² and Σ|v|²."""
-    d = Y.shape[1]
+    """Step 2; `sums` receives the bounds, Σ|g|² and Σ|v|².
+
+    Coordinates first, as if there were no points: that loop has no branches and vectorises. Then
+    points, whose steps are shortened, and the bounds an axis at a time. `factors` are those of
+    pull, push, learning rate, momentum, and the five constants of gains and steps, in the type of
+    the arrays: a float64 constant would make everything float64.
+    """
+    d = np.uint64(Y.shape[1])
+    pull_factor, push_factor, rate, momentum = factors[0], factors[1], factors[2], factors[3]
+    more, less, least, longest, huge = factors[4], factors[5], factors[6], factors[7], factors[8]
+    flat_pull, flat_gradient = pull.reshape(-1), gradient.reshape(-1)
+    flat_velocity, flat_gains = velocity.reshape(-1), gains.reshape(-1)
+    to_velocity, to_gains = new_velocity.reshape(-1), new_gains.reshape(-1)
+    sq_gradient = 0.0
+    for at in range(np.uint64(start) * d, np.uint64(stop) * d):
+        g = pull_factor * flat_pull[at] + push_factor * flat_gradient[at]
+        v, gain = flat_velocity[at], flat_gains[at]
+        downhill = ((g > 0) & (v <= 0)) | ((g < 0) & (v >= 0))
+        gain = gain + more if downhill else max(gain * less, least)
+        v = momentum * v - rate * gain * g
+        to_gains[at], to_velocity[at] = gain, min(max(v, -huge), huge)
+        sq_gradient += np.float64(g) * np.float64(g)
+    sq_step = 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        sq_length = longest * 0
+        for c in range(d):
+            sq_length += new_velocity[i, c] * new_velocity[i, c]
+        if sq_length > longest * longest:
+            shorten = longest / np.sqrt(sq_length)
+            for c in range(d):
+                new_velocity[i, c] *= shorten
+            sq_length = longest * longest
+        sq_step += sq_length
+        for c in range(d):
+            new_Y[i, c] = Y[i, c] + new_velocity[i, c]
     for c in range(d):
-        sums[c], sums[d + c] = np.inf, -np.inf
-    sq_gradient = sq_step = 0.0
-    huge = 1e15  # so that squares exist; shortened below
-    for i in range(start, stop):
-        sq_length = 0.0
-        for c in range(d):
-            g = pull_factor * pull[i, c] + push_factor * gradient[i, c]
-            v, gain = velocity[i, c], gains[i, c]
-            downhill = (g > 0 and v <= 0) or (g < 0 and v >= 0)
-            gain = gain + 0.2 if downhill else max(gain * 0.8, 0.01)
-            v = min(max(MOMENTUM * v - rate * gain * g, -huge), huge)
-            new_gains[i, c], new_velocity[i, c] = gain, v
-            sq_length += v * v
-            sq_gradient += g * g
-        shorten = 1.0
-        if sq_length > LONGEST_STEP * LONGEST_STEP:
-            shorten = LONGEST_STEP / np.sqrt(sq_length)
-        sq_step += sq_length * shorten * shorten
-        for c in range(d):
-            v = new_velocity[i, c] * shorten
-            new_velocity[i, c] = v
-            new_Y[i, c] = Y[i, c] + v
-            sums[c], sums[d + c] = min(sums[c], new_Y[i, c]), max(sums[d + c], new_Y[i, c])
-    sums[2 * d], sums[2 * d + 1] = sq_gradient, sq_step
+        low = high = new_Y[start, c]
+        for i in range(np.uint64(start), np.uint64(stop)):
+            low, high = min(low, new_Y[i, c]), max(high, new_Y[i, c])
+        sums[c], sums[d + c] = low, high
+    sums[2 * d], sums[2 * d + np.uint64(1)] = sq_gradient, sq_step

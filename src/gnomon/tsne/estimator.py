@@ -28,10 +28,21 @@ from gnomon.inputs import (
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.neighbors import Neighbors, NeighborSearch
 from gnomon.parallel import one_blas_thread
+from gnomon.pca import PCA
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint
+from gnomon.tsne.aligned import Shared, find_shared, lay_over, row_keys, start_from
 from gnomon.tsne.certificate import MapCertificate, check_field
-from gnomon.tsne.descent import Descent, Forces, Report, Schedule, State, Stop, begin
+from gnomon.tsne.descent import (
+    EARLY_ITER,
+    Descent,
+    Forces,
+    Report,
+    Schedule,
+    State,
+    Stop,
+    begin,
+)
 from gnomon.tsne.forces import AllPairs, OverMesh, kernel_width
 from gnomon.tsne.graph import (
     Affinity,
@@ -47,10 +58,18 @@ from gnomon.tsne.start import given_start, pca_start, random_start
 Floats64 = NDArray[np.float64]
 
 LEAST_ROWS = 3
-AUTO_FORCE_TOL = 0.03
-# The mesh's force error at a spacing of half the kernel's width, with the fourth power of which it
-# falls (benchmarks/tsne.py, "force error").
-ERROR_AT_HALF = 0.03
+LARGEST = 1e30  # factors that float32 can hold
+AUTO_FORCE_TOL = 0.035
+# The mesh's force error at a spacing of half the kernel's width, and the power of the spacing with
+# which it falls (benchmarks/tsne.py, "force error"). Sharper kernels need a little less.
+ERROR_AT_HALF = 0.035
+ORDER = 3.7
+SHARPNESS = 0.09  # (h / width) of equal error goes with this power of dof, where that is below 1
+# Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
+DOF = (1e-3, 1e4)
+
+# Ways to end after which `warm_start` has nothing to add.
+RULES = (Stop.CONVERGED, Stop.NO_PROGRESS, Stop.SMALL_GRADIENT)
 
 log = logging.getLogger("gnomon")
 
@@ -104,15 +123,18 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_iter_without_progress : int, default=300
     min_grad_norm : float, default=1e-7
     method : {"auto", "mesh", "exact"}, default="auto"
-        ``"exact"`` is eq. (59) as it stands: all pairs, all neighbours, float64. scikit-learn's
-        ``"barnes_hut"`` means the mesh here.
+        ``"auto"`` takes the mesh, or the sum over all pairs while that costs less, both in float32;
+        ``"mesh"`` always the mesh. ``"exact"`` is eq. (59) as it stands: all pairs, all neighbours,
+        float64. scikit-learn's ``"barnes_hut"`` means ``"auto"`` here.
     angle : float, default=0.5
         For scikit-learn's sake; there is no tree whose angle it could be.
     force_tol : float or "auto", default="auto"
-        Largest relative error of the mesh's force; 0.03 unless given. It decides the spacing.
+        Largest relative error of the mesh's force; 0.035 unless given. It decides the spacing.
     align_to : fitted TSNE, optional
-        A former map whose frame is kept: shared rows start from their former places, and the new
-        map is laid over the old one.
+        A former map whose frame is kept: shared rows start from their former places, without early
+        exaggeration, and the new map is laid over the old one. Rows are shared if their ids are
+        equal (`fit(ids=…)`, or a dataframe's own index), else if all their numbers are. `init` has
+        no effect then.
     warm_start : bool, default=False
         `fit` again on the same data goes on to `max_iter` in all, with the same bits as one run of
         that length.
@@ -138,6 +160,8 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Of the last phase.
     pca_ : PCA or None
         What reduced the table.
+    alignment_ : MapAlignment or None
+        How the map was laid over `align_to`.
 
     Examples
     --------
@@ -219,24 +243,31 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             How many copies each row stands for, 1 or more.
         """
         self._check_parameters()
+        ids = _own_index(X) if ids is None else ids
         X = self._check(X, reset=True)
         n = X.shape[0]
         weights = self._weights(sample_weight, n)
         run = self._fingerprint(X, weights) if self.warm_start else ""
         if run and getattr(self, "_run", "") == run:
-            return self._descend(int(self.max_iter))
-        self._run = run
+            return self if self._stop in RULES else self._descend(int(self.max_iter))
+        self._run = ""  # until there is a state to go on from
+        self._stop: Stop | None
         self.timings_: dict[str, float] = {}
         rng = random_generator(self.random_state)
         self._seed = int(rng.integers(2**31 - 1))
         self._sample_weight = weights
         mass = float(n if weights is None else weights.sum())
+        self._keys = row_keys(X, ids, self.n_jobs)
+        self._shared: Shared | None = None
+        if self.align_to is not None:
+            self._shared = find_shared(self.align_to, self._keys, int(self.n_components))
         self._schedule = self._make_schedule(mass)
         reduction = self._connect(X, weights, mass)
         start = self._start(reduction, n, rng, weights)
+        self._mesh_cells: dict[float, tuple[int, ...]] = {}
         forces = self._forces()
         self._state = replace(begin(start, forces), forces=None)  # type: ignore[arg-type]
-        self._mesh_cells: dict[float, tuple[int, ...]] = {}
+        self._run, self._stop = run, None
         return self._descend(int(self.max_iter), forces)
 
     def fit_transform(
@@ -292,9 +323,10 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _descend(self, until: int, forces: Forces | None = None) -> Self:
         """Run to iteration `until` from where the run stands, and say how it went."""
         forces = self._forces() if forces is None else forces
+        order = self._state.order
+        if (np.diff(order) < 0).any():  # renumbered before
+            forces = forces.reordered(order)
         state = replace(self._state, forces=forces)
-        if state.iteration > 0:
-            state = replace(state, forces=forces.reordered(state.order))
         descent = Descent(state, self._schedule, self.n_jobs)
         with self._stage("descent"), Steps(self, total=until, name="iteration") as steps:
 
@@ -311,20 +343,22 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _settle(self, state: State, reason: Stop) -> None:
         """Turn the descent's last state into the fitted attributes."""
         forces, weights = state.forces, self._sample_weight
+        if isinstance(forces, OverMesh):  # as the next iteration will need them
+            self._mesh_cells = {spacing: mesh.cells for spacing, mesh in forces.meshes.items()}
+        self.embedding_, self.alignment_ = state.positions(), None
+        if self._shared is not None:
+            n_former = len(self.align_to.embedding_)
+            self.embedding_, self.alignment_ = lay_over(self.embedding_, self._shared, n_former)
+        Y = self.embedding_[state.order]
+        low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
+        phi, gradient = forces.field(Y, low, high)
         ordered = None if weights is None else weights[state.order]
-        phi, gradient = forces.field(state.Y, state.low, state.high)
-        mesh = None
-        if isinstance(forces, OverMesh):
-            mesh = forces.mesh_for(state.high - state.low)
-            self._mesh_cells = {spacing: m.cells for spacing, m in forces.meshes.items()}
-        check = check_field(
-            state.Y, phi, gradient, float(self.dof), ordered, self._seed, self.n_jobs
-        )
-        self.kl_divergence_ = forces.kl(state.Y, check.total)
-        self.embedding_ = state.positions()
+        check = check_field(Y, phi, gradient, float(self.dof), ordered, self._seed, self.n_jobs)
+        self.kl_divergence_ = forces.kl(Y, check.total)
+        mesh = forces.mesh_for(high - low) if isinstance(forces, OverMesh) else None
         self._n_features_out = self.embedding_.shape[1]
         self.n_iter_ = state.iteration
-        self.stop_reason_ = reason.value
+        self._stop, self.stop_reason_ = reason, reason.value
         self.learning_rate_ = self._schedule.rate(max(0, state.iteration - 1))
         self._state = replace(state, forces=None)  # type: ignore[arg-type]
         self._map = FixedMap(
@@ -392,17 +426,17 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> Floats64:
         k = int(self.n_components)
         with self._stage("start"):
-            if isinstance(self.init, str) and self.init == "random":
-                return random_start(n, k, rng)
-            if not isinstance(self.init, str):
-                return given_start(self.init, n, k)
-            if "precomputed" in (self.metric, self.affinity):
-                refuse(
-                    "init", "be 'random' or an array for precomputed input", self.init,
-                    'The parameter init="pca" cannot be used with metric="precomputed".',
-                )  # fmt: skip
             known = None if reduction.pca is None else reduction.Z
-            return pca_start(known, reduction.Z, k, rng, weights=weights, n_jobs=self.n_jobs)
+            if self._shared is None and isinstance(self.init, str) and self.init == "pca":
+                return pca_start(known, reduction.Z, k, rng, weights=weights, n_jobs=self.n_jobs)
+            if known is None and "precomputed" not in (self.metric, self.affinity):
+                # Nobody has looked at the whole table yet: this warns of wild rows and columns.
+                PCA(1, n_jobs=self.n_jobs).fit(reduction.Z, sample_weight=weights)
+            if self._shared is not None:
+                return start_from(self._shared, self.affinities_, rng)
+            if isinstance(self.init, str):
+                return random_start(n, k, rng)
+            return given_start(self.init, n, k)
 
     def _forces(self) -> Forces:
         """What moves the points, for P in the order of the data."""
@@ -418,7 +452,7 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return AllPairs(self.affinities_, dof, weights=weights, n_jobs=self.n_jobs)
         forces = OverMesh(
             self.affinities_, int(self.n_components), dof, self._spacing(),
-            weights=weights, n_jobs=self.n_jobs,
+            weights=weights, always_mesh=self.method == "mesh", n_jobs=self.n_jobs,
         )  # fmt: skip
         forces.restore(getattr(self, "_mesh_cells", {}))
         return forces
@@ -426,8 +460,9 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _spacing(self) -> float:
         """Of the mesh's nodes, so that the force error stays below `force_tol`."""
         tol = AUTO_FORCE_TOL if self.force_tol == "auto" else float(self.force_tol)
-        halves = (tol / ERROR_AT_HALF) ** 0.25
-        return float(0.5 * kernel_width(float(self.dof)) * min(max(halves, 0.1), 2.0))
+        halves = (tol / ERROR_AT_HALF) ** (1 / ORDER)
+        sharp = min(float(self.dof), 1.0) ** SHARPNESS
+        return float(0.5 * kernel_width(float(self.dof)) * sharp * min(max(halves, 0.1), 2.0))
 
     def _make_schedule(self, mass: float) -> Schedule:
         return Schedule(
@@ -437,6 +472,7 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             learning_rate=None if self.learning_rate == "auto" else float(self.learning_rate),
             n_iter_without_progress=int(self.n_iter_without_progress),
             min_grad_norm=float(self.min_grad_norm),
+            early_iter=EARLY_ITER if self.align_to is None else 0,
         )
 
     def _check(self, X: Any, *, reset: bool) -> Table:
@@ -475,20 +511,32 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.method == "barnes_hut":
             log.info("method='barnes_hut' means the mesh here; `angle` has no effect.")
         check_real("recall", self.recall, 0.0, 1.0)
-        check_real("dof", self.dof, 0.0, open_low=True)
-        check_real("early_exaggeration", self.early_exaggeration, 1.0)
-        check_real("exaggeration", self.exaggeration, 0.0, open_low=True)
+        check_real("dof", self.dof, *DOF)
+        check_real("early_exaggeration", self.early_exaggeration, 1.0, LARGEST)
+        check_real("exaggeration", self.exaggeration, 0.0, LARGEST, open_low=True)
         check_integer("max_iter", self.max_iter, 1)
         check_integer("n_iter_without_progress", self.n_iter_without_progress, 1)
         check_real("min_grad_norm", self.min_grad_norm, 0.0)
         check_real("angle", self.angle, 0.0, 1.0)
         check_choice("warm_start", self.warm_start, (False, True))
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
-            check_real("learning_rate", self.learning_rate, 0.0, open_low=True)
+            check_real("learning_rate", self.learning_rate, 0.0, LARGEST, open_low=True)
         if not (isinstance(self.force_tol, str) and self.force_tol == "auto"):
             check_real("force_tol", self.force_tol, 0.0, 1.0, open_low=True)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("pca", "random"))
+            if self.init == "pca" and "precomputed" in (self.metric, self.affinity):
+                refuse(
+                    "init", "be 'random' or an array for precomputed input", self.init,
+                    'The parameter init="pca" cannot be used with metric="precomputed".',
+                )  # fmt: skip
+        check_integer(
+            "verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, 0
+        )
+        if self.metric_params and self.metric in ("euclidean", "cosine", "precomputed"):
+            refuse("metric_params", f"be None for metric={self.metric!r}", self.metric_params)
+        if self.method == "exact" and self.n_neighbors is not None and self.affinity != "uniform":
+            refuse("n_neighbors", "be None for method='exact', which takes all", self.n_neighbors)
         if not isinstance(self.metric, str):
             refuse("metric", "be the name of a metric", self.metric, kind=True)
 
@@ -522,6 +570,14 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.transformer_tags.preserves_dtype = []  # maps are float32
         tags.input_tags.pairwise = "precomputed" in (self.metric, self.affinity)
         return tags
+
+
+def _own_index(X: Any) -> Any:
+    """The index of a pandas dataframe, if its owner gave it one; polars and Arrow have none."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return np.asarray(index) if getattr(index, "is_unique", False) else None
 
 
 def _nearest_given(X: Table, k: int) -> tuple[NDArray[np.int32], Floats64]:

@@ -3,6 +3,7 @@
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class OverMesh:
     weights : array (n,), optional
     most_nodes : int
         Of the padded mesh.
+    always_mesh : bool
+        Never pair by pair.
     """
 
     dtype: Any = np.float32
@@ -63,9 +66,11 @@ class OverMesh:
         *,
         weights: Floats64 | None = None,
         most_nodes: int = 2**26,
+        always_mesh: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.dimensions, self.dof, self.spacing = dimensions, dof, spacing
+        self.always_mesh = always_mesh
         self.most_nodes, self.n_jobs = most_nodes, n_jobs
         self.attraction = Attraction(P, dof, n_jobs, weights)
         self.charges = self.attraction.weights.astype(np.float32)
@@ -103,34 +108,35 @@ class OverMesh:
 
     def total(self, phi: Floats) -> float:
         """Z = Σ_i w_i (φ_i + w_i − 1): copies of a point lie on it."""
-        return float(phi.astype(np.float64) @ self.attraction.weights) + self.copies
+        charged = phi if self.copies == 0 else phi * self.attraction.weights
+        return float(charged.sum(dtype=np.float64)) + self.copies
 
     def kl(self, Y: NDArray[Any], total: float) -> float:
         """KL(P‖Q) for Z = `total`."""
         return self.attraction.kl(Y, total)
 
-    def mesh_for(self, spans: Floats64) -> Mesh | None:
+    def mesh_for(self, extent: Floats64) -> Mesh | None:
         """The mesh for a map of this extent; None where the sum over all pairs costs less."""
-        n = len(self.charges)
+        n, spans = len(self.charges), extent.tolist()
         cheap = min(max((n / 2) ** (1 / self.dimensions), 48.0), 4096.0)  # nodes on an axis
         spacing = self.spacing
         for _ in range(FINEST):
-            if spans.max() / spacing > cheap / 2:
+            if max(spans) / spacing > cheap / 2:
                 break
             spacing /= 2
         while _padded(spans, spacing) > self.most_nodes:
             spacing *= 1.25
         pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
-        if pair * n**2 < NODE_NS * _padded(spans, spacing) + 100 * n:
+        if not self.always_mesh and pair * n**2 < NODE_NS * _padded(spans, spacing) + 100 * n:
             return None
         if spacing not in self.meshes:
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
         return self.meshes[spacing]
 
 
-def _padded(spans: Floats64, spacing: float) -> float:
+def _padded(spans: list[float], spacing: float) -> float:
     """Nodes of the mesh doubled with zeros."""
-    return float(np.prod([2.0 * nodes_for(span / spacing) for span in spans]))
+    return math.prod(2.0 * nodes_for(span / spacing) for span in spans)
 
 
 class AllPairs:

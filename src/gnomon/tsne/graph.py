@@ -24,6 +24,7 @@ Floats64 = NDArray[np.float64]
 WIDE = 100  # more columns than this go through PCA
 REDUCED = 50  # and become this many
 UNIFORM_NEIGHBORS = 15
+IDENTICAL = "All rows are identical: there is nothing to tell apart. Check how X was read."
 
 __all__ = [
     "Affinity",
@@ -44,11 +45,15 @@ class Affinity:
     kind : {"gaussian", "uniform", "multiscale"}
     perplexities : tuple of floats
     n_neighbors : int
+        Rows.
+    copies : float
+        The same, counted in copies where rows have weights.
     """
 
     kind: str
     perplexities: tuple[float, ...]
     n_neighbors: int
+    copies: float
 
     @classmethod
     def parse(
@@ -58,9 +63,9 @@ class Affinity:
         most = mass - 1
         several = isinstance(perplexity, (Sequence, np.ndarray)) and not isinstance(perplexity, str)
         if kind == "uniform":
-            asked = min(UNIFORM_NEIGHBORS, n - 1) if n_neighbors is None else n_neighbors
-            k = check_integer("n_neighbors", asked, 1, n - 1, f"The table has {n} rows.")
-            return cls(kind, (), k)
+            asked = min(UNIFORM_NEIGHBORS, int(most)) if n_neighbors is None else n_neighbors
+            k = check_integer("n_neighbors", asked, 1, int(most), f"The table has {n} rows.")
+            return cls(kind, (), min(k, n - 1), k)
         if kind == "multiscale" and not several:
             refuse("perplexity", "be a list of numbers for affinity='multiscale'", perplexity)
         if kind == "gaussian" and several:
@@ -71,20 +76,23 @@ class Affinity:
         if not scales:
             refuse("perplexity", "hold at least one number", perplexity)
         if exact:
-            return cls(kind, scales, n - 1)
+            return cls(kind, scales, n - 1, most)
         if n_neighbors is None:
-            return cls(kind, scales, min(n - 1, int(np.ceil(3 * max(scales)))))
-        least = int(np.ceil(max(scales)))
-        k = check_integer("n_neighbors", n_neighbors, min(least, n - 1), n - 1)
-        return cls(kind, scales, k)
+            counted = min(most, float(np.ceil(3 * max(scales))))
+        else:
+            least = min(int(np.ceil(max(scales))), int(most))
+            counted = check_integer("n_neighbors", n_neighbors, least, int(most))
+        return cls(kind, scales, min(n - 1, int(np.ceil(counted))), counted)
 
     def rows(
         self, neighbors: Neighbors, weights: Floats64 | None, n_jobs: int | None
     ) -> Conditional:
         """Conditional probabilities of every row."""
         if self.kind == "uniform":
-            return uniform_rows(neighbors, weights)
-        return gaussian_rows(neighbors, self.perplexities, weights=weights, n_jobs=n_jobs)
+            return uniform_rows(neighbors, weights, self.copies)
+        return gaussian_rows(
+            neighbors, self.perplexities, weights=weights, copies=self.copies, n_jobs=n_jobs
+        )
 
 
 def _perplexity(value: Any, most: float) -> float:
@@ -132,6 +140,9 @@ def reduce(
         k = check_integer("pca", pca, 1, most, "Or 'auto', or None for the table as it is.")
     else:
         k = min(REDUCED, most)
+    if pca not in (None, "auto") and metric != "euclidean":
+        refuse("pca", "be 'auto' or None unless the metric is euclidean", pca,
+               "Principal scores are centred, which changes all other distances.")  # fmt: skip
     wanted = pca not in (None, "auto") or (pca == "auto" and metric == "euclidean" and d > WIDE)
     if is_sparse(X) and not wanted:
         if pca is None or metric != "euclidean":
@@ -156,6 +167,8 @@ def given_neighbors(X: Table, k: int) -> Neighbors:
     refuse_bad_values(D)
     if (D < 0).any():
         refuse("X", "hold distances, none of them negative", float(D.min()))
+    if not D.any():
+        raise DataError(IDENTICAL)
     np.fill_diagonal(D, np.inf)
     order = np.argsort(D, axis=1, kind="stable")[:, :k]  # equal distances by row number
     distances = np.take_along_axis(D, order, axis=1)
@@ -222,9 +235,7 @@ def search_table(
     """Neighbour search over the reduced table; identical rows are refused."""
     Z = reduction.Z
     if not (Z[:1] != Z).any():
-        raise DataError(
-            "All rows are identical: there is nothing to tell apart. Check how X was read."
-        )
+        raise DataError(IDENTICAL)
     return NeighborSearch(
         Z, metric=metric, metric_params=params, recall=recall, seed=seed, n_jobs=n_jobs
     )

@@ -22,6 +22,7 @@ Shapes: Y (n, dimensions) float32; a mesh has `cells` nodes on each axis, in flo
 nothing large is subtracted from anything large.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -121,16 +122,17 @@ class Mesh:
 
     def resize(self, cells: Iterable[int]) -> None:
         """Take at least this many nodes on each axis, and prepare the kernel's spectrum."""
-        self.padded = [_fast_even(2 * count) for count in cells]
-        self.cells = tuple(padded // 2 for padded in self.padded)
-        self.spectrum, self.corner = self._green()
+        padded = [_fast_even(2 * count) for count in cells]
+        half = tuple(length // 2 for length in padded)
+        spectrum, corner = self._green(half)
+        # all or nothing: an interrupt does not come between plain assignments
+        self.padded, self.cells, self.spectrum, self.corner = padded, half, spectrum, corner
 
-    def _green(self) -> tuple[Floats, Floats]:
+    def _green(self, halves: tuple[int, ...]) -> tuple[Floats, Floats]:
         """Spectrum of step 3, and the corner of its inverse transform for step 5.
 
         K is even on every axis, so its spectrum is real and a cosine transform of one corner.
         """
-        halves = [length // 2 for length in self.padded]
         sq = np.zeros([half + 1 for half in halves])
         for axis, half in enumerate(halves):
             sq += _on_axis((np.arange(half + 1) * self.spacing) ** 2, axis, len(halves))
@@ -194,7 +196,7 @@ class Mesh:
             values = fft.irfftn(half[start:stop], s=rest, axes=axes)
             potential[start:stop] = values[(slice(None), *kept)]
 
-        slabs = row_blocks(self.cells[0], max(1, GROUP // int(np.prod(half.shape[1:]))))
+        slabs = row_blocks(self.cells[0], max(1, GROUP // math.prod(half.shape[1:])))
         lines = row_blocks(half.shape[1], max(1, GROUP * half.shape[1] // half.size // 2))
         for work, groups in ((forward, slabs), (across, lines), (back, slabs)):
             map_blocks(work, groups, n_jobs=self.n_jobs)
@@ -218,7 +220,7 @@ def _fast_even(length: int) -> int:
 
 def nodes_for(span: float) -> int:
     """How many nodes an axis needs for points `span` spacings apart."""
-    return int(np.ceil(span)) + 2 * MARGIN + 1
+    return math.ceil(span) + 2 * MARGIN + 1
 
 
 @kernel
@@ -249,6 +251,12 @@ def _slopes(u: np.float32) -> Any:
 
 
 @kernel
+def _spline(u: np.float32) -> Any:
+    """Weights and their derivatives."""
+    return _weights(u), _slopes(u)
+
+
+@kernel
 def _own(w: Any, s: Any) -> Any:
     """Autocorrelation of the weights at 0 … 3 (doubled beyond 0), and half of its derivative."""
     two = np.float32(2)
@@ -266,16 +274,28 @@ def _own(w: Any, s: Any) -> Any:
 
 
 @kernel
+def _node(x: np.float32) -> Any:
+    """The first of the four nodes that a point at x touches; unsigned, so it needs no test."""
+    return np.uint64(x) - np.uint64(1)
+
+
+@kernel
+def _beyond(x: np.float32, node: Any) -> np.float32:
+    """How far x lies beyond the second of its nodes, in [0, 1)."""
+    return np.float32(x - np.float32(node) - np.float32(1))
+
+
+@kernel
 def _spread1(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x = (Y[i, 0] - origin[0]) * inverse
-        a = int(x)
-        wx = _weights(x - np.float32(a))
+        a = _node(x)
+        wx = _weights(_beyond(x, a))
         for p in range(4):
-            mesh[a - 1 + p] += charges[i] * wx[p]
+            mesh[a + np.uint64(p)] += charges[i] * wx[p]
 
 
 @kernel
@@ -283,14 +303,14 @@ def _spread2(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
-        a, b = int(x), int(y)
-        wx, wy = _weights(x - np.float32(a)), _weights(y - np.float32(b))
+        a, b = _node(x), _node(y)
+        wx, wy = _weights(_beyond(x, a)), _weights(_beyond(y, b))
         for p in range(4):
             row = charges[i] * wx[p]
             for q in range(4):
-                mesh[a - 1 + p, b - 1 + q] += row * wy[q]
+                mesh[a + np.uint64(p), b + np.uint64(q)] += row * wy[q]
 
 
 @kernel
@@ -298,17 +318,17 @@ def _spread3(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         z = (Y[i, 2] - origin[2]) * inverse
-        a, b, c = int(x), int(y), int(z)
-        wx, wy = _weights(x - np.float32(a)), _weights(y - np.float32(b))
-        wz = _weights(z - np.float32(c))
+        a, b, c = _node(x), _node(y), _node(z)
+        wx, wy = _weights(_beyond(x, a)), _weights(_beyond(y, b))
+        wz = _weights(_beyond(z, c))
         for p in range(4):
             for q in range(4):
                 row = charges[i] * wx[p] * wy[q]
                 for r in range(4):
-                    mesh[a - 1 + p, b - 1 + q, c - 1 + r] += row * wz[r]
+                    mesh[a + np.uint64(p), b + np.uint64(q), c + np.uint64(r)] += row * wz[r]
 
 
 @kernel
@@ -316,14 +336,14 @@ def _read1(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x = (Y[i, 0] - origin[0]) * inverse
-        a = int(x)
-        wx, sx = _weights(x - np.float32(a)), _slopes(x - np.float32(a))
+        a = _node(x)
+        wx, sx = _spline(_beyond(x, a))
         ox, dx = _own(wx, sx)
         value = slope = np.float32(0)
         for p in range(4):
-            node, own = mesh[a - 1 + p], charges[i] * corner[p]
+            node, own = mesh[a + np.uint64(p)], charges[i] * corner[p]
             value += wx[p] * node - ox[p] * own
             slope += sx[p] * node - dx[p] * own
         phi[i], gradient[i, 0] = value, slope * inverse
@@ -334,18 +354,18 @@ def _read2(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
-        a, b = int(x), int(y)
-        wx, sx = _weights(x - np.float32(a)), _slopes(x - np.float32(a))
-        wy, sy = _weights(y - np.float32(b)), _slopes(y - np.float32(b))
+        a, b = _node(x), _node(y)
+        wx, sx = _spline(_beyond(x, a))
+        wy, sy = _spline(_beyond(y, b))
         ox, dx = _own(wx, sx)
         oy, dy = _own(wy, sy)
         value = slope_x = slope_y = np.float32(0)
         for p in range(4):
             along = along_y = own = own_y = np.float32(0)
             for q in range(4):
-                node = mesh[a - 1 + p, b - 1 + q]
+                node = mesh[a + np.uint64(p), b + np.uint64(q)]
                 along += wy[q] * node
                 along_y += sy[q] * node
                 own += oy[q] * corner[p, q]
@@ -363,13 +383,13 @@ def _read3(
     Y: Floats, charges: Floats, origin: Floats, inverse: np.float32, mesh: Floats, corner: Floats,
     phi: Floats, gradient: Floats, first: int, last: int,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         z = (Y[i, 2] - origin[2]) * inverse
-        a, b, c = int(x), int(y), int(z)
-        wx, sx = _weights(x - np.float32(a)), _slopes(x - np.float32(a))
-        wy, sy = _weights(y - np.float32(b)), _slopes(y - np.float32(b))
-        wz, sz = _weights(z - np.float32(c)), _slopes(z - np.float32(c))
+        a, b, c = _node(x), _node(y), _node(z)
+        wx, sx = _spline(_beyond(x, a))
+        wy, sy = _spline(_beyond(y, b))
+        wz, sz = _spline(_beyond(z, c))
         ox, dx = _own(wx, sx)
         oy, dy = _own(wy, sy)
         oz, dz = _own(wz, sz)
@@ -378,7 +398,7 @@ def _read3(
             for q in range(4):
                 along = along_z = own = own_z = np.float32(0)
                 for r in range(4):
-                    node = mesh[a - 1 + p, b - 1 + q, c - 1 + r]
+                    node = mesh[a + np.uint64(p), b + np.uint64(q), c + np.uint64(r)]
                     along += wz[r] * node
                     along_z += sz[r] * node
                     own += oz[r] * corner[p, q, r]

@@ -76,6 +76,10 @@ def given_start(init: Any, n: int, dimensions: int) -> Floats64:
     if not np.isfinite(array).all():
         refuse("init", must, "NaN or infinity among them")
     farthest = float(np.abs(array - array.mean(axis=0)).max(initial=0.0))
+    if farthest == 0:
+        refuse(
+            "init", "hold more than one place", "the same for all rows", "Use 'pca' or 'random'."
+        )
     if farthest > FARTHEST:
         refuse("init", f"lie within {FARTHEST:g} of its mean", farthest, "Divide it by its spread.")
     return array
