@@ -16,6 +16,7 @@ QUESTIONS = {
     "crossovers": "benchmarks.crossovers",
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
+    "tsne": "benchmarks.tsne",
     "startup": "benchmarks.startup",
 }
 RESULTS = Path(__file__).parent / "results"

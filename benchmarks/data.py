@@ -54,6 +54,33 @@ def images(folder: Path | None) -> NDArray[Any]:
         return np.concatenate([file["x_train"], file["x_test"]]).astype(np.float32)
 
 
+def image_labels(folder: Path | None) -> NDArray[np.int64]:
+    """The digit of every row of MNIST, in the order of `images`; needs `folder`."""
+    if folder is None:
+        raise BenchmarkError("Digits of MNIST need --data: generated tables have other labels.")
+    with _open(folder, "mnist.npz") as file:
+        return np.concatenate([file["y_train"], file["y_test"]]).astype(np.int64)
+
+
+def clusters(n: int, d: int = 50, kinds: int = 10) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Rows (n, d), float32, in groups that touch here and there, and the group of each row.
+
+    Each group is a normal cloud along 8 directions of its own, with a little noise in all others,
+    as the digits of MNIST roughly are after PCA.
+    """
+    generator = np.random.default_rng(SEED)
+    centres = generator.standard_normal((kinds, d), dtype=np.float32)
+    directions = generator.standard_normal((kinds, 8, d), dtype=np.float32) / np.sqrt(8.0)
+    labels = generator.integers(kinds, size=n)
+    X = np.empty((n, d), np.float32)
+    for start in range(0, n, BLOCK_ROWS):
+        kind = labels[start : start + BLOCK_ROWS]
+        along = generator.standard_normal((len(kind), 1, 8), dtype=np.float32)
+        noise = generator.standard_normal((len(kind), d), dtype=np.float32)
+        X[start : start + len(kind)] = (along @ directions[kind])[:, 0] + centres[kind] + noise / 4
+    return X, labels
+
+
 def counts(folder: Path | None) -> sparse.csr_array:
     """Counts of genes in cells (4,186 × 13,488, CSR, float32), real or generated."""
     if folder is None:

@@ -6,6 +6,7 @@ import pytest
 from benchmarks import procrustes, procrustes_words
 from benchmarks.environment import OURS, BenchmarkError, Settings
 from benchmarks.procrustes import ROWS, SCIPY, complaints, make_pair, measure, report
+from gnomon.procrustes import pairs
 
 
 def small(row):
@@ -47,6 +48,14 @@ def test_slow_rows_and_other_answers_are_complained_of():
     assert found[0] == "ratio 2.00 below 3"
     assert "is not SciPy's" in found[1]
     assert not complaints({"timing": {"ratio": 3.1}, "answers": {OURS: 0.5, SCIPY: 0.5}}, ROWS[0])
+
+
+def test_both_ways_of_adding_up_are_timed_and_the_limit_is_put_back():
+    before = pairs.WIDEST
+    result = procrustes.measure_width(3, n=500)
+    assert before == pairs.WIDEST
+    assert set(result["seconds"]) == {"loops", "BLAS"}
+    assert "Moments of 500 pairs" in report({"widths": [result]}).tables[0].to_markdown()
 
 
 def test_words_are_found_where_their_vectors_are():
