@@ -110,17 +110,17 @@ class Rows:
         return replace(self, offset=offset, factor=factor, root_weight=root_weight)
 
     def as_they_are(self) -> "Rows | None":
-        """The same rows without a shift, where they are floats and nothing else is done to them."""
+        """The same rows without a shift, where they are floats that are not scaled or weighted."""
         floats = (
             not is_sparse(self.X) and self.X.dtype.kind == "f" and self.shift.dtype == self.work
         )
-        if not floats or self.exponent or self.factor is not None or self.root_weight is not None:
+        if not floats or self.factor is not None or self.root_weight is not None:
             return None
         return replace(self, shift=np.zeros_like(self.shift), offset=None)
 
     def view(self, start: int, stop: int, out: Floats | None = None) -> Floats:
         """Rows of `as_they_are`: the table's own memory where it has the layout of a block."""
-        if self.X.flags.c_contiguous and self.X.dtype == self.work:
+        if self.X.flags.c_contiguous and self.X.dtype == self.work and not self.exponent:
             own: Floats = self.X[start:stop]
             return own
         return self.read(start, stop, out)

@@ -63,7 +63,7 @@ class TallOperator:
         self.read = self.rows.read
         plain = rows.as_they_are()
         if plain is not None and rows.offset is not None:
-            mean = rows.shift.astype(np.float64) + rows.offset
+            mean = np.ldexp(rows.shift.astype(np.float64), -rows.exponent) + rows.offset
             moment = rows.shape[0] * float(mean @ mean)
             if moment <= sq_deviation:
                 self.rows, self.delta, self.uncentred = plain, mean, moment
