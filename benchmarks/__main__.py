@@ -17,6 +17,7 @@ QUESTIONS = {
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
     "tsne": "benchmarks.tsne",
+    "staying": "benchmarks.staying",
     "startup": "benchmarks.startup",
 }
 RESULTS = Path(__file__).parent / "results"
