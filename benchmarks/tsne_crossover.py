@@ -54,7 +54,7 @@ def measure(dimensions: int, settings: Settings, points: int = POINTS) -> dict[s
         "constants": {
             "pair_ns": forces.PAIR_NS[dimensions],
             "any_dof_pair_ns": forces.ANY_DOF_PAIR_NS,
-            "node_ns": forces.NODE_NS,
+            "node_ns": forces.NODE_NS[dimensions],
         },
     }
     found["complaints"] = complaints(found)

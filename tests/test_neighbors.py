@@ -177,3 +177,20 @@ def test_new_rows_are_found_in_any_unit(power):
     expected = NeighborSearch(whole).of(new, 12)
     found = NeighborSearch(np.ldexp(whole, power)).of(np.ldexp(new, power), 12)
     assert np.mean(found[0] == expected[0]) > 0.999
+
+
+def test_rows_without_a_distance_are_named():
+    """Correlation knows none for constant rows."""
+    table = np.vstack([X[:50], np.ones((1, 8))])
+    with pytest.raises(ValueError, match=r"Row 50 of X has no correlation distance"):
+        find_neighbors(table, 50, metric="correlation")
+    search = NeighborSearch(X[:50], metric="correlation")
+    with pytest.raises(ValueError, match=r"Row 0 of X has no correlation distance"):
+        search.of(np.ones((1, 8)), 5)
+
+
+def test_parameters_of_a_metric_are_passed_on():
+    found = find_neighbors(X[:300], 5, metric="minkowski", metric_params={"p": 3})
+    distances, indices = truth(X[:300], 5, metric="minkowski", p=3)
+    assert np.array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances)

@@ -6,10 +6,13 @@
     ├── ParameterError      (ValueError)  a parameter's value is outside its range
     ├── ParameterTypeError  (TypeError)   a parameter is of a kind that is never allowed
     ├── DataError           (ValueError)  the data cannot be used as they are
-    │   └── MissingValueError             NaN, None or masked cells where none are allowed
+    │   ├── MissingValueError             NaN, None or masked cells where none are allowed
+    │   └── ModelFileError                a file is no model, is damaged, or is not to be trusted
     ├── DataTypeError       (TypeError)   the data are not numbers
     ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
-    └── TooLargeError       (MemoryError) the work does not fit into the memory allowed
+    ├── TooLargeError       (MemoryError) the work does not fit into the memory allowed
+    ├── ExistingFileError   (FileExistsError) a file is there already and was not to be replaced
+    └── WriteError          (OSError)     a file could not be written; the old one is whole
 
     GnomonWarning           (UserWarning)
     ├── DataWarning         a property of the data that the reader of the result should know
@@ -42,6 +45,10 @@ class MissingValueError(DataError):
     """There are missing values where none are allowed."""
 
 
+class ModelFileError(DataError):
+    """A file is no model, is damaged, or is not to be trusted."""
+
+
 class DataTypeError(GnomonError, TypeError):
     """The data are not numbers."""
 
@@ -52,6 +59,14 @@ class UnavailableError(GnomonError, ValueError):
 
 class TooLargeError(GnomonError, MemoryError):
     """The work does not fit into the memory allowed."""
+
+
+class ExistingFileError(GnomonError, FileExistsError):
+    """A file is there already and was not to be replaced."""
+
+
+class WriteError(GnomonError, OSError):
+    """A file could not be written; what was there before is whole."""
 
 
 class GnomonWarning(UserWarning):

@@ -23,10 +23,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
+from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, Whole
 from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, quiet, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 
-__all__ = ["CrossMoments", "Moments", "column_moments"]
+__all__ = ["CrossMoments", "Moments", "column_moments", "moments_field"]
 
 FLUSH_ROWS = 4096  # a sum in the table's own precision goes no further than this
 ROUNDINGS = 8.0  # how many times eps · ‖S‖ the error of S is taken to be
@@ -485,3 +486,19 @@ def _one_exponent(a: Moments, b: Moments) -> tuple[Moments, Moments]:
         )
 
     return to(a), to(b)
+
+
+def moments_field(columns: str, *, square: bool) -> RecordOf:
+    """How a model file holds moments: of a table with `columns`, a named size."""
+    return RecordOf(
+        Moments,
+        {
+            "n": Whole(),
+            "weight": Real(),
+            "shift": Array("b i u f", columns),
+            "offset": Array("f8", columns),
+            "scatter": Array("f8", columns, columns) if square else Array("f8", columns),
+            "exponent": Whole(-EXPONENTS, EXPONENTS),
+            "rounding": Real(),
+        },
+    )

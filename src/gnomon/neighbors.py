@@ -162,6 +162,7 @@ class NeighborSearch:
         if self.metric not in ("euclidean", "cosine"):
             model = self._scikit_learn(k).fit(self.Z)
             distances, indices = model.kneighbors(np.asarray(X, np.float64))
+            self._refuse_undefined(distances)
             return indices.astype(np.int32), distances
         Q = self._prepared(X)
         Q32 = _for_search(Q)
@@ -283,6 +284,7 @@ class NeighborSearch:
     def _by_scikit_learn(self, k: int) -> Neighbors:
         """Exact neighbours by any of scikit-learn's metrics, in float64."""
         distances, indices = self._scikit_learn(k).fit(self.Z).kneighbors()
+        self._refuse_undefined(distances)
         if self.metric in ("euclidean", "cosine"):
             distances = self._in_units(distances)
         n = self.Z.shape[0]
@@ -295,11 +297,21 @@ class NeighborSearch:
 
         # Prepared rows lie on the unit sphere when the metric is cosine.
         metric = "euclidean" if self.metric == "cosine" else self.metric
+        params = dict(self.metric_params or {})
+        p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return _Explained(
             NearestNeighbors(
-                n_neighbors=k, metric=metric, metric_params=self.metric_params, n_jobs=self.n_jobs
+                n_neighbors=k, metric=metric, p=p, metric_params=params, n_jobs=self.n_jobs
             )
         )
+
+    def _refuse_undefined(self, distances: Floats64) -> None:
+        undefined = np.count_nonzero(~np.isfinite(distances), axis=1)
+        if undefined.any():
+            raise DataError(
+                f"Row {np.argmax(undefined)} of X has no {self.metric} distance to some others (it is NaN or "
+                "infinite). Drop such rows, or use another metric."
+            )
 
 
 class _Explained:

@@ -64,14 +64,20 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         _last_words("interrupted", 130)
     except Exception as error:
-        from gnomon.errors import DataError, DataTypeError, GnomonError, TooLargeError
+        from gnomon.errors import (
+            DataError,
+            DataTypeError,
+            GnomonError,
+            TooLargeError,
+            WriteError,
+        )
 
         if isinstance(error, TooLargeError):
             _last_words(str(error), 4)
         if isinstance(error, (DataError, DataTypeError)):
             _last_words(str(error), 3)
         if isinstance(error, GnomonError):
-            _last_words(str(error), 2)
+            _last_words(str(error), 1 if isinstance(error, WriteError) else 2)
         _last_words(f"{error} (--debug shows where)", 1)
 
 

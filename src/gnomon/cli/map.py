@@ -112,7 +112,7 @@ def write_results(out: Path, result: "Result", settings: dict[str, Any]) -> tupl
     if table.labels is not None:
         names.insert(0, table.label_name or "label")
         columns.insert(0, table.labels)
-    write_table(out / "scores.parquet", names, columns)
+    write_table(out / "scores.parquet", names, columns, force=True)
     charts.scree(pca).save(out / "scree.svg")
     versions = {name: importlib.metadata.version(name) for name in ("gnomon", "numpy", "scipy")}
     record = {
@@ -128,7 +128,7 @@ def write_results(out: Path, result: "Result", settings: dict[str, Any]) -> tupl
         "seconds": result.seconds,
         "versions": {"python": platform.python_version(), **versions},
     }
-    write_json(out / "run.json", record)
+    write_json(out / "run.json", record, force=True)
     return OUTPUTS
 
 

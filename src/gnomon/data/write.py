@@ -1,49 +1,31 @@
-"""Writing that cannot leave half a file: a temporary file beside the target, then a rename."""
+"""Tables and records as files, none of which is ever half written or overwritten unasked.
+
+The name's ending says which format: CSV, TSV, Parquet, Feather or ``.npy``.
+"""
 
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["write_json", "write_table", "writing"]
+from gnomon.errors import refuse
+from gnomon.files import writing
+
+__all__ = ["TABLES", "csv_text", "write_json", "write_table", "writing"]
+
+TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
+
+# Spreadsheets take cells that begin with one of these for a formula, which can run programs and
+# send data away. An apostrophe in front makes them text.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-@contextmanager
-def writing(path: Path | str) -> Iterator[Path]:
-    """A temporary path to write to; it takes the place of `path` only when all went well.
-
-    The file is flushed to disk before the rename, so that after a crash there is the old file or
-    the new one, never a part of it.
-    """
-    path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.chmod(0o666 & ~_umask())  # mkstemp's files are private
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_json(path: Path | str, content: dict[str, Any]) -> None:
+def write_json(path: Path | str, content: dict[str, Any], *, force: bool = False) -> None:
     """`content` as readable JSON; NaN and infinities become null, which JSON has no word for."""
-    with writing(path) as part:
+    with writing(path, force=force) as part:
         text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
         part.write_text(text + "\n", encoding="utf-8")
 
@@ -58,11 +40,98 @@ def _without_nan(value: Any) -> Any:
     return value
 
 
-def write_table(path: Path | str, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-    """Named columns as a Parquet file."""
+def write_table(
+    path: Path | str,
+    names: Sequence[str],
+    columns: Sequence[NDArray[Any]],
+    *,
+    force: bool = False,
+) -> None:
+    """Named columns as a file in the format that its ending says.
+
+    Parameters
+    ----------
+    path : path
+        Ending in one of `TABLES`.
+    names : list of str
+    columns : list of arrays (n,)
+        Numbers, text or truth values. ``.npy`` holds numbers only, and no names.
+    force : bool
+        Whether a file that exists is replaced.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in TABLES:
+        refuse("path", f"end in one of {', '.join(TABLES)}", str(path))
+    with writing(path, force=force) as part:
+        if ending == ".npy":
+            _write_npy(part, columns)
+        else:
+            _write_arrow(part, ending, names, columns)
+
+
+def _write_npy(part: Path, columns: Sequence[NDArray[Any]]) -> None:
+    arrays = [np.asarray(column) for column in columns]
+    for array in arrays:
+        if array.dtype.kind not in "biuf":
+            refuse("path", "end in .csv or .parquet for a table with text", ".npy", kind=True)
+    with part.open("wb") as file:
+        np.save(file, np.column_stack(arrays), allow_pickle=False)
+
+
+def _write_arrow(
+    part: Path, ending: str, names: Sequence[str], columns: Sequence[NDArray[Any]]
+) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     table = pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names))
-    with writing(path) as part:
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
         pq.write_table(table, part)
+    elif ending in (".feather", ".arrow"):
+        import pyarrow.feather as feather
+
+        feather.write_feather(table, str(part))
+    else:
+        with part.open("wb") as file:
+            _write_csv(file, table, "\t" if ending == ".tsv" else ",")
+
+
+def csv_text(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> bytes:
+    """Named columns as CSV in UTF-8, for standard output; formulas neutralised as in files."""
+    import io
+
+    import pyarrow as pa
+
+    table = pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names))
+    text = io.BytesIO()
+    _write_csv(text, table, ",")
+    return text.getvalue()
+
+
+def _write_csv(file: Any, table: Any, delimiter: str) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    harmless = [_neutralised(column) for column in table.columns]
+    names = [_neutral(name) for name in table.column_names]
+    options = csv.WriteOptions(delimiter=delimiter)
+    csv.write_csv(pa.Table.from_arrays(harmless, names=names), file, options)
+
+
+def _neutral(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _neutralised(column: Any) -> Any:
+    """Text cells that a spreadsheet would run, with an apostrophe in front; numbers as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    runs = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(FORMULA, column.type))
+    marked = pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type))
+    return pc.if_else(runs, marked, column)

@@ -20,6 +20,8 @@ from gnomon.inputs import (
     is_sparse,
     random_generator,
 )
+from gnomon.models.classes import Saved
+from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.moments import Moments, moments_of_rows
 from gnomon.parallel import one_blas_thread, thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
@@ -29,6 +31,7 @@ from gnomon.pca.plan import SOLVER_NAMES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
+from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
@@ -89,6 +92,7 @@ class PCA(
     CallbackSupportMixin,
     Transformation,
     Diagnostics,
+    Saved,
     BaseEstimator,
 ):
     """Principal components: the orthonormal basis with the least reconstruction error.
@@ -477,6 +481,14 @@ class PCA(
                 "solver='covariance', or by partial_fit from the first row on."
             )
         return moments
+
+    def _to_state(self) -> dict[str, Any]:
+        check_is_fitted(self)
+        return estimator_state(self, FIELDS)
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        return new_estimator(cls, state, unpack)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

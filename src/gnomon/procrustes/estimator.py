@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import Table, check_choice, check_table, check_weights
+from gnomon.models.classes import Saved
+from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.moments import CrossMoments
 from gnomon.parallel import one_blas_thread, thread_count
 from gnomon.procrustes.batch import Batch, fit_batch
@@ -18,6 +20,7 @@ from gnomon.procrustes.leave_one_out import leave_one_out
 from gnomon.procrustes.pairs import Pair, read_pair
 from gnomon.procrustes.robust import ROBUST, fit_robust
 from gnomon.procrustes.solve import REFLECTIONS
+from gnomon.procrustes.state import FIELDS, unpack
 from gnomon.procrustes.tables import read_table
 from gnomon.procrustes.transform import Transformation
 from gnomon.procrustes.warn import warn_of_frame
@@ -55,7 +58,7 @@ class _NoRowsError(UnavailableError, AttributeError):
     """An attribute that needs the rows themselves; `hasattr` is False for it."""
 
 
-class Procrustes(Transformation, BaseEstimator):
+class Procrustes(Transformation, Saved, BaseEstimator):
     """Moves X onto Y: rows are points, and ``fit(X, Y)`` finds R, s, t with s·XR + t ≈ Y.
 
     R is the orthogonal matrix with the least ‖XR − Y‖: with XᵀY = UΣVᵀ it is UVᵀ. The lecture notes
@@ -416,6 +419,14 @@ class Procrustes(Transformation, BaseEstimator):
             self.__dict__.pop(name, None)
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)
+
+    def _to_state(self) -> dict[str, Any]:
+        check_is_fitted(self)
+        return estimator_state(self, FIELDS)
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        return new_estimator(cls, state, unpack)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

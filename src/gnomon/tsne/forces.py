@@ -22,9 +22,10 @@ Floats64 = NDArray[np.float64]
 ROWS = 64
 FINEST = 4  # halvings of the spacing while the map is small
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
-PAIR_NS = {1: 0.15, 2: 0.2, 3: 0.3}
-ANY_DOF_PAIR_NS = 16.0
-NODE_NS = 9.0
+PAIR_NS = {1: 0.12, 2: 0.1, 3: 0.15}
+ANY_DOF_PAIR_NS = 8.0
+NODE_NS = {1: 19.0, 2: 6.0, 3: 10.0}
+POINT_NS = 60.0  # a point on the mesh, whatever its size
 
 __all__ = ["AllPairs", "OverMesh", "kernel_width"]
 
@@ -127,7 +128,8 @@ class OverMesh:
         while _padded(spans, spacing) > self.most_nodes:
             spacing *= 1.25
         pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
-        if not self.always_mesh and pair * n**2 < NODE_NS * _padded(spans, spacing) + 100 * n:
+        mesh = NODE_NS[self.dimensions] * _padded(spans, spacing) + POINT_NS * n
+        if not self.always_mesh and pair * n**2 < mesh:
             return None
         if spacing not in self.meshes:
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)

@@ -72,7 +72,7 @@ class Placement(Record):
             return []
         middle, most = np.median(self.distance_ratio), self.distance_ratio.max()
         return [
-            ("distance ratio", f"median {middle:.2f}, largest {most:.2f}"),
+            ("distance ratio", f"median {middle:.3g}, largest {most:.3g}"),
             ("unusual", f"beyond {self.limit:.2f}, as 1 % of the data's own rows are"),
         ]
 
