@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.carry import RANGE, ROWS
 from gnomon.inputs import Table, refuse_bad_values
 from gnomon.moments import Moments
 from gnomon.parallel import map_blocks, quiet, row_blocks
-from gnomon.pca.project import RANGE, ROWS, project
+from gnomon.pca.project import project
 from gnomon.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -111,7 +112,7 @@ class Measured(NamedTuple):
 
 
 def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
-    """One pass over the rows, in blocks of a fixed size as in `gnomon.pca.project`."""
+    """One pass over the rows, in blocks of a fixed size as in `gnomon.carry`."""
     (n, d), k = rows.shape, W.shape[0]
     Wt = np.ascontiguousarray(W.T)
     scores, sq_norms, sq_residuals = np.empty((n, k)), np.empty(n), np.empty(n)

@@ -1,7 +1,9 @@
-"""Carry rows through a fitted map, a row's result never depending on the rows beside it.
+"""Rows times a matrix, a row's result never depending on the rows beside it.
 
 BLAS may add in another order for another number of rows. So every product is of exactly `ROWS`
-rows in float64, the last block filled up with zeros.
+rows, the last block filled up with zeros: the same row gives the same bits in any batch. The
+products are float64 for float32 tables too: OpenBLAS's float32 product adds in an order that
+depends on a row's place in the block.
 """
 
 from dataclasses import replace
@@ -15,15 +17,15 @@ from gnomon.rows import Floats, Rows
 ROWS = 256
 RANGE = 16 * ROWS  # what a thread takes at a time
 
-__all__ = ["carry"]
+__all__ = ["RANGE", "ROWS", "carry"]
 
 
 def carry(
     rows: Rows,
     matrix: NDArray[np.float64],
     *,
-    exponent: int,
-    centre: NDArray[np.float64] | None,
+    exponent: int = 0,
+    centre: NDArray[np.float64] | None = None,
     n_jobs: int | None,
 ) -> Floats:
     """(Z A) · 2^exponent + centre for the prepared rows Z (n, d) and A (d, k), shape (n, k)."""

@@ -1,0 +1,124 @@
+"""What a model file holds of a PCA."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gnomon.certificate import Certificate
+from gnomon.models.fields import (
+    EXPONENTS,
+    Anything,
+    Array,
+    Either,
+    Fields,
+    Flag,
+    Names,
+    Real,
+    RecordOf,
+    Text,
+    UnfitError,
+    Whole,
+)
+from gnomon.moments import moments_field
+from gnomon.pca.impute import Imputation
+from gnomon.pca.plan import Plan
+
+__all__ = ["FIELDS", "unpack"]
+
+CERTIFICATE = RecordOf(
+    Certificate,
+    {
+        "solver": Text(),
+        "residuals": Array("f8", "k"),
+        "orthogonality": Real(),
+        "residual_in_roundings": Real(),
+        "orthogonality_in_roundings": Real(),
+        "threshold": Real(),
+        "formation_error": Real(),
+        "angle_bounds": Array("f8", "k"),
+        "inseparable": Anything(),
+        "passes": Whole(),
+        "tol": Real(),
+        "converged": Flag(),
+        "assumption": Text(),
+    },
+)
+PLAN = RecordOf(
+    Plan,
+    {
+        "solver": Text(),
+        "why": Text(),
+        "shape": Anything(),
+        "n_components": Anything(),
+        "dtype": Text(),
+        "passes": Whole(),
+        "operations": Real(),
+        "peak_bytes": Whole(),
+    },
+)
+IMPUTATION = RecordOf(
+    Imputation,
+    {
+        "n_missing": Whole(),
+        "n_cells": Whole(),
+        "rank": Whole(),
+        "noise_variance": Real(),
+        "n_iter": Whole(),
+        "moved": Real(),
+        "converged": Flag(),
+        "components": Array("f8", "filling", "d"),
+        "penalty": Array("f8", "filling"),
+    },
+)
+
+# What was fitted, and what is computed from the moments when it is first looked at.
+COLUMNS = {"n_features_in_": Whole(1, size="d"), "feature_names_in_": Names("d")}
+MOMENTS = {
+    "moments_": Either.none_or(moments_field("d", square=True)),
+    "missing_": IMPUTATION,
+}
+SOLVED = {
+    "n_samples_": Whole(),
+    "n_components_": Whole(1, size="k"),
+    "_n_features_out": Whole(1, size="k"),
+    "components_": Array("f8", "k", "d"),
+    "explained_variance_": Array("f8", "k"),
+    "explained_variance_ratio_": Array("f8", "k"),
+    "singular_values_": Array("f8", "k"),
+    "spectrum_": Array("f8", "m"),
+    "total_variance_": Real(),
+    "captured_variance_": Real(),
+    "lost_variance_": Real(),
+    "noise_variance_": Real(),
+    "rank_": Whole(),
+    "mean_": Array("f8", "d"),
+    "scale_": Array("f8", "d"),
+    "loadings_": Array("f8", "d", "k"),
+    "certificate_": CERTIFICATE,
+    "plan_": PLAN,
+    "solver_": Text(),
+    "_shift": Array("b i u f", "d"),
+    "_offset": Array("f8", "d"),
+    "_exponent": Whole(-EXPONENTS, EXPONENTS),
+    "_variances": Array("f8", "k"),
+    "_spectrum": Array("f8", "m"),
+    "_unit": Whole(-EXPONENTS, EXPONENTS),
+    "_total": Real(),
+    "_noise": Real(),
+    "_whole": Flag(),
+    "_working_variances": Array("f8", "d"),
+    "_scale": Array("f8", "d"),
+    "_factors": Array("f8", "d"),
+}
+FIELDS = Fields({**COLUMNS, **MOMENTS, **SOLVED})
+
+
+def unpack(attributes: Any, _: Mapping[str, Any]) -> dict[str, Any]:
+    """The fitted attributes, checked: those of a solved model, or moments to solve."""
+    optional = {"feature_names_in_", "missing_"}
+    solved = isinstance(attributes, dict) and "components_" in attributes
+    found = FIELDS.unpack(
+        attributes, {}, optional=frozenset(optional if solved else optional | SOLVED.keys())
+    )
+    if not solved and (found["moments_"] is None or found.keys() & SOLVED.keys()):
+        raise UnfitError("its PCA has neither components nor moments")
+    return found
