@@ -27,6 +27,21 @@ from numpy.typing import NDArray
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
+from gnomon.models.fields import (
+    EXPONENTS,
+    Anything,
+    Array,
+    Either,
+    Field,
+    Fields,
+    Flag,
+    Nothing,
+    Real,
+    Sizes,
+    Text,
+    UnfitError,
+    Whole,
+)
 from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
 from gnomon.records import Record
 from gnomon.rows import Rows, read_rows
@@ -43,7 +58,7 @@ SAMPLE = 4096  # rows that medians are taken of
 WILDEST = 1e150  # squares of differences must exist
 WILDEST_32 = np.float32(1e16)
 
-__all__ = ["NeighborSearch", "Neighbors", "find_neighbors"]
+__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +150,9 @@ class NeighborSearch:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
         self.n_probes = 4
+        self.too_near = False  # whether float32 cannot tell the rows apart
         self._index: Any = None
+        self._centres: Floats32 | None = None  # of the lists, once they are known
         if metric not in ("euclidean", "cosine"):
             self.exact, self.Z = True, np.asarray(X, np.float64)
             return
@@ -150,7 +167,8 @@ class NeighborSearch:
             return self._by_scikit_learn(k)
         probe = _Probe(self.Z, k, self.seed, self.n_jobs)
         found, measured, method = self._reach(k, probe)
-        if self.exact and measured < 0.999:  # float32 cannot tell these rows apart
+        if self.exact and measured < 0.999:
+            self.too_near = True
             return self._by_scikit_learn(k)
         distances = _measure(self.Z, self.Z, found, self.n_jobs)
         return Neighbors(
@@ -165,6 +183,10 @@ class NeighborSearch:
             self._refuse_undefined(distances)
             return indices.astype(np.int32), distances
         Q = self._prepared(X)
+        if self.too_near:
+            model = self._scikit_learn(k).fit(self.Z)
+            found = model.kneighbors(Q, return_distance=False)
+            return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
         Q32 = _for_search(Q)
         index = self._built()
         found = np.empty((len(Q), k), np.int64)
@@ -253,11 +275,17 @@ class NeighborSearch:
         import faiss
 
         n, d = self.Z32.shape
-        n_lists = int(2 ** np.round(np.log2(np.sqrt(n))))
-        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
+        n_lists = _list_count(n)
+        centres = faiss.IndexFlatL2(d)
+        index = faiss.IndexIVFFlat(centres, d, n_lists)
         index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = self.seed + 1, 10, 64
         with _one_openmp_thread(), one_blas_thread():
-            index.train(self.Z32)
+            if self._centres is None:
+                index.train(self.Z32)
+                self._centres = centres.reconstruct_n(0, n_lists)
+            else:
+                centres.add(self._centres)
+                index.is_trained = True
             index.add(self.Z32)
         index.nprobe = min(self.n_probes, n_lists)
         return index
@@ -297,11 +325,18 @@ class NeighborSearch:
 
         # Prepared rows lie on the unit sphere when the metric is cosine.
         metric = "euclidean" if self.metric == "cosine" else self.metric
+        # A tree measures differences; products would lose the digits that float32 lost.
+        algorithm = "kd_tree" if metric == "euclidean" else "auto"
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return _Explained(
             NearestNeighbors(
-                n_neighbors=k, metric=metric, p=p, metric_params=params, n_jobs=self.n_jobs
+                n_neighbors=k,
+                algorithm=algorithm,
+                metric=metric,
+                p=p,
+                metric_params=params,
+                n_jobs=self.n_jobs,
             )
         )
 
@@ -309,8 +344,8 @@ class NeighborSearch:
         undefined = np.count_nonzero(~np.isfinite(distances), axis=1)
         if undefined.any():
             raise DataError(
-                f"Row {np.argmax(undefined)} of X has no {self.metric} distance to some others (it is NaN or "
-                "infinite). Drop such rows, or use another metric."
+                f"Row {np.argmax(undefined)} of X has no {self.metric} distance to others: NaN "
+                "or infinity. Drop such rows, or use another metric."
             )
 
 
@@ -327,6 +362,59 @@ class _Explained:
             if "metric" in str(error).lower():
                 refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
             raise
+
+
+def _list_count(n: int) -> int:
+    return int(2 ** np.round(np.log2(np.sqrt(n))))
+
+
+class SearchField(Field):
+    """How a model file holds a search: its rows and the centres of its lists, as plain arrays.
+
+    faiss's own files are not kept: reading one means trusting every number in it. The index is
+    built again from the arrays, with the same bits, when the first new row asks for it.
+
+    Parameters
+    ----------
+    rows, columns : str
+        Named sizes.
+    """
+
+    def __init__(self, rows: str, columns: str) -> None:
+        self.always = {
+            "metric": Text(),
+            "metric_params": Either.none_or(Anything()),
+            "recall": Real(0.0, 1.0),
+            "seed": Whole(0, 2**31),
+            "n_jobs": Either.none_or(Whole(-1)),
+            "n_probes": Whole(1),
+            "exact": Flag(),
+            "too_near": Flag(),
+            "Z": Array("f8", rows, columns),
+        }
+        self.by_faiss = {
+            "shift": Array("b i u f", columns),
+            "median": Array("f8", columns, finite=True),
+            "exponent": Whole(-EXPONENTS, EXPONENTS),
+            "_centres": Either.none_or(Array("f4", "lists", columns, finite=True)),
+        }
+
+    def pack(self, value: Any) -> Any:
+        """Everything but the index."""
+        return Fields({**self.always, **self.by_faiss}).pack(vars(value))
+
+    def unpack(self, value: Any, sizes: Sizes) -> NeighborSearch:
+        """The search again, its index not built yet."""
+        ours = isinstance(value, dict) and value.get("metric") in ("euclidean", "cosine")
+        table = {**self.always, **self.by_faiss} if ours else {**self.always, "_centres": Nothing()}
+        found = Fields(table).unpack(value, sizes)
+        search: NeighborSearch = object.__new__(NeighborSearch)
+        search.__dict__.update(found, _index=None)
+        if ours:
+            if found["_centres"] is not None and sizes["lists"] != _list_count(len(search.Z)):
+                raise UnfitError("its search has another number of lists than it should")
+            search.Z32 = _for_search(search.Z)
+        return search
 
 
 def _for_search(Z: Floats64) -> Floats32:

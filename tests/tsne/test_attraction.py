@@ -27,10 +27,11 @@ def test_pull_and_push_make_the_exact_gradient(dimensions, dof):
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("dof", [0.5, 1.0, 4.0])
-def test_kl_from_the_same_loop_is_the_exact_one(dimensions, dof):
-    Y = (rng.standard_normal((900, dimensions)) * 5).astype(np.float32)
+@pytest.mark.parametrize("size", [1e-4, 5.0, 1e4])
+def test_kl_from_the_same_loop_is_the_exact_one(dimensions, dof, size):
+    Y = (rng.standard_normal((900, dimensions)) * size).astype(np.float32)
     kl = Attraction(P, dof).kl(Y, float(field(Y, dof)[0].sum()))
-    assert abs(kl - kl_divergence(P, Y, dof)) < 1e-5
+    assert abs(kl - kl_divergence(P, Y, dof)) < 2e-5  # float32, of logarithms up to 50
 
 
 def test_renumbering_the_points_changes_only_their_order():

@@ -177,8 +177,13 @@ def test_a_callback_is_told_iteration_kl_and_time_left_and_can_stop_the_run():
     assert all(report.seconds_left > 0 for report in told)
 
 
-def test_a_run_that_leaves_the_numbers_is_an_error_with_a_way_out():
-    run = descent(Scripted(lambda Y: np.full_like(Y, np.nan), []))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("at", [0, 17, 39])
+def test_a_run_that_leaves_the_numbers_is_an_error_with_a_way_out(dtype, at):
+    """One number is enough: the next mesh would write beyond its end."""
+    forces = Scripted(lambda Y: np.where(np.arange(40)[:, None] == at, np.nan, Y).astype(dtype), [])
+    forces.dtype = dtype
+    run = descent(forces)
     with pytest.raises(GnomonError, match=r"left the range of numbers\. Lower `learning_rate`"):
         run.run(5)
 

@@ -39,7 +39,7 @@ class Listener:
 
     def __init__(self, stop_at=None, fail_at=None):
         self.stop_at, self.fail_at = stop_at, fail_at
-        self.told = []
+        self.told, self.totals = [], []
 
     def setup(self, estimator, context):
         pass
@@ -48,7 +48,8 @@ class Listener:
         pass
 
     def on_fit_task_begin(self, estimator, context):
-        pass
+        if context.task_name != "iteration":
+            self.totals.append(context.max_subtasks)
 
     def on_fit_task_end(self, estimator, context, *, metadata=None):
         if context.task_name != "iteration":
@@ -500,8 +501,10 @@ def test_callbacks_get_iteration_kl_and_seconds_left():
     left = [told["seconds_left"] for told in listener.told]
     assert all(seconds >= 0 for seconds in left)
     assert left[-1] == 0
+    assert listener.totals == [60]
     listener.told.clear()
     model.resume(5)
+    assert listener.totals == [60, 5]
     assert [told["iteration"] for told in listener.told] == list(range(61, 66))
 
 

@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from gnomon import TSNE, samples
 from gnomon.errors import UnavailableError
+from gnomon.tsne import place
 from gnomon.tsne.exact import field
 from gnomon.tsne.place import FixedMap, distance_ratios
 
@@ -125,6 +126,16 @@ def test_places_stay_near_the_map():
     far = MODEL.transform(KNOWN[:3] * 1e9)
     assert len(str(MODEL.place(KNOWN[:1] * 1e300))) < 300  # whatever the ratio
     assert np.abs(far).max() < np.abs(MODEL.embedding_).max() + 5.1
+
+
+def test_places_do_not_leave_the_field(monkeypatch):
+    """A crowd pushes its outermost members' neighbour away; beyond the mesh there are no numbers."""
+    Y = (np.random.default_rng(0).standard_normal((400, 2)) * 0.5).astype(np.float32)
+    outermost = np.argsort(-Y[:, 0])[None, :2].astype(np.int32)
+    edge = Y[:, 0].max()
+    assert edge < FixedMap(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] < edge + 5
+    monkeypatch.setattr(place, "MARGIN", 0.0)
+    assert FixedMap(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] == edge
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

@@ -173,15 +173,14 @@ class Descent:
         begun, first = time.perf_counter(), self.state.iteration
         try:
             while self.state.iteration < until:
-                reason = self.step()
-                if reason is not None:
-                    return reason
+                reason, enough = self.step(), False
                 if report is not None:
                     done = self.state.iteration - first
                     each = (time.perf_counter() - begun) / done
-                    left = each * (until - self.state.iteration)
-                    if report(Report(self.state.iteration, self.state.kl, left)):
-                        return Stop.CALLBACK
+                    left = 0.0 if reason else each * (until - self.state.iteration)
+                    enough = report(Report(self.state.iteration, self.state.kl, left))
+                if reason is not None or enough:
+                    return reason or Stop.CALLBACK
         except KeyboardInterrupt:
             return Stop.INTERRUPTED
         return Stop.MAX_ITER

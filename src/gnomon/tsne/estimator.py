@@ -10,7 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _clone_parametrized,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import TooLargeError, UnavailableError, refuse
@@ -26,6 +31,8 @@ from gnomon.inputs import (
     refuse_bad_values,
 )
 from gnomon.memory import available_bytes, readable_bytes
+from gnomon.models.classes import Saved
+from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.neighbors import Neighbors, NeighborSearch
 from gnomon.parallel import one_blas_thread
 from gnomon.pca import PCA
@@ -54,6 +61,7 @@ from gnomon.tsne.graph import (
 )
 from gnomon.tsne.place import NEIGHBORS, USUAL, FixedMap, Placement, distance_ratios
 from gnomon.tsne.start import given_start, pca_start, random_start
+from gnomon.tsne.state import FIELDS, pack_parameters, unpack, unpack_parameters
 
 Floats64 = NDArray[np.float64]
 
@@ -74,7 +82,9 @@ RULES = (Stop.CONVERGED, Stop.NO_PROGRESS, Stop.SMALL_GRADIENT)
 log = logging.getLogger("gnomon")
 
 
-class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TSNE(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved, BaseEstimator
+):
     """Positions in 1, 2 or 3 dimensions whose neighbour probabilities match those of the data.
 
     Minimises KL(P‖Q) with q_ij = K(d_ij)/Z, d_ij = |y_i − y_j|², K(d) = (1 + d/α)^(−(α+1)/2)
@@ -328,7 +338,8 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             forces = forces.reordered(order)
         state = replace(self._state, forces=forces)
         descent = Descent(state, self._schedule, self.n_jobs)
-        with self._stage("descent"), Steps(self, total=until, name="iteration") as steps:
+        left = max(until - state.iteration, 0)
+        with self._stage("descent"), Steps(self, total=left, name="iteration") as steps:
 
             def report(step: Report) -> bool:
                 return steps.done(
@@ -341,41 +352,46 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def _settle(self, state: State, reason: Stop) -> None:
-        """Turn the descent's last state into the fitted attributes."""
-        forces, weights = state.forces, self._sample_weight
-        if isinstance(forces, OverMesh):  # as the next iteration will need them
-            self._mesh_cells = {spacing: mesh.cells for spacing, mesh in forces.meshes.items()}
-        self.embedding_, self.alignment_ = state.positions(), None
+        """Turn the descent's last state into the fitted attributes.
+
+        They are assigned at the end, so that Ctrl-C leaves those of one state.
+        """
+        forces, weights, dof = state.forces, self._sample_weight, float(self.dof)
+        over_mesh = forces if isinstance(forces, OverMesh) else None
+        # As the next iteration will need them: looking at the map may let them grow.
+        meshes = over_mesh.meshes if over_mesh is not None else {}
+        cells = {spacing: mesh.cells for spacing, mesh in meshes.items()}
+        embedding, alignment = state.positions(), None
         if self._shared is not None:
-            n_former = len(self.align_to.embedding_)
-            self.embedding_, self.alignment_ = lay_over(self.embedding_, self._shared, n_former)
-        Y = self.embedding_[state.order]
+            embedding, alignment = lay_over(embedding, self._shared, len(self.align_to.embedding_))
+        Y = embedding[state.order]
         low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
         phi, gradient = forces.field(Y, low, high)
         ordered = None if weights is None else weights[state.order]
-        check = check_field(Y, phi, gradient, float(self.dof), ordered, self._seed, self.n_jobs)
-        self.kl_divergence_ = forces.kl(Y, check.total)
-        mesh = forces.mesh_for(high - low) if isinstance(forces, OverMesh) else None
-        self._n_features_out = self.embedding_.shape[1]
-        self.n_iter_ = state.iteration
-        self._stop, self.stop_reason_ = reason, reason.value
-        self.learning_rate_ = self._schedule.rate(max(0, state.iteration - 1))
-        self._state = replace(state, forces=None)  # type: ignore[arg-type]
-        self._map = FixedMap(
-            self.embedding_, float(self.dof), self._spacing() / 2, weights, n_jobs=self.n_jobs
-        )
+        check = check_field(Y, phi, gradient, dof, ordered, self._seed, self.n_jobs)
+        kl = forces.kl(Y, check.total)
+        mesh = over_mesh.mesh_for(high - low) if over_mesh is not None else None
         if mesh is None:
-            how = "sum over all pairs" + (", float64" if forces.dtype == np.float64 else "")
+            how = "sum over all pairs" + (", float64" if over_mesh is None else "")
         else:
-            cells = " × ".join(str(count) for count in mesh.cells)
-            how = f"mesh of {cells} nodes, {mesh.spacing:.3g} apart"
+            count = " × ".join(str(nodes) for nodes in mesh.cells)
+            how = f"mesh of {count} nodes, {mesh.spacing:.3g} apart"
         found, recall, probed = self._found
-        self.certificate_ = MapCertificate(
-            kl_divergence=self.kl_divergence_, force_error=check.force_error,
+        certificate = MapCertificate(
+            kl_divergence=kl, force_error=check.force_error,
             sampled=check.sampled, recall=recall, probed=probed, neighbors=found,
             repulsion=how, coarsened=mesh is not None and mesh.spacing > self._spacing(),
-            n_iter=self.n_iter_, stop_reason=self.stop_reason_, reduced=self._reduced,
+            n_iter=state.iteration, stop_reason=reason.value, reduced=self._reduced,
         )  # fmt: skip
+        fixed = FixedMap(embedding, dof, self._spacing() / 2, weights, n_jobs=self.n_jobs)
+        self._state = replace(state, forces=None)  # type: ignore[arg-type]
+        self._mesh_cells, self._map, self._stop = cells, fixed, reason
+        self.embedding_, self.alignment_, self.kl_divergence_ = embedding, alignment, kl
+        self.n_iter_, self.stop_reason_, self.certificate_ = (
+            state.iteration, reason.value, certificate,
+        )  # fmt: skip
+        self.learning_rate_ = self._schedule.rate(max(0, state.iteration - 1))
+        self._n_features_out = embedding.shape[1]
 
     def _connect(self, X: Table, weights: Floats64 | None, mass: float) -> Reduction:
         """Neighbours and P of the rows, and the table that they were searched in."""
@@ -563,6 +579,25 @@ class TSNE(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.timings_[name] = self.timings_.get(name, 0.0) + seconds
         if self.verbose:
             log.info("t-SNE: %s took %.2f s", name, seconds)
+
+    def _to_state(self) -> dict[str, Any]:
+        check_is_fitted(self, "embedding_")
+        if int(self.n_components) != self.embedding_.shape[1]:
+            refuse(
+                "n_components", "be that of the map to be saved", self.n_components, "Fit again."
+            )
+        return estimator_state(self, FIELDS, **pack_parameters(self.init, self.align_to))
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        parameters = unpack_parameters(state.get("parameters"))
+        return new_estimator(cls, {**state, "parameters": parameters}, unpack)
+
+    def __sklearn_clone__(self) -> Self:
+        """As scikit-learn clones, but for fitted maps among the parameters, which stay fitted."""
+        new: Self = _clone_parametrized(self)
+        new.init, new.align_to = self.init, self.align_to
+        return new
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,6 +21,7 @@ Floats64 = NDArray[np.float64]
 
 ROWS = 64
 FINEST = 4  # halvings of the spacing while the map is small
+CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
 PAIR_NS = {1: 0.12, 2: 0.1, 3: 0.15}
 ANY_DOF_PAIR_NS = 8.0
@@ -119,7 +120,7 @@ class OverMesh:
     def mesh_for(self, extent: Floats64) -> Mesh | None:
         """The mesh for a map of this extent; None where the sum over all pairs costs less."""
         n, spans = len(self.charges), extent.tolist()
-        cheap = min(max((n / 2) ** (1 / self.dimensions), 48.0), 4096.0)  # nodes on an axis
+        cheap = min(max((n / 2) ** (1 / self.dimensions), CHEAP[self.dimensions]), 4096.0)
         spacing = self.spacing
         for _ in range(FINEST):
             if max(spans) / spacing > cheap / 2:

@@ -210,10 +210,9 @@ def given_affinities(X: Table) -> Table:
     total = float(W.data.sum())
     lonely = np.flatnonzero(np.diff(W.indptr) == 0)
     if total <= 0 or lonely.size:
+        first = f" (first: {lonely[0]})" if lonely.size else ""
         raise DataError(
-            f"{lonely.size} rows of the affinities have no neighbour"
-            + (f" (first: {lonely[0]})" if lonely.size else "")
-            + ". Give every row one."
+            f"Rows of the affinities without a neighbour: {lonely.size}{first}. Give every row one."
         )
     P = sp.csr_array(((W.data / total).astype(np.float32), W.indices, W.indptr), shape=W.shape)
     if P.nnz < 2**31:
