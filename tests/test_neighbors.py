@@ -194,3 +194,17 @@ def test_parameters_of_a_metric_are_passed_on():
     distances, indices = truth(X[:300], 5, metric="minkowski", p=3)
     assert np.array_equal(found.indices, indices)
     np.testing.assert_allclose(found.distances, distances)
+
+
+@pytest.mark.parametrize("columns", [8, 30])
+def test_rows_that_float32_cannot_resolve_are_found_again(columns):
+    table = rng.standard_normal((1000, columns)) * 1e-4
+    table[::2] += 1e4
+    search = NeighborSearch(table)
+    search.among_themselves(12)
+    indices, distances = search.of(table, 12)
+    assert np.array_equal(indices[:, 0], np.arange(1000))
+    assert (distances[:, 0] == 0).all()
+    apart = np.arange(1000)[::-37]
+    for found, whole in zip(search.of(table[apart], 12), (indices, distances), strict=True):
+        assert np.array_equal(found, whole[apart])

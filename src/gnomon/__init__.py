@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from gnomon import charts as charts
     from gnomon import scores as scores
     from gnomon.data import samples as samples
+    from gnomon.models import load as load
+    from gnomon.models import save as save
     from gnomon.moments import CrossMoments as CrossMoments
     from gnomon.moments import Moments as Moments
     from gnomon.pca import PCA as PCA
@@ -46,6 +48,8 @@ _HOME = {
     "scores": "gnomon.scores",
     "samples": "gnomon.data.samples",
     "run": "gnomon.pipeline",
+    "save": "gnomon.models",
+    "load": "gnomon.models",
 }
 
 __all__ = [*_HOME]

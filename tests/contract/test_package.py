@@ -14,10 +14,10 @@ SOURCE = ROOT / "src" / "gnomon"
 # Lowest first. A module may import from its own layer and those before it.
 LAYERS = [
     ["errors"],
-    ["parallel", "kernels", "progress", "records", "memory", "cells"],
+    ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
     ["inputs"],
     ["rows"],
-    ["moments", "certificate", "neighbors"],
+    ["carry", "moments", "certificate", "neighbors"],
     ["scores"],
     ["procrustes"],
     ["pca"],

@@ -1,93 +1,18 @@
+import csv
+import io
 import json
 import os
-import subprocess
-import sys
+import resource
 
 import numpy as np
+import pandas as pd
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from killing import torn_files
 
-from gnomon.data.write import write_json, write_table, writing
-
-
-def test_what_was_written_takes_the_place_of_the_file(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with writing(path) as part:
-        assert part.parent == tmp_path  # the same file system: a rename is one step
-        assert part.name.startswith(".a.txt.")
-        part.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert os.listdir(tmp_path) == ["a.txt"]
-
-
-def test_a_new_file_appears_only_when_it_is_whole(tmp_path):
-    path = tmp_path / "a.txt"
-    with writing(str(path)) as part:
-        part.write_text("new")
-        assert not path.exists()
-    assert path.read_text() == "new"
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError(28, "disk full")])
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-
-    def fail():
-        with writing(path) as part:
-            part.write_text("half of the n")
-            raise error
-
-    with pytest.raises(error if isinstance(error, type) else type(error)):
-        fail()
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["a.txt"]
-
-
-def test_an_error_where_there_was_no_file_leaves_nothing(tmp_path):
-    def fail():
-        with writing(tmp_path / "a.txt"):
-            raise ArithmeticError
-
-    with pytest.raises(ArithmeticError):
-        fail()
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    code = (
-        "import os, signal, sys\n"
-        "from gnomon.data.write import writing\n"
-        "with writing(sys.argv[1]) as part:\n"
-        "    part.write_text('half')\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], timeout=60)
-    assert done.returncode == -9
-    assert path.read_text() == "old"
-
-
-def test_a_failed_rename_leaves_no_part_behind(tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError), writing(tmp_path / "folder") as part:
-        part.write_text("text")
-    assert os.listdir(tmp_path) == ["folder"]
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"), writing(tmp_path / "nowhere" / "a"):
-        pass
-
-
-def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
-    (tmp_path / "ordinary").touch()
-    with writing(tmp_path / "ours") as part:
-        part.touch()
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+from gnomon.data.write import TABLES, csv_text, write_json, write_table
+from gnomon.errors import ExistingFileError, GnomonError, WriteError
 
 
 def test_json_is_readable_and_keeps_letters(tmp_path):
@@ -122,22 +47,80 @@ def test_what_json_cannot_hold_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.json"
     write_json(path, {"kept": 1})
     with pytest.raises(TypeError):
-        write_json(path, {"kept": object()})
+        write_json(path, {"kept": object()}, force=True)
     assert json.loads(path.read_text()) == {"kept": 1}
     assert os.listdir(tmp_path) == ["a.json"]
 
 
+READERS = {
+    ".csv": pd.read_csv,
+    ".tsv": lambda path: pd.read_csv(path, sep="\t"),
+    ".parquet": pd.read_parquet,
+    ".feather": pd.read_feather,
+    ".arrow": pd.read_feather,
+    ".npy": lambda path: pd.DataFrame(np.load(path), columns=["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_numbers_come_back_bit_for_bit_in_every_format(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal(100), np.append(rng.random(98) * 1e-300, [1e308, -0.0])]
+    write_table(tmp_path / f"t{ending}", ["a", "b"], columns)
+    read = READERS[ending](tmp_path / f"t{ending}")
+    for name, column in zip("ab", columns, strict=True):
+        assert read[name].to_numpy().tobytes() == column.tobytes()
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_a_table_replaces_another_only_when_forced(tmp_path, ending):
+    path = tmp_path / f"t{ending}"
+    write_table(path, ["a"], [np.zeros(3)])
+    before = path.read_bytes()
+    with pytest.raises(ExistingFileError, match="exists"):
+        write_table(path, ["a"], [np.ones(3)])
+    assert path.read_bytes() == before
+    write_table(path, ["a"], [np.ones(3)], force=True)
+    assert path.read_bytes() != before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("ending", [*TABLES, ".json"])
+def test_a_disk_that_is_full_leaves_the_old_file_whole(tmp_path, ending):
+    path = tmp_path / f"t{ending}"
+    noise = np.random.default_rng(0).standard_normal(200_000)
+
+    def write(values):
+        if ending == ".json":
+            write_json(path, {"a": values.tolist()}, force=True)
+        else:
+            write_table(path, ["a"], [values], force=True)
+
+    write(noise[:100])
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, limits[1]))  # a write beyond it fails
+    try:
+        with pytest.raises(WriteError, match=rf"t\{ending} could not be written .*no file was"):
+            write(noise)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
 def test_a_table_comes_back_with_its_names_types_and_bits(tmp_path):
-    path = tmp_path / "a.parquet"
     labels = np.array(["x", "ÿ", "="])
     numbers = np.array([1.5, np.nan, -0.0])
     short = np.array([1, 2, 3], np.float32)
-    write_table(path, ["label", "pc1", "pc2"], [labels, numbers, short])
-    table = pq.read_table(path)
-    assert table.column_names == ["label", "pc1", "pc2"]
-    assert table["label"].to_pylist() == ["x", "ÿ", "="]
-    assert table["pc1"].to_numpy().tobytes() == numbers.tobytes()
-    assert table["pc2"].to_numpy().dtype == np.float32
+    for path, read in ((tmp_path / "a.parquet", pq.read_table),
+                       (tmp_path / "a.feather", feather.read_table)):  # fmt: skip
+        write_table(path, ["label", "pc1", "pc2"], [labels, numbers, short])
+        table = read(path)
+        assert table.column_names == ["label", "pc1", "pc2"]
+        assert table["label"].to_pylist() == ["x", "ÿ", "="]  # no spreadsheet runs these
+        assert table["pc1"].to_numpy().tobytes() == numbers.tobytes()
+        assert table["pc2"].to_numpy().dtype == np.float32
 
 
 def test_columns_that_lie_apart_in_memory_are_written_right(tmp_path):
@@ -151,6 +134,67 @@ def test_a_table_that_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.parquet"
     write_table(path, ["a"], [np.arange(3)])
     with pytest.raises(ValueError, match="length"):
-        write_table(path, ["a", "b"], [np.arange(3), np.arange(4)])
+        write_table(path, ["a", "b"], [np.arange(3), np.arange(4)], force=True)
     assert pq.read_table(path).num_rows == 3
     assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_an_unknown_ending_is_refused_with_those_that_are_known(tmp_path):
+    with pytest.raises(GnomonError, match=r"\.csv.*\.parquet.*got.*t\.xlsx"):
+        write_table(tmp_path / "t.xlsx", ["a"], [np.zeros(2)])
+    assert os.listdir(tmp_path) == []
+
+
+def test_text_in_an_array_file_is_refused_and_never_pickled(tmp_path):
+    with pytest.raises(GnomonError, match=r"\.parquet"):
+        write_table(tmp_path / "t.npy", ["a"], [np.array(["x"])])
+    assert os.listdir(tmp_path) == []
+
+
+def read_cells(text, delimiter=","):
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_text_that_a_spreadsheet_would_run_is_neutralised(tmp_path, begin, ending):
+    hostile = f'{begin}cmd|" /C calc"!A0'
+    columns = [np.array([hostile, "plain = text"]), np.array([-1.5, 2.0]), np.array([-3, 4])]
+    write_table(tmp_path / f"t{ending}", [f"{begin}name", "x", "n"], columns)
+    text = (tmp_path / f"t{ending}").read_bytes().decode()
+    head, first, second = read_cells(text, "\t" if ending == ".tsv" else ",")
+    assert head == [f"'{begin}name", "x", "n"]
+    assert first == [f"'{hostile}", "-1.5", "-3"]  # numbers stay numbers
+    assert second == ["plain = text", "2", "4"]
+
+
+def test_categories_and_objects_are_neutralised_too(tmp_path):
+    columns = [pd.Categorical(["=1+1", "b"]), np.array(["@x", None], object)]
+    write_table(tmp_path / "t.csv", ["a", "b"], columns)
+    cells = read_cells((tmp_path / "t.csv").read_text())
+    assert cells[1:] == [["'=1+1", "'@x"], ["b", ""]]
+
+
+def test_standard_output_gets_the_same_text_as_a_file(tmp_path):
+    columns = [np.array(["=1", "ü"]), np.array([-1.0, 2.5])]
+    write_table(tmp_path / "t.csv", ["a", "b"], columns)
+    assert csv_text(["a", "b"], columns) == (tmp_path / "t.csv").read_bytes()
+
+
+def test_a_table_whose_writer_is_killed_is_never_torn(tmp_path):
+    prepare = """
+    import numpy as np, pyarrow.parquet as pq
+    from gnomon.data.write import write_table
+    versions = [np.full(20_000, 1.0), np.full(20_000, 2.0)]
+
+    def write(version):
+        write_table(path, ["a"], [versions[version] + np.arange(20_000)], force=True)
+
+    def is_whole():
+        try:
+            column = pq.read_table(path, use_threads=False)["a"].to_numpy()
+        except Exception:
+            return False
+        return any(np.array_equal(column, v + np.arange(20_000)) for v in versions)
+    """
+    assert torn_files(prepare, tmp_path / "t.parquet", times=100) == 0

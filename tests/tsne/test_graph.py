@@ -190,5 +190,5 @@ def test_affinities_that_are_none_are_refused():
     W[7], W[:, 7] = 0, 0
     with pytest.raises(DataError, match=r"without a neighbour: 1 \(first: 7\)"):
         given_affinities(W)
-    with pytest.raises(DataError, match="have no neighbour"):
+    with pytest.raises(DataError, match="without a neighbour"):
         given_affinities(np.zeros((5, 5)))

@@ -133,5 +133,7 @@ def _neutralised(column: Any) -> Any:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     runs = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(FORMULA, column.type))
-    marked = pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type))
+    marked = pc.binary_join_element_wise(
+        pa.scalar("'", column.type), column, pa.scalar("", column.type)
+    )
     return pc.if_else(runs, marked, column)
