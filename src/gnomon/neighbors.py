@@ -51,7 +51,7 @@ Floats64 = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
-QUERIES = 4096  # a block; below it the bits of flat search depend on the block
+QUERIES = 4096  # a block; the bits of flat search depend on it, so it follows from n alone
 NEW_QUERIES = 16  # faiss multiplies matrices from 20 rows on
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
@@ -297,7 +297,7 @@ class NeighborSearch:
         def block(start: int, stop: int) -> None:
             found[start:stop] = self._own(index, np.arange(start, stop), k)
 
-        map_blocks(block, row_blocks(n, QUERIES), n_jobs=self.n_jobs)
+        map_blocks(block, row_blocks(n, min(QUERIES, max(256, -(-n // 16)))), n_jobs=self.n_jobs)
         return found
 
     def _own(self, index: Any, rows: Indices, k: int) -> Indices:

@@ -10,6 +10,7 @@ With weights, p_ij is the mass between the w_i copies of i and the w_j copies of
 that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,22 +53,22 @@ class Attraction:
 
     def pull(self, Y: Floats) -> Floats:
         """Σ_j p_ij w_ij (y_i − y_j) of one copy of every point, shape (n, dimensions)."""
-        out = np.empty(Y.shape, np.float32)
-        inverse = np.float32(1 / self.dof)
-        work = _PULL[Y.shape[1]]
-
-        def block(start: int, stop: int) -> None:
-            work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
-            if self.weighted:
-                out[start:stop] /= self.weights[start:stop, None]
-
+        out, block = self.pull_by_blocks(Y)
         map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return out
 
-    @property
-    def weighted(self) -> bool:
-        """Whether any point stands for more than itself."""
-        return bool(self.weights.max() > 1)
+    def pull_by_blocks(self, Y: Floats) -> tuple[Floats, Callable[[int, int], None]]:
+        """Where the pull will stand, and what computes it for a range of rows."""
+        out = np.empty(Y.shape, np.float32)
+        inverse = np.float32(1 / self.dof)
+        work, weighted = _PULL[Y.shape[1]], bool(self.weights.max() > 1)
+
+        def block(start: int, stop: int) -> None:
+            work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
+            if weighted:
+                out[start:stop] /= self.weights[start:stop, None]
+
+        return out, block
 
     def kl(self, Y: Floats, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""

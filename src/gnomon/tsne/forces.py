@@ -95,8 +95,13 @@ class OverMesh:
 
     def at(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
-        phi, gradient = self.field(Y, low, high)
-        return self.attraction.pull(Y), gradient, self.total(phi)
+        if self.mesh_for(high - low) is None:
+            pull, block = self.attraction.pull_by_blocks(Y)
+            phi, gradient = direct_field(Y, self.charges, self.dof, self.n_jobs, beside=block)
+        else:
+            pull = self.attraction.pull(Y)
+            phi, gradient = self.field(Y, low, high)
+        return pull, gradient, self.total(phi)
 
     def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
         """φ without the point itself, and ∇φ."""
