@@ -141,14 +141,23 @@ def test_new_rows_find_the_rows_of_the_table(metric):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_what_a_new_row_finds_does_not_depend_on_its_company(monkeypatch, exact):
+@pytest.mark.parametrize(("columns", "rows"), [(8, 700), (64, 2100), (9000, 33)])
+def test_what_a_new_row_finds_does_not_depend_on_its_company(monkeypatch, exact, columns, rows):
+    """Among equal distances too, which products and differences round in different ways.
+
+    faiss takes products from 20 rows or from 128,000 numbers on, by version.
+    """
     monkeypatch.setattr(neighbors, "EXACT_UP_TO", 10_000 if exact else 500)
-    search = NeighborSearch(X)
-    search.among_themselves(12)
-    together = search.of(NEW, 12)
-    order = rng.permutation(700)
-    for part in (order, order[:1], order[:17], order[100:400]):
-        for found, whole in zip(search.of(NEW[part], 12), together, strict=True):
+    local = np.random.default_rng(0)
+    table, new = np.zeros((600, columns)), np.zeros((rows, columns))
+    few = min(columns, 40)  # columns that are not constant
+    table[:, :few] = local.integers(-2, 3, (600, few)) / 10
+    new[:, :few] = local.integers(-2, 3, (rows, few)) / 10
+    search = NeighborSearch(table)
+    together = search.of(new, 12)
+    order = local.permutation(rows)
+    for part in (order, order[:1], order[:17], order[20:33]):
+        for found, whole in zip(search.of(new[part], 12), together, strict=True):
             assert np.array_equal(found, whole[part])
 
 

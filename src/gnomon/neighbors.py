@@ -52,7 +52,8 @@ Indices = NDArray[np.int64]
 
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
 QUERIES = 4096  # a block; the bits of flat search depend on it, so it follows from n alone
-NEW_QUERIES = 16  # faiss multiplies matrices from 20 rows on
+# faiss multiplies matrices from 20 rows on, or from 128,000 numbers, by version.
+NEW_QUERIES, NEW_NUMBERS = 16, 100_000
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
 WILDEST = 1e150  # squares of differences must exist
@@ -196,7 +197,8 @@ class NeighborSearch:
                 found[start:stop] = index.search(Q32[start:stop], k)[1]
 
         with one_blas_thread():
-            map_blocks(block, row_blocks(len(Q), NEW_QUERIES), n_jobs=self.n_jobs)
+            rows = max(1, min(NEW_QUERIES, NEW_NUMBERS // Q.shape[1]))
+            map_blocks(block, row_blocks(len(Q), rows), n_jobs=self.n_jobs)
             short = np.flatnonzero((found < 0).any(axis=1))
             for row in short:  # their lists held fewer than k rows
                 found[row] = self._flat().search(Q32[row : row + 1], k)[1]

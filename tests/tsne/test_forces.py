@@ -71,7 +71,7 @@ def test_exact_forces_sum_to_nothing_and_kl_is_not_negative(dimensions, dof, wei
 
 
 @pytest.mark.parametrize("dimensions", DIMENSIONS)
-@pytest.mark.parametrize("dof", [0.1, *DOF])
+@pytest.mark.parametrize("dof", [0.1, 0.3, 1.0, 10.0])
 @pytest.mark.parametrize("tolerance", [0.1, 0.035, 0.004])
 def test_the_mesh_is_exact_within_its_tolerance(dimensions, dof, tolerance):
     """On maps with groups, as they are, and on small ones, where the mesh is finer.

@@ -87,7 +87,7 @@ def test_places_are_minima_of_each_rows_own_kl(dimensions, dof):
     Y = (rng.standard_normal((400, dimensions)) * (8 if dimensions < 3 else 3)).astype(np.float32)
     indices = np.array([np.argsort(((Y - Y[i]) ** 2).sum(axis=1))[1:16] for i in range(30)])
     distances = np.sort(rng.uniform(1, 3, (30, 15)), axis=1)
-    places = FixedMap(Y, dof, 0.1 if dimensions < 3 else 0.2).place(
+    places = FixedMap(Y, dof, 0.1 if dimensions < 3 else 0.35).place(
         indices.astype(np.int32), distances
     )
     p = probabilities(distances)
@@ -129,7 +129,7 @@ def test_places_stay_near_the_map():
 
 
 def test_places_do_not_leave_the_field(monkeypatch):
-    """A crowd pushes its outermost members' neighbour away; beyond the mesh there are no numbers."""
+    """A crowd pushes its outermost members' neighbour away; beyond the mesh is nothing."""
     Y = (np.random.default_rng(0).standard_normal((400, 2)) * 0.5).astype(np.float32)
     outermost = np.argsort(-Y[:, 0])[None, :2].astype(np.int32)
     edge = Y[:, 0].max()

@@ -203,10 +203,14 @@ class Descent:
         blocks = row_blocks(len(now.Y), ROWS)
         sums = np.empty((len(blocks), 2 * now.Y.shape[1] + 2))
 
+        Y, velocity, gains = (a.reshape(-1) for a in (now.Y, now.velocity, now.gains))
+        pull, gradient = pull.reshape(-1), gradient.reshape(-1)
+        to_Y, to_velocity, to_gains = (a.reshape(-1) for a in (new_Y, new_velocity, new_gains))
+
         def block(start: int, stop: int) -> None:
             _update(
-                now.Y, now.velocity, now.gains, pull, gradient, factors,
-                new_Y, new_velocity, new_gains, sums[start // ROWS], start, stop,
+                Y, velocity, gains, pull, gradient, factors, to_Y, to_velocity, to_gains,
+                sums[start // ROWS], now.Y.shape[1], start, stop,
             )  # fmt: skip
 
         map_blocks(block, blocks, n_jobs=self.n_jobs)
@@ -303,46 +307,45 @@ def _interleave(
 @kernel
 def _update(
     Y: Floats, velocity: Floats, gains: Floats, pull: Floats, gradient: Floats, factors: Floats,
-    new_Y: Floats, new_velocity: Floats, new_gains: Floats, sums: Floats64, start: int, stop: int,
+    new_Y: Floats, new_velocity: Floats, new_gains: Floats, sums: Floats64,
+    dimensions: int, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Step 2; `sums` receives the bounds, Σ|g|² and Σ|v|².
+    """Step 2 for some points of flat arrays; `sums` receives the bounds, Σ|g|² and Σ|v|².
 
     Coordinates first, as if there were no points: that loop has no branches and vectorises. Then
     points, whose steps are shortened, and the bounds an axis at a time. `factors` are those of
     pull, push, learning rate, momentum, and the five constants of gains and steps, in the type of
     the arrays: a float64 constant would make everything float64.
     """
-    d = np.uint64(Y.shape[1])
+    d, one = np.uint64(dimensions), np.uint64(1)
+    first, last = np.uint64(start) * d, np.uint64(stop) * d
     pull_factor, push_factor, rate, momentum = factors[0], factors[1], factors[2], factors[3]
     more, less, least, longest, huge = factors[4], factors[5], factors[6], factors[7], factors[8]
-    flat_pull, flat_gradient = pull.reshape(-1), gradient.reshape(-1)
-    flat_velocity, flat_gains = velocity.reshape(-1), gains.reshape(-1)
-    to_velocity, to_gains = new_velocity.reshape(-1), new_gains.reshape(-1)
     sq_gradient = 0.0
-    for at in range(np.uint64(start) * d, np.uint64(stop) * d):
-        g = pull_factor * flat_pull[at] + push_factor * flat_gradient[at]
-        v, gain = flat_velocity[at], flat_gains[at]
+    for at in range(first, last):
+        g = pull_factor * pull[at] + push_factor * gradient[at]
+        v, gain = velocity[at], gains[at]
         downhill = ((g > 0) & (v <= 0)) | ((g < 0) & (v >= 0))
         gain = gain + more if downhill else max(gain * less, least)
         v = momentum * v - rate * gain * g
-        to_gains[at], to_velocity[at] = gain, min(max(v, -huge), huge)
+        new_gains[at], new_velocity[at] = gain, min(max(v, -huge), huge)
         sq_gradient += np.float64(g) * np.float64(g)
     sq_step = 0.0
-    for i in range(np.uint64(start), np.uint64(stop)):
+    for point in range(first, last, d):
         sq_length = longest * 0
-        for c in range(d):
-            sq_length += new_velocity[i, c] * new_velocity[i, c]
+        for at in range(point, point + d):
+            sq_length += new_velocity[at] * new_velocity[at]
         if sq_length > longest * longest:
             shorten = longest / np.sqrt(sq_length)
-            for c in range(d):
-                new_velocity[i, c] *= shorten
+            for at in range(point, point + d):
+                new_velocity[at] *= shorten
             sq_length = longest * longest
         sq_step += sq_length
-        for c in range(d):
-            new_Y[i, c] = Y[i, c] + new_velocity[i, c]
+        for at in range(point, point + d):
+            new_Y[at] = Y[at] + new_velocity[at]
     for c in range(d):
-        low = high = new_Y[start, c]
-        for i in range(np.uint64(start), np.uint64(stop)):
-            low, high = min(low, new_Y[i, c]), max(high, new_Y[i, c])
+        low = high = new_Y[first + c]
+        for at in range(first + c, last, d):
+            low, high = min(low, new_Y[at]), max(high, new_Y[at])
         sums[c], sums[d + c] = low, high
-    sums[2 * d], sums[2 * d + np.uint64(1)] = sq_gradient, sq_step
+    sums[d + d], sums[d + d + one] = sq_gradient, sq_step

@@ -1,0 +1,273 @@
+"""What a model file holds of a TSNE: the run as it stands, P, and what new rows are placed by.
+
+A map that was given as `init` is kept as its positions. Of one that was given as `align_to`, the
+places and the keys of its rows are kept (`FormerMap`): enough to align to it again, not to place
+rows on it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.models.fields import (
+    Anything,
+    Array,
+    Csr,
+    Either,
+    Field,
+    Fields,
+    Flag,
+    Member,
+    Names,
+    Real,
+    RecordOf,
+    Sizes,
+    Text,
+    UnfitError,
+    Whole,
+)
+from gnomon.neighbors import SearchField
+from gnomon.pca import PCA
+from gnomon.tsne.aligned import MapAlignment, Shared
+from gnomon.tsne.certificate import MapCertificate
+from gnomon.tsne.descent import Schedule, State, Stop
+from gnomon.tsne.place import FixedMap
+
+__all__ = ["FIELDS", "FormerMap", "pack_parameters", "unpack", "unpack_parameters"]
+
+MOST_NODES = 2**27  # of a mesh; the largest that a descent lays has half as many
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class FormerMap:
+    """A map that another one was aligned to, without what placed its rows."""
+
+    embedding_: NDArray[Any] = field(repr=False)
+    _keys: NDArray[Any] = field(repr=False)
+
+
+class Keys(Field):
+    """What rows are recognised by: two hashes, or ids of any kind."""
+
+    def __init__(self, rows: str) -> None:
+        self.hashes, self.rows = Array("u8", rows, 2), rows
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """One for each row."""
+        if getattr(value, "ndim", 0) == 2:
+            return self.hashes.unpack(value, sizes)
+        return Array("b i u f U m M", self.rows).unpack(value, sizes)
+
+
+class MapField(Field):
+    """The map that new rows are placed on; its field is laid again when one asks for it."""
+
+    def pack(self, value: Any) -> Any:
+        """What it was made from, beside the embedding and the weights."""
+        return {"dof": value.dof, "spacing": value.spacing}
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """The two numbers; `unpack` below makes a map of them."""
+        return Fields({"dof": Real(1e-6, 1e6), "spacing": Real(TINY, 1e30)}).unpack(value, sizes)
+
+
+class Reducer(Field):
+    """The PCA that reduced the table."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """A PCA of this table's columns, to the columns that neighbours were searched in."""
+        if not isinstance(value, PCA) or "components_" not in vars(value):
+            raise UnfitError("should be a fitted PCA")
+        Array("f8", "reduced", "d").unpack(value.components_, sizes)
+        return value
+
+
+class MeshCells(Field):
+    """Sizes of the meshes, by their spacing."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """None larger than a descent would lay."""
+        if not isinstance(value, dict):
+            raise UnfitError("should be a table of sizes")
+        for spacing, cells in value.items():
+            Real(TINY, 1e30).unpack(spacing, sizes)
+            if not isinstance(cells, tuple) or len(cells) != sizes["axes"]:
+                raise UnfitError("should be a size for each axis")
+            for count in cells:
+                Whole(1, MOST_NODES).unpack(count, sizes)
+            if np.prod([2.0 * count for count in cells]) > MOST_NODES:
+                raise UnfitError("should fit into memory")
+        return value
+
+
+def _check_run(state: State) -> None:
+    """The mesh's loops trust the bounds, and renumbering trusts the order."""
+    if not np.array_equal(np.sort(state.order), np.arange(len(state.order))):
+        raise UnfitError("its run has an order that is none")
+    inside = (state.Y.min(axis=0) >= state.low) & (state.Y.max(axis=0) <= state.high)
+    if not inside.all() or len({state.Y.dtype, state.velocity.dtype, state.gains.dtype}) > 1:
+        raise UnfitError("its run has points outside of its bounds")
+
+
+POINTS = Array("f4 f8", "n", "axes", finite=True)
+RUN = RecordOf(
+    State,
+    {
+        "iteration": Whole(),
+        "Y": POINTS,
+        "velocity": POINTS,
+        "gains": POINTS,
+        "order": Array("i8", "n"),
+        "low": Array("f8", "axes", finite=True),
+        "high": Array("f8", "axes", finite=True),
+        "kl": Real(),
+        "best_kl": Real(),
+        "best_iteration": Whole(),
+    },
+    without=("forces",),
+    check=_check_run,
+)
+SCHEDULE = RecordOf(
+    Schedule,
+    {
+        "mass": Real(1.0, 1e300),
+        "early_exaggeration": Real(TINY, 1e300),
+        "exaggeration": Real(TINY, 1e300),
+        "learning_rate": Either.none_or(Real(TINY, 1e300)),
+        "early_iter": Whole(),
+        "n_iter_without_progress": Whole(),
+        "min_grad_norm": Real(),
+    },
+)
+SHARED = RecordOf(
+    Shared,
+    {
+        "new": Array("i8", "shared", low=0),
+        "old": Array("i8", "shared", low=0),
+        "places": Array("f4 f8", "shared", "axes", finite=True),
+    },
+)
+ALIGNMENT = RecordOf(
+    MapAlignment,
+    {
+        "shared": Whole(),
+        "only_new": Whole(),
+        "only_former": Whole(),
+        "rotation": Array("f8", "axes", "axes"),
+        "scale": Real(),
+        "reflected": Flag(),
+        "movement": Real(),
+        "movement_unaligned": Real(),
+    },
+)
+CERTIFICATE = RecordOf(
+    MapCertificate,
+    {
+        "kl_divergence": Real(),
+        "force_error": Real(),
+        "sampled": Whole(),
+        "recall": Real(),
+        "probed": Whole(),
+        "neighbors": Text(),
+        "repulsion": Text(),
+        "coarsened": Flag(),
+        "n_iter": Whole(),
+        "stop_reason": Text(),
+        "reduced": Text(),
+    },
+)
+
+FIELDS = Fields(
+    {
+        "n_features_in_": Whole(1, size="d"),
+        "feature_names_in_": Names("d"),
+        "embedding_": POINTS,
+        "_n_features_out": Whole(1, 3, size="axes"),
+        "kl_divergence_": Real(),
+        "n_iter_": Whole(),
+        "stop_reason_": Text(),
+        "learning_rate_": Real(),
+        "timings_": Anything(),
+        "affinities_": Csr("n"),
+        "certificate_": CERTIFICATE,
+        "alignment_": Either.none_or(ALIGNMENT),
+        "pca_": Either.none_or(Reducer()),
+        "_reduced": Text(),
+        "_search": Either.none_or(SearchField("n", "reduced")),
+        "_found": Anything(),
+        "_typical": Array("f8", "n"),
+        "_ratio_limit": Real(),
+        "_map": MapField(),
+        "_sample_weight": Either.none_or(Array("f8", "n", finite=True, low=1.0)),
+        "_keys": Keys("n"),
+        "_shared": Either.none_or(SHARED),
+        "_seed": Whole(0, 2**31),
+        "_schedule": SCHEDULE,
+        "_mesh_cells": MeshCells(),
+        "_state": RUN,
+        "_stop": Member(Stop),
+        "_run": Text(),
+    }
+)
+FORMER = Fields(
+    {"embedding": Array("f4 f8", "former", "axes", finite=True), "keys": Keys("former")}
+)
+
+
+def pack_parameters(init: Any, align_to: Any) -> dict[str, Any]:
+    """The two parameters that may be maps, as a file holds them."""
+    former = None
+    if align_to is not None:
+        former = {"embedding": align_to.embedding_, "keys": align_to._keys}
+    return {"init": getattr(init, "embedding_", init), "align_to": former}
+
+
+def unpack_parameters(parameters: Any) -> Any:
+    """The same as `TSNE` takes them."""
+    former = parameters.get("align_to") if isinstance(parameters, dict) else None
+    if former is None:
+        return parameters
+    found = FORMER.unpack(former, {})
+    return {**parameters, "align_to": FormerMap(found["embedding"], found["keys"])}
+
+
+def unpack(attributes: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The fitted attributes, checked against each other and against the parameters."""
+    sizes: Sizes = {}
+    if isinstance(attributes, dict) and attributes.get("pca_") is None:
+        sizes["reduced"] = attributes.get("n_features_in_", 0)
+    optional = frozenset({"feature_names_in_", "_typical", "_ratio_limit"})
+    found = FIELDS.unpack(attributes, sizes, optional=optional)
+    if parameters.get("n_components") != sizes["axes"]:
+        raise UnfitError("its map has another number of dimensions than n_components says")
+    _check_ways_to_place(found, parameters)
+    shared, former = found["_shared"], parameters.get("align_to")
+    if (shared is None) != (former is None):
+        raise UnfitError("its map is aligned to nothing")
+    if shared is not None and (
+        shared.new.max(initial=0) >= sizes["n"]
+        or shared.old.max(initial=0) >= len(former.embedding_)  # type: ignore[union-attr]
+    ):
+        raise UnfitError("its map shares rows that are not there")
+    exact = parameters.get("method") == "exact"
+    if (found["_state"].Y.dtype == np.float64) != exact:
+        raise UnfitError("its run is of another precision than its method")
+    found["_map"] = FixedMap(
+        found["embedding_"], found["_map"]["dof"], found["_map"]["spacing"],
+        found["_sample_weight"], n_jobs=parameters.get("n_jobs"),
+    )  # fmt: skip
+    return found
+
+
+def _check_ways_to_place(found: dict[str, Any], parameters: Mapping[str, Any]) -> None:
+    """New rows need distances: from a search, or given by the user."""
+    if parameters.get("affinity") == "precomputed":
+        return
+    if not found.keys() >= {"_typical", "_ratio_limit"}:
+        raise UnfitError("its map cannot place new rows")
+    if (found["_search"] is None) != (parameters.get("metric") == "precomputed"):
+        raise UnfitError("its map has no rows to search in")

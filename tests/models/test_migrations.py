@@ -1,0 +1,115 @@
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnomon import PCA, load, samples
+from gnomon.errors import ModelFileError
+from gnomon.models.document import AFTER, ZEROS, write_document
+from gnomon.models.fields import UnfitError
+from gnomon.models.file import save
+from gnomon.models.migrations import MIGRATIONS, VERSION
+
+REFERENCES = Path(__file__).parents[1] / "references"
+
+
+def test_a_file_of_format_0_becomes_a_model_of_today(tmp_path):
+    pca = load(REFERENCES / "pca_format_0.gnomon")
+    X = samples.load("house-prices").X  # price and area are equal: one component holds all
+    assert isinstance(pca, PCA)
+    # rounding of a sum of two numbers below 10
+    np.testing.assert_allclose(np.abs(pca.components_), np.full((1, 2), 0.5**0.5), atol=1e-15)
+    np.testing.assert_allclose(pca.inverse_transform(pca.transform(X)), X, atol=1e-14)
+    assert pca.partial_fit(X).n_samples_ == 10
+    save(pca, tmp_path / "today.gnomon")
+    assert load(tmp_path / "today.gnomon").transform(X).tobytes() == pca.transform(X).tobytes()
+
+
+def test_there_is_a_way_from_every_format_to_todays():
+    assert sorted(MIGRATIONS) == list(range(VERSION))
+
+
+def signed(document):
+    """`model.json` with whatever is in `document`, and the right checksum."""
+    text = ("{\n" + json.dumps(document)[1:-1] + ',\n"checksum": "').encode() + ZEROS + AFTER
+    end = len(text) - len(AFTER)
+    return text[: end - 64] + hashlib.sha256(text).hexdigest().encode() + AFTER
+
+
+def read(document):
+    from gnomon.models.document import read_document
+
+    return read_document(signed(document), b"")
+
+
+GOOD = json.loads(write_document({"a": 1}, b""))
+del GOOD["checksum"]
+
+
+def test_the_helper_of_these_tests_signs_rightly():
+    assert read(GOOD) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"version": 2, "gnomon": "9.9"}, r"format 2 \(gnomon 9\.9\).*up to 1"),
+        ({"version": 10**30}, "format 10"),
+        ({"version": -1}, "no version"),
+        ({"version": True}, "no version"),
+        ({"version": "1"}, "no version"),
+        ({"version": None}, "no version"),
+        ({"format": "another"}, "another kind"),
+        ({"members": {}}, "damaged"),
+        ({"members": {"arrays.safetensors": {"bytes": 0, "sha256": "0" * 64}}}, "damaged"),
+        ({"version": 0, "class": "PCA"}, ""),
+    ],
+)
+def test_documents_of_another_kind_are_refused(change, why):
+    if change.get("version") == 0:
+        assert read({**GOOD, **change})["$model"] == "PCA"  # migrated; its state is judged later
+        return
+    with pytest.raises(UnfitError, match=why):
+        read({**GOOD, **change})
+
+
+def test_a_newer_format_says_what_to_do(tmp_path):
+    from gnomon.models.archive import write_archive
+
+    write_archive(tmp_path / "m", signed({**GOOD, "version": 2}), b"")
+    with pytest.raises(ModelFileError, match=r"reads formats up to 1\. Update gnomon\.$"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "1", '{"format": NaN', "{" * 5000, "[" * 100_000, '{"a": 1' + "0" * 5000 + "}"]
+)
+def test_text_that_is_no_document_is_refused(text):
+    from gnomon.models.document import read_document
+
+    body = text.encode() + b' "checksum": "' + ZEROS + AFTER
+    end = len(body) - len(AFTER)
+    body = body[: end - 64] + hashlib.sha256(body).hexdigest().encode() + AFTER
+    with pytest.raises(UnfitError, match="cannot be read"):
+        read_document(body, b"")
+
+
+def test_a_document_too_short_for_a_checksum_is_refused():
+    from gnomon.models.document import read_document
+
+    for length in (0, 1, 4, 64, 68):
+        with pytest.raises(UnfitError, match="damaged"):
+            read_document(b"x" * length, b"")
+
+
+def test_a_file_that_holds_neither_models_nor_parts_is_refused(tmp_path):
+    from gnomon.models.archive import write_archive
+    from gnomon.models.file import _serialised, read_model
+
+    arrays = _serialised({})
+    write_archive(tmp_path / "m", write_document([1, 2], arrays), arrays)
+    with pytest.raises(ModelFileError, match="neither a model nor parts"):
+        read_model(io.BytesIO((tmp_path / "m").read_bytes()), "m")

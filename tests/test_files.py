@@ -1,0 +1,248 @@
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+import pytest
+from killing import torn_files
+
+from gnomon.errors import ExistingFileError, WriteError
+from gnomon.files import writing
+
+
+def write(path, text, **options):
+    with writing(path, **options) as part:
+        part.write_text(text)
+
+
+def overtaken(path):
+    with writing(path) as part:
+        part.write_text("ours")
+        path.write_text("theirs")
+
+
+def test_what_was_written_takes_the_place_of_the_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with writing(path, force=True) as part:
+        assert part.parent == tmp_path  # the same file system: a rename is one step
+        assert part.name.startswith(".a.txt.")
+        part.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_new_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    with writing(str(path)) as part:
+        part.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_nothing_is_overwritten_unless_that_was_asked_for(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(ExistingFileError, match=r"a\.txt exists .* force=True"):
+        write(path, "new")
+    assert path.read_text() == "old"
+    write(path, "new", force=True)
+    assert path.read_text() == "new"
+
+
+def test_a_file_that_appears_during_the_writing_is_left_alone(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(ExistingFileError):
+        overtaken(path)
+    assert path.read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_file_system_without_links_is_good_enough(tmp_path, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    write(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").read_text() == "new"
+    with pytest.raises(ExistingFileError):
+        overtaken(tmp_path / "b.txt")
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), OSError(28, "disk full")])
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail():
+        with writing(path, force=True) as part:
+            part.write_text("half of the n")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_error_where_there_was_no_file_leaves_nothing(tmp_path):
+    def fail():
+        with writing(tmp_path / "a.txt"):
+            raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        fail()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "way_out"),
+    [
+        (errno.ENOSPC, "Free some space"),
+        (errno.EDQUOT, "Free some space"),
+        (errno.EROFS, "may write to"),
+        (errno.EACCES, "may write to"),
+        (errno.EIO, "try again"),
+    ],
+)
+def test_trouble_with_the_disk_is_one_sentence_with_a_way_out(
+    tmp_path, monkeypatch, number, way_out
+):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(WriteError) as caught:
+        write(path, "new", force=True)
+    assert str(caught.value).startswith(f"{path} could not be written ({os.strerror(number)})")
+    assert way_out in str(caught.value)
+    assert caught.value.errno == number
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+READ_ONLY = """
+import os, sys
+from gnomon.errors import WriteError
+from gnomon.files import writing
+if os.geteuid() == 0:
+    os.setuid(65534)  # permissions do not hold the superuser back
+try:
+    with writing(sys.argv[1], force=True) as part:
+        part.write_text("new")
+except WriteError as error:
+    print(error)
+"""
+
+
+def test_a_read_only_folder_is_refused_and_its_file_kept():
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)  # pytest's own folders are closed to other users
+        folder = os.path.join(root, "shut")
+        os.mkdir(folder)
+        path = os.path.join(folder, "a.txt")
+        with open(path, "w") as file:
+            file.write("old")
+        os.chmod(folder, 0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, path],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "could not be written (Permission denied)" in done.stdout, done.stderr
+        assert os.listdir(folder) == ["a.txt"]
+        with open(path) as file:
+            assert file.read() == "old"
+        os.chmod(folder, 0o755)
+
+
+def test_a_folder_in_the_files_place_is_named(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(WriteError, match="Give the name of a file"):
+        write(tmp_path / "folder", "text", force=True)
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(WriteError, match=r"nowhere.*Create the folder first"):
+        write(tmp_path / "nowhere" / "a", "text")
+
+
+def test_the_file_has_the_permissions_of_any_new_file_or_of_the_old_one(tmp_path):
+    (tmp_path / "ordinary").touch()
+    write(tmp_path / "ours", "text")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+    (tmp_path / "ours").chmod(0o600)
+    write(tmp_path / "ours", "text", force=True)
+    assert (tmp_path / "ours").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_keeps_pointing_to_the_file(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(tmp_path / "link", "new", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_very_long_name_is_written_or_refused_in_a_sentence(tmp_path):
+    write(tmp_path / ("a" * 200), "text")
+    assert (tmp_path / ("a" * 200)).read_text() == "text"
+    with pytest.raises(WriteError, match="shorter name"):
+        write(tmp_path / ("a" * 300), "text", force=True)
+
+
+def test_two_threads_writing_one_file_leave_one_of_their_texts(tmp_path):
+    path = tmp_path / "a.txt"
+    texts = ["x" * 100_000, "y" * 100_000]
+    threads = [
+        threading.Thread(target=lambda t=text: [write(path, t, force=True) for _ in range(20)])
+        for text in texts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_text() in texts
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+VERSIONS = """
+texts = [b"a" * 2_000_000, b"b" * 2_000_000]
+
+def is_whole():
+    with open(path, "rb") as file:
+        return file.read() in texts
+"""
+CARELESS = """
+def write(version):
+    with open(path, "wb") as file:
+        for at in range(0, 2_000_000, 100_000):
+            file.write(texts[version][at:at + 100_000])
+"""
+ATOMIC = """
+from gnomon.files import writing
+
+def write(version):
+    with writing(path, force=True) as part:
+        with open(part, "wb") as file:
+            for at in range(0, 2_000_000, 100_000):
+                file.write(texts[version][at:at + 100_000])
+"""
+
+
+def test_a_careless_writer_that_is_killed_tears_its_file(tmp_path):
+    assert torn_files(VERSIONS + CARELESS, tmp_path / "a") > 10  # or the next test proves nothing
+
+
+def test_a_writer_that_is_killed_never_tears_its_file(tmp_path):
+    assert torn_files(VERSIONS + ATOMIC, tmp_path / "a") == 0
