@@ -1,64 +1,109 @@
-"""The whole job, top to bottom: a table in, components and their certificate out.
+"""The whole job, top to bottom: a table in, its components, its map and how far to trust them out.
 
-This is the flow of ARCHITECTURE.md as far as it is built. The command line calls `run`; each step
-is an estimator or function that can be used alone.
+This is the flow of ARCHITECTURE.md. The command line calls `run`; each step is an estimator or
+function that can be used alone.
 """
 
+import os
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.prepare import choose_scale
-from gnomon.data.samples import Sample
+from gnomon.data.preparation import Prepared
+from gnomon.data.prepare import prepare
+from gnomon.data.read import read
+from gnomon.data.samples import Sample, load, names
+from gnomon.data.table import Table, table_of_sample
+from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
+from gnomon.progress import Watch
+from gnomon.scores import MapScores, score_map
+from gnomon.tsne import TSNE
 
 __all__ = ["Result", "run"]
 
+PERPLEXITY = 30.0
+TRUSTED = 15  # neighbours that `trust` is about
 
-@dataclass(frozen=True)
+Told = Callable[[str, float, Any], None]
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """What a run found.
 
     Attributes
     ----------
-    table : Sample
-        What was read.
+    table : Table
+        What was read, and what was left out and why.
+    prepared : Prepared
+        The rows that were used, and how they were made ready.
     pca : PCA
-        The fitted model.
-    scores : array (n, k)
+    components : array (n, k)
         The rows in the components' frame.
+    tsne : TSNE or None
+        The map; None if none was asked for, or the run was interrupted before it began.
+    trust : array (n,) or None
+        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
+    quality : MapScores or None
+        How far the map can be trusted, in all.
     seconds : dict
         Time of each stage.
+    warnings : tuple of str
     """
 
-    table: Sample
+    table: Table
+    prepared: Prepared
     pca: PCA
-    scores: NDArray[Any]
-    seconds: dict[str, float]
+    components: NDArray[Any]
+    tsne: TSNE | None
+    trust: NDArray[np.float64] | None
+    quality: MapScores | None
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the map was cut short."""
+        return self.tsne is not None and self.tsne.stop_reason_ == "interrupted"
 
 
 def run(
-    table: Sample,
+    source: str | os.PathLike[str] | Sample | Table,
     *,
-    n_components: Any = None,
-    standardize: bool | None = None,
+    n_components: Any = 0.95,
+    dimensions: int | None = 2,
+    perplexity: float | None = None,
+    missing: str = "error",
+    scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
-    told: Callable[[str, float, Any], None] = lambda stage, seconds, what: None,
+    told: Told = lambda stage, seconds, what: None,
+    progress: Callable[..., Any] | None = None,
+    **reading: Any,
 ) -> Result:
-    """Run every stage on `table`, telling `told(stage, seconds, what)` as each one ends.
+    """Run every stage, telling `told(stage, seconds, what)` as each one ends.
 
     Parameters
     ----------
-    table : Sample
-        From `gnomon.samples.load`.
-    n_components, seed, n_jobs
-        As in `PCA`.
-    standardize : bool, optional
-        None lets `gnomon.data.prepare.choose_scale` decide.
+    source : name of a bundled sample, path, Sample or Table
+        A path is read by `gnomon.data.read.read`, which takes `reading`: label, id, keep, drop, na.
+    n_components : as in `PCA`
+    dimensions : {1, 2, 3} or None
+        Of the map; None makes none.
+    perplexity : float, optional
+        By default 30, or a third of the rows if there are fewer than 91; what was taken is told.
+    missing : {"error", "drop", "mean", "em"}
+    scale : {"auto", "none", "standard"}
+    progress : callable, optional
+        Told ``iteration``, ``of``, ``kl`` and ``seconds_left`` after every iteration of the map;
+        True from it ends the map there.
     """
     seconds: dict[str, float] = {}
 
@@ -69,8 +114,48 @@ def run(
         told(name, seconds[name], result)
         return result
 
-    scale = stage("scale", lambda: choose_scale(table.X, standardize))
-    pca = PCA(n_components, standardize=scale.standardize, random_state=seed, n_jobs=n_jobs)
-    stage("pca", lambda: pca.fit(table.X))
-    scores = stage("scores", lambda: pca.transform(table.X))
-    return Result(table, pca, scores, seconds)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = stage("read", lambda: _table(source, reading))
+        prepared = stage("prepare", lambda: prepare(table, missing=missing, scale=scale))
+        X = prepared.X
+        pca = stage("pca", lambda: PCA(n_components, random_state=seed, n_jobs=n_jobs).fit(X))
+        components = pca.transform(X)
+        tsne = trust = quality = None
+        if dimensions is not None:
+            usual = min(PERPLEXITY, max(1.0, (len(X) - 1) / 3))
+            tsne = TSNE(dimensions, perplexity=usual if perplexity is None else perplexity,
+                        random_state=seed, n_jobs=n_jobs)  # fmt: skip
+            if progress is not None:
+                tsne.set_callbacks(Watch(progress))
+            stage("tsne", lambda: tsne.fit(X, ids=prepared.table.ids))
+            if tsne.stop_reason_ != "interrupted":
+                trust, quality = stage("trust", lambda: _trust(X, tsne, prepared, n_jobs))
+    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    return Result(table, prepared, pca, components, tsne, trust, quality, seconds, said)
+
+
+def _table(source: Any, reading: dict[str, Any]) -> Table:
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, Sample):
+        return table_of_sample(source)
+    if isinstance(source, str) and source in names() and not Path(source).exists():
+        return table_of_sample(load(source))
+    return read(source, **reading)
+
+
+def _trust(
+    X: NDArray[Any], tsne: TSNE, prepared: Prepared, n_jobs: int | None
+) -> tuple[NDArray[np.float64], MapScores]:
+    """The share of neighbours that each row keeps, and the scores of the whole map."""
+    Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
+    k = min(TRUSTED, len(Z) - 1)
+    data, plane = (
+        find_neighbors(table, k, n_jobs=n_jobs).indices
+        for table in (Z, tsne.embedding_.astype(np.float64))
+    )
+    kept = np.array([np.isin(a, b).sum() for a, b in zip(data, plane, strict=True)]) / k
+    sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})
+    scores = score_map(Z, tsne.embedding_, prepared.table.labels, n_neighbors=sizes, n_jobs=n_jobs)
+    return kept, scores

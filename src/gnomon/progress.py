@@ -22,12 +22,37 @@ from sklearn.callback import CallbackSupportMixin
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-__all__ = ["CallbackSupportMixin", "Steps", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Steps", "Watch", "with_callbacks"]
 
 
 def with_callbacks(fit: Fit) -> Fit:
     """Tear callbacks down when `fit` ends, in whatever way it ends."""
     return cast("Fit", callback.with_callbacks(fit))
+
+
+class Watch:
+    """A callback made of one function, which is told the numbers of every step.
+
+    ``told(iteration=…, of=…, kl=…, seconds_left=…)`` for t-SNE; True from it asks to stop.
+    """
+
+    def __init__(self, told: Callable[..., Any]) -> None:
+        self.told = told
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing to prepare."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing to clear up."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
+        """Steps are told when they end."""
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None, **_: Any
+    ) -> bool:
+        """Hand the numbers on."""
+        return bool(metadata and self.told(**metadata))
 
 
 class Steps:

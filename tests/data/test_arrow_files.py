@@ -57,7 +57,8 @@ def test_every_kind_of_column_has_its_role(save):
     assert list(table.labels) == kinds
     assert {left.column: left.why for left in table.left_out} == {
         "day": "dates", "span": "dates", "blob": "binary", "nested": "struct", "words": "list",
-        "void": "no values", "gone": "no values", "nan": "no values", "code": "few distinct integers"}  # fmt: skip
+        "void": "no values", "gone": "no values", "nan": "no values",
+        "code": "few distinct integers"}  # fmt: skip
     assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X[:, 3], np.arange(30) + 0.25)
     assert np.isnan(table.X[0, 2])
@@ -106,6 +107,11 @@ def test_lists_of_numbers_are_vectors(save, fixed):
     assert table.n_columns == 2
     again = read(path, columns=table.columns)
     assert again.columns == table.columns
+    turned = read(path, columns=["emb[3]", "emb[0]"])
+    np.testing.assert_array_equal(turned.X, rows[:, [3, 0]])
+    assert refused(path, columns=["emb[0]", "emb[7]"]).startswith(
+        f'{path.name} lacks 1 of the 2 columns of the model: "emb[7]".'
+    )
 
 
 def test_a_missing_vector_is_a_row_of_nan_and_a_missing_entry_a_nan(save):

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -222,6 +223,58 @@ def test_new_rows_without_names_are_taken_in_order(write):
     table = read(write("1,2\n3,4\n"), columns=["a", "b"])
     assert table.columns == ("a", "b")
     np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
+
+
+def test_passengers_are_read_as_a_person_would(write):
+    tickets = [f"A/{i} {i * 7}" if i % 4 == 0 else str(30_000 + 37 * i) for i in range(80)]
+    rows = [f'{i + 1},{i % 2},"Doe, Mr. {i}",{"male" if i % 3 else "female"},{20 + i / 8},{ticket}'
+            for i, ticket in enumerate(tickets)]  # fmt: skip
+    table = read(write("\n".join(["PassengerId,Survived,Name,Sex,Age,Ticket", *rows])))
+    assert table.id_name == "PassengerId"
+    assert table.label_name == "Sex"
+    assert table.columns == ("Survived", "Age")
+    assert {left.column: left.why for left in table.left_out} == {"Name": "text", "Ticket": "text"}
+
+
+def test_one_word_in_many_rows_and_many_words_in_few_are_errors(write):
+    rows = ["n/a" if i % 3 == 0 else str(i / 2) for i in range(90)]
+    path = write("\n".join(["x,y", *(f"{row},1" for row in rows)]))
+    assert 'column "x" holds text in 30 rows (first: line 2, "n/a")' in refused(path)
+    rows = [f"w{i}" if i % 30 == 7 else str(i / 2) for i in range(600)]
+    path = write("\n".join(["x,y", *(f"{row},1" for row in rows)]))
+    assert 'column "x" holds text in 20 rows (first: line 9, "w7")' in refused(path)
+
+
+def test_codes_with_leading_zeros_are_no_measurements(write):
+    path = write("zip,x\n01234,1.5\n01234,2.5\n99999,3\n99999,4\n01234,0\n")
+    table = read(path)
+    assert table.columns == ("x",)
+    assert list(table.labels) == ["01234", "01234", "99999", "99999", "01234"]
+    table = read(path, label="x", keep="x")
+    assert [(left.column, left.why) for left in table.left_out] == [
+        ("zip", "codes with leading zeros")]  # fmt: skip
+    assert read(path, keep="zip").X[0].tolist() == [1234, 1.5]
+
+
+def test_names_of_rows_as_r_writes_them(write):
+    table = read(write('"x","y"\n"r1",1,2\n"r2",3,4\n'))
+    assert list(table.ids) == ["r1", "r2"]
+    assert table.columns == ("x", "y")
+    ended = read(write("x,y\n1,2,\n3,4,\n"))
+    assert ended.columns == ("x", "y")
+    assert ended.X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_many_columns_are_read_in_time(write):
+    names = [f"gene{j}" for j in range(20_000)]
+    row = ",".join(["0.5"] * 20_000)
+    path = write("\n".join([",".join(names), row, row, row]))
+    start = time.process_time()
+    table = read(path, columns=names[::-1])
+    assert table.columns[0] == "gene19999"
+    assert table.X.shape == (3, 20_000)
+    # Work that grows with the square of the columns would take far longer.
+    assert time.process_time() - start < 15
 
 
 # --- text, as people write it -------------------------------------------------------------------
@@ -552,3 +605,30 @@ def test_a_table_comes_back_from_any_dialect(
 
 def _filled(rows, width):
     return all(any(row[j] is not None for row in rows) for j in range(width))
+
+
+CONTENT = 'id,"a, b",c\n1,"1,5",x\n2,2.5,"y\nz"\n3,0.5,x\n'.encode("utf-8-sig")
+
+
+@given(at=st.integers(0, len(CONTENT) - 1), value=st.integers(0, 255))
+def test_one_changed_byte_is_refused_in_words_or_read(tmp_path_factory, at, value):
+    path = tmp_path_factory.mktemp("byte") / "t.csv"
+    path.write_bytes(CONTENT[:at] + bytes([value]) + CONTENT[at + 1 :])
+    try:
+        table = read(path)
+    except DataError as error:
+        message = str(error)
+    else:
+        message = f"{table.name}."
+        assert table.X.shape[1] == len(table.columns)
+    assert message.startswith("t.csv")
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_refused_in_words_or_read(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("bytes") / "t.csv"
+    path.write_bytes(content)
+    try:
+        read(path)
+    except DataError as error:
+        assert str(error).startswith("t.csv")  # noqa: PT017 (either outcome is right)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon import PCA
-from gnomon.errors import ModelFileError
+from gnomon.errors import ModelFileError, TooLargeError
 from gnomon.models.archive import ARRAYS, DOCUMENT, read_archive, write_archive
 from gnomon.models.fields import UnfitError
 from gnomon.models.file import load, save
@@ -192,7 +192,7 @@ def test_a_missing_file_or_a_folder_is_named(tmp_path):
 
 def test_a_document_that_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("gnomon.models.archive.LARGEST_DOCUMENT", 50)
-    with pytest.raises(ValueError, match=r"model\.json"):
+    with pytest.raises(TooLargeError, match=r"51 bytes of text.*50 bytes\. Shorten"):
         write_archive(tmp_path / "m", b"x" * 51, b"")
     with (tmp_path / "long").open("wb+") as file:
         file.write(packed([(DOCUMENT, b"x" * 51), (ARRAYS, b"")]))

@@ -237,6 +237,7 @@ HOSTILE = {
     "a way to stop that is none": set_("_stop", "__class__"),
     "an attribute that is unknown": set_("transform", "x"),
     "a parameter that is unknown": lambda p, _: p.__setitem__("callback", "x"),
+    "a parameter of another kind": lambda p, _: p.__setitem__("dof", "x"),
     "text for a number": set_("n_iter_", "100"),
     "another precision": lambda p, _: p.__setitem__("method", "exact"),
     "aligned to nothing": set_(

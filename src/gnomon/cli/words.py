@@ -1,6 +1,10 @@
 """What a run says while it works: aligned lines on stderr, data on stdout."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from gnomon.cli import PLAIN
@@ -30,3 +34,27 @@ class Words:
             line.append(" " * max(2, WIDTH - line.cell_len))
             line.append(f"{seconds:.1f} s", "dim")
         self.console.print(line)
+
+    @contextmanager
+    def bar(self) -> Iterator[Callable[..., bool] | None]:
+        """What to tell of a map's iterations: a bar on a terminal, nothing elsewhere.
+
+        The bar is gone when its work is done; the lines stay.
+        """
+        if self.console.quiet or not self.console.is_terminal:
+            yield None
+            return
+        columns = (
+            TextColumn("t-SNE   "), BarColumn(), TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+        )  # fmt: skip
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task("", total=None)
+
+            def told(iteration: int, of: int, kl: float, seconds_left: float) -> bool:
+                if iteration % 10 == 0:
+                    text = f"{iteration}/{of}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
+                    progress.update(task, description=text, completed=iteration, total=of)
+                return False
+
+            yield told

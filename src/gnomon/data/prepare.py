@@ -1,43 +1,74 @@
-"""Preparing a table: whether its columns should be standardised, and why."""
+"""Preparing a table: missing values first, then whether its columns should be standardised."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Scale", "choose_scale"]
+from gnomon.data.missing import CHOICES, learn_filling, refuse_gaps, refuse_infinities
+from gnomon.data.preparation import Preparation, Prepared
+from gnomon.data.refusals import FileError, quoted
+from gnomon.data.scale import FOLD, Scale, choose_scale
+from gnomon.data.spread import measure_spread
+from gnomon.data.table import Table
+from gnomon.inputs import check_choice
 
-FOLD = 10.0
+__all__ = ["FOLD", "Preparation", "Prepared", "Scale", "choose_scale", "prepare"]
+
+SCALES = {"auto": None, "none": False, "standard": True}
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Whether to standardise, and the reason in a few words."""
+def prepare(table: Table, *, missing: str = "error", scale: str = "auto") -> Prepared:
+    """Make a table ready, and remember how.
 
-    standardize: bool
-    why: str
+    Parameters
+    ----------
+    table : Table
+        From `gnomon.data.read`; it is not changed.
+    missing : {"error", "drop", "mean", "em"}
+        What to do about missing values: refuse them, drop their rows, fill in the column's mean,
+        or what the row's other values foretell (`gnomon.pca.impute`).
+    scale : {"auto", "none", "standard"}
+        Whether columns are divided by their standard deviations; "auto" decides by `choose_scale`.
 
-
-def choose_scale(X: NDArray[Any], asked: bool | None = None) -> Scale:
-    """Standardise when the columns' spreads differ more than tenfold, unless they share a unit.
-
-    Pixels and other counts on one scale share a unit although some hardly vary: dividing those by
-    their spread would only raise noise.
+    Returns
+    -------
+    Prepared
+        With `X` of shape (m, d), the rows it was made of, and the `Preparation`.
     """
-    if asked is not None:
-        return Scale(asked, "as asked")
-    spreads = X.std(axis=0)
-    spreads = spreads[spreads > 1e-12 * np.abs(X).max(axis=0)]  # a constant may have a rounding
-    fold = float(spreads.max() / spreads.min()) if spreads.size else 1.0
-    if fold <= FOLD:
-        return Scale(False, f"the columns' spreads are within {FOLD:g}-fold of each other")
-    if _one_unit(X):
-        return Scale(False, f"all columns are whole numbers from {X.min():g} to {X.max():g}")
-    return Scale(True, f"the columns' spreads differ {fold:.3g}-fold")
-
-
-def _one_unit(X: NDArray[Any]) -> bool:
-    """Whole numbers whose common largest value is reached by at least half of the columns."""
-    whole = bool((np.rint(X) == X).all())
-    return whole and bool(np.mean(X.max(axis=0) >= X.max()) >= 0.5)
+    check_choice("missing", missing, CHOICES)
+    check_choice("scale", scale, tuple(SCALES))
+    spread = measure_spread(table.X)
+    refuse_infinities(table, spread)
+    gaps = spread.gaps
+    n = table.X.shape[0]
+    if missing == "error":
+        refuse_gaps(table, gaps, ("missing", "drop"), ("missing", "mean"), ("missing", "em"))
+    empty = np.flatnonzero(gaps == n)
+    if empty.size:
+        name = table.columns[empty[0]]
+        raise FileError(f"{table.name}: column {quoted(name)} has no values.", ("drop", name))
+    plain = Preparation(
+        columns=table.columns, missing=missing, scale="none", why="", n_rows=n,
+        n_missing=int(gaps.sum()), n_dropped=0, filled="", mean=spread.mean, std=spread.std,
+    )  # fmt: skip
+    if missing == "drop" and gaps.any():
+        table = plain.ready(table, gaps).table
+        spread = measure_spread(table.X)
+        gaps = spread.gaps
+    chosen = choose_scale(table.X, SCALES[scale], names=table.columns, spread=spread)
+    filling, filled = None, ""
+    if missing == "em" and gaps.any():
+        filling, filled = learn_filling(table, spread, standardize=chosen.standardize)
+    preparation = replace(
+        plain,
+        scale="standard" if chosen.standardize else "none",
+        why=chosen.why,
+        n_dropped=n - table.X.shape[0],
+        filled=filled,
+        mean=spread.mean,
+        std=np.where(spread.std > 0, spread.std, 1.0),
+        filling=filling,
+    )
+    ready = preparation.ready(table, gaps)
+    kept = table.places.rows if preparation.n_dropped else None
+    return replace(ready, kept=kept)

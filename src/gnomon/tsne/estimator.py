@@ -1,6 +1,5 @@
 """The TSNE estimator: from a table to a map, and what a finished map can do."""
 
-import hashlib
 import logging
 import time
 from collections.abc import Iterator
@@ -21,11 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.errors import TooLargeError, UnavailableError, refuse
 from gnomon.inputs import (
     Table,
-    check_choice,
     check_integer,
-    check_real,
     check_table,
-    check_weights,
     is_sparse,
     random_generator,
     refuse_bad_values,
@@ -40,6 +36,7 @@ from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint
 from gnomon.tsne.aligned import Shared, find_shared, lay_over, row_keys, start_from
 from gnomon.tsne.certificate import MapCertificate, check_field
+from gnomon.tsne.checks import check_copies, check_parameters, fingerprint
 from gnomon.tsne.descent import (
     EARLY_ITER,
     Descent,
@@ -66,7 +63,6 @@ from gnomon.tsne.state import FIELDS, pack_parameters, unpack, unpack_parameters
 Floats64 = NDArray[np.float64]
 
 LEAST_ROWS = 3
-LARGEST = 1e30  # factors that float32 can hold
 AUTO_FORCE_TOL = 0.035
 # The mesh's force error at a spacing of half the kernel's width, and the power of the spacing with
 # which it falls (benchmarks/tsne.py, "force error"). Sharper kernels need a little less.
@@ -74,7 +70,6 @@ ERROR_AT_HALF = 0.035
 ORDER = 3.7
 SHARPNESS = 0.09  # (h / width) of equal error goes with this power of dof, where that is below 1
 # Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
-DOF = (1e-3, 1e4)
 
 # Ways to end after which `warm_start` has nothing to add.
 RULES = (Stop.CONVERGED, Stop.NO_PROGRESS, Stop.SMALL_GRADIENT)
@@ -252,12 +247,12 @@ class TSNE(
         sample_weight : array (n,), optional
             How many copies each row stands for, 1 or more.
         """
-        self._check_parameters()
+        check_parameters(self)
         ids = _own_index(X) if ids is None else ids
         X = self._check(X, reset=True)
         n = X.shape[0]
-        weights = self._weights(sample_weight, n)
-        run = self._fingerprint(X, weights) if self.warm_start else ""
+        weights = check_copies(sample_weight, n)
+        run = fingerprint(self, X, weights) if self.warm_start else ""
         if run and getattr(self, "_run", "") == run:
             return self if self._stop in RULES else self._descend(int(self.max_iter))
         self._run = ""  # until there is a state to go on from
@@ -343,7 +338,7 @@ class TSNE(
 
             def report(step: Report) -> bool:
                 return steps.done(
-                    iteration=step.iteration, kl=step.kl, seconds_left=step.seconds_left
+                    iteration=step.iteration, of=until, kl=step.kl, seconds_left=step.seconds_left
                 )
 
             reason = descent.run(until, report)
@@ -503,72 +498,6 @@ class TSNE(
         if square and reset and X.shape[0] != X.shape[1]:
             refuse("X", "be square for precomputed input", f"shape {X.shape}")
         return X
-
-    def _weights(self, sample_weight: Any, n: int) -> Floats64 | None:
-        weights = check_weights("sample_weight", sample_weight, n, of="row")
-        if weights is None or (weights == 1).all():
-            return None
-        if weights.min() < 1:
-            at = int(np.argmin(weights))
-            refuse(
-                "sample_weight", "be 1 or more, the number of copies a row stands for",
-                float(weights[at]),
-                f"It stands at position {at}. Leave rows of zero weight out, or divide all weights "
-                "by the smallest.",
-            )  # fmt: skip
-        return weights
-
-    def _check_parameters(self) -> None:
-        check_integer("n_components", self.n_components, 1, 3, "Use PCA for more dimensions.")
-        check_choice(
-            "affinity", self.affinity, ("gaussian", "uniform", "multiscale", "precomputed")
-        )
-        check_choice("method", self.method, ("auto", "mesh", "exact", "barnes_hut"))
-        if self.method == "barnes_hut":
-            log.info("method='barnes_hut' means the mesh here; `angle` has no effect.")
-        check_real("recall", self.recall, 0.0, 1.0)
-        check_real("dof", self.dof, *DOF)
-        check_real("early_exaggeration", self.early_exaggeration, 1.0, LARGEST)
-        check_real("exaggeration", self.exaggeration, 0.0, LARGEST, open_low=True)
-        check_integer("max_iter", self.max_iter, 1)
-        check_integer("n_iter_without_progress", self.n_iter_without_progress, 1)
-        check_real("min_grad_norm", self.min_grad_norm, 0.0)
-        check_real("angle", self.angle, 0.0, 1.0)
-        check_choice("warm_start", self.warm_start, (False, True))
-        if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
-            check_real("learning_rate", self.learning_rate, 0.0, LARGEST, open_low=True)
-        if not (isinstance(self.force_tol, str) and self.force_tol == "auto"):
-            check_real("force_tol", self.force_tol, 0.0, 1.0, open_low=True)
-        if isinstance(self.init, str):
-            check_choice("init", self.init, ("pca", "random"))
-            if self.init == "pca" and "precomputed" in (self.metric, self.affinity):
-                refuse(
-                    "init", "be 'random' or an array for precomputed input", self.init,
-                    'The parameter init="pca" cannot be used with metric="precomputed".',
-                )  # fmt: skip
-        check_integer(
-            "verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, 0
-        )
-        if self.metric_params and self.metric in ("euclidean", "cosine", "precomputed"):
-            refuse("metric_params", f"be None for metric={self.metric!r}", self.metric_params)
-        if self.method == "exact" and self.n_neighbors is not None and self.affinity != "uniform":
-            refuse("n_neighbors", "be None for method='exact', which takes all", self.n_neighbors)
-        if not isinstance(self.metric, str):
-            refuse("metric", "be the name of a metric", self.metric, kind=True)
-
-    def _fingerprint(self, X: Table, weights: Floats64 | None) -> str:
-        """Of the data and of every parameter that the run so far depends on."""
-        later = {"max_iter", "n_jobs", "verbose", "warm_start"}
-        digest = hashlib.blake2b(digest_size=16)
-        parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
-        init = getattr(self.init, "embedding_", self.init)
-        parts += [weights if weights is not None else np.empty(0), np.asarray(init)]
-        for part in parts:
-            digest.update(f"{part.shape}{part.dtype}".encode())
-            digest.update(np.ascontiguousarray(part).tobytes())
-        plain = {k: v for k, v in self.get_params(deep=False).items() if k not in later | {"init"}}
-        digest.update(repr(sorted(plain.items(), key=str)).encode())
-        return digest.hexdigest()
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

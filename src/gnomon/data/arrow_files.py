@@ -1,0 +1,73 @@
+"""Parquet and Feather by pyarrow: columns with types, so that little is left to guess."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
+
+from gnomon.data.content import Content, check_memory
+from gnomon.data.names import unique_names
+from gnomon.data.raw import RawTable
+from gnomon.data.refusals import FileError
+
+__all__ = ["read_feather", "read_parquet"]
+
+DAMAGED = "Was it copied whole?"
+
+
+def read_parquet(content: Content) -> RawTable:
+    """All columns of a Parquet file."""
+    source = pa.BufferReader(pa.py_buffer(content.data))
+    try:
+        file = pq.ParquetFile(source)
+        meta = file.metadata
+        # Twice: pyarrow's columns and our rows. What a column of repeated values takes is not seen
+        # in the size of the file.
+        check_memory(2 * 8 * meta.num_rows * meta.num_columns, content, "its table")
+        sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+        check_memory(2 * sum(max(0, size) for size in sizes), content, "its table")
+        table = file.read()
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{content.name} is a damaged Parquet file ({_brief(error)}).", DAMAGED
+                        ) from None  # fmt: skip
+    return _raw(table, content)
+
+
+def read_feather(content: Content) -> RawTable:
+    """All columns of a Feather (Arrow IPC) file."""
+    source = pa.BufferReader(pa.py_buffer(content.data))
+    try:
+        table = pf.read_table(source, memory_map=False)
+        table.validate()
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{content.name} is a damaged Feather file ({_brief(error)}).", DAMAGED
+                        ) from None  # fmt: skip
+    check_memory(8 * table.num_rows * table.num_columns, content, "its table")
+    return _raw(table, content)
+
+
+def _raw(table: Any, content: Content) -> RawTable:
+    if table.num_columns == 0:
+        raise FileError(f"{content.name} has no columns.")
+    if table.num_rows == 0:
+        raise FileError(f"{content.name} has names of columns and no rows.")
+    names, notes = unique_names(table.column_names, table.num_columns)
+    columns = dict(zip(names, map(_decoded, table.columns), strict=True))
+    return RawTable(content.name, columns, notes=tuple(notes))
+
+
+def _decoded(column: Any) -> Any:
+    """Codes of a dictionary as the values they stand for, an extension as its storage."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array(
+            [chunk.storage for chunk in column.chunks], column.type.storage_type
+        )
+    if pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
+        return column.cast(column.type.value_type)
+    return column
+
+
+def _brief(error: Exception) -> str:
+    """The first sentence of pyarrow's message."""
+    return str(error).splitlines()[0].rstrip(".")[:120] if str(error) else type(error).__name__

@@ -1,0 +1,156 @@
+"""What a column holds, and its cells as numbers or as text."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gnomon.data.dialect import MISSING
+from gnomon.data.refusals import FileError, quoted
+from gnomon.data.table import Places, count
+
+__all__ = ["Column", "as_column", "refuse_column", "texts_of"]
+
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI]nf(inity)?|INF)$"
+COMMA_NUMBER = NUMBER.replace(r"\.", ",")
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?|\d\d?[./]\d\d?[./]\d{4}")
+TRUTH = {"true": True, "false": False}
+
+# A column is meant to be numbers, and a text in it is an error, if at least half of it is numbers
+# and the texts are few words (for "missing", say), or if nearly all of it is numbers.
+HALF, NEARLY_ALL = 0.5, 0.95
+FEW_WORDS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column and what it is.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "numbers", "codes" (digits with leading zeros), "truth" (true and false), "vectors",
+        "text", "mixed" (numbers and a few texts), "dates", "empty", or pyarrow's name for what is
+        none of these.
+    values : ChunkedArray
+        Numbers for "numbers" and "codes", booleans for "truth"; for all else as in the file.
+    cells : ChunkedArray
+        As in the file.
+    bad : tuple of int, int, str
+        For "mixed": how many texts, the row of the first, and what it says.
+    """
+
+    name: str
+    kind: str
+    values: Any
+    cells: Any
+    bad: tuple[int, int, str] = (0, 0, "")
+
+
+def as_column(name: str, cells: Any, na: Collection[str], decimal: str = ".") -> Column:
+    """See what `cells` hold."""
+    kind = cells.type
+    if pa.types.is_null(kind) or cells.null_count == len(cells):
+        return Column(name, "empty", cells, cells)
+    if pa.types.is_boolean(kind):
+        return Column(name, "truth", cells, cells)
+    if pa.types.is_decimal(kind):
+        return Column(name, "numbers", cells.cast(pa.float64()), cells)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        empty = pa.types.is_floating(kind) and bool(pc.all(pc.is_nan(cells.drop_null())).as_py())
+        return Column(name, "empty" if empty else "numbers", cells, cells)
+    if pa.types.is_temporal(kind):
+        return Column(name, "dates", cells, cells)
+    if _is_text_type(kind):
+        return _text_column(name, cells.cast(pa.large_string()), na, decimal)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        inner = kind.value_type
+        if pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_decimal(inner):
+            return Column(name, "vectors", cells, cells)
+    return Column(name, str(kind).split("<")[0], cells, cells)
+
+
+def _is_text_type(kind: Any) -> bool:
+    view = getattr(pa.types, "is_string_view", lambda _: False)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind))
+
+
+def _text_column(name: str, cells: Any, na: Collection[str], decimal: str) -> Column:
+    trimmed = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(trimmed, value_set=pa.array([*MISSING, *na], pa.large_string()))
+    present = pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed)
+    known = len(present) - present.null_count
+    if not known:
+        return Column(name, "empty", cells, cells)
+    is_number = pc.match_substring_regex(present, COMMA_NUMBER if decimal == "," else NUMBER)
+    numbers = pc.sum(is_number).as_py() or 0
+    if numbers == known:
+        plain = pc.replace_substring(present, decimal, ".") if decimal != "." else present
+        plain = pc.utf8_ltrim(plain, characters="+")  # which pyarrow's cast does not know
+        # 007 and 01234 are names of things; who wants their numbers can keep them.
+        codes = pc.any(pc.match_substring_regex(present, "^0[0-9]+$")).as_py()
+        return Column(name, "codes" if codes else "numbers", plain.cast(pa.float64()), cells)
+    words = pc.if_else(is_number, pa.scalar(None, pa.large_string()), present)
+    few = pc.count_distinct(words).as_py() <= FEW_WORDS
+    if numbers >= (HALF if few else NEARLY_ALL) * known:
+        row = pc.index(is_number, pa.scalar(False)).as_py()
+        return Column(name, "mixed", cells, cells, (known - numbers, row, cells[row].as_py()))
+    some = pc.unique(present.slice(0, 1000)).drop_null().to_pylist()
+    if {value.casefold() for value in some} <= TRUTH.keys():
+        truth = pc.utf8_lower(present)
+        is_truth = pc.is_in(truth, value_set=pa.array(list(TRUTH), pa.large_string()))
+        if pc.sum(is_truth).as_py() == known:
+            values = pc.if_else(pc.is_null(truth), pa.scalar(None, pa.bool_()),
+                                pc.equal(truth, "true"))  # fmt: skip
+            return Column(name, "truth", values, cells)
+    dates = bool(some) and all(DATE.fullmatch(value) for value in some)
+    return Column(name, "dates" if dates else "text", cells, cells)
+
+
+def refuse_column(column: Column, file: str, places: Places) -> NoReturn:
+    """Raise the sentence about a column that is wanted as numbers and does not hold them."""
+    name = quoted(column.name)
+    if column.kind == "mixed":
+        many, row, value = column.bad
+        raise FileError(
+            f"{file}: column {name} holds text in {count(many, 'row')} (first: "
+            f"{places.of(row)}, {quoted(value)}).",
+            ("na", value),
+            ("drop", column.name),
+        )
+    if column.kind == "dates":
+        raise FileError(
+            f"{file}: column {name} holds dates.",
+            ("drop", column.name),
+            "To use them, choose an encoding, such as days since the first.",
+        )
+    if column.kind == "empty":
+        raise FileError(f"{file}: column {name} has no values.", ("drop", column.name))
+    raise FileError(f"{file}: column {name} holds {column.kind}, not numbers.",
+                    ("drop", column.name))  # fmt: skip
+
+
+def texts_of(column: Column, na: Collection[str], *, gaps: bool) -> NDArray[np.object_]:
+    """The cells as text, to the letter; with `gaps`, None where a value is missing."""
+    texts = np.empty(len(column.cells), dtype=object)
+    texts[:] = [_text(value) for value in column.cells.to_pylist()]
+    if gaps:
+        missing = {*MISSING, *na}
+        texts[[text is None or text.strip() in missing for text in texts]] = None
+    else:
+        texts[[text is None for text in texts]] = ""
+    return texts
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)

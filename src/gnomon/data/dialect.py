@@ -1,0 +1,219 @@
+"""How a delimited text is written: encoding, delimiter, decimal point, and whether it has names.
+
+All of it is guessed from the beginning of the file; whatever is unusual is said in a note.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.lines import (
+    BrokenRecordError,
+    Survey,
+    TextRecord,
+    line_of_byte,
+    read_records,
+    survey,
+)
+from gnomon.data.refusals import FileError
+
+__all__ = ["MISSING", "Dialect", "as_utf8", "is_number", "sniff"]
+
+# In the order of preference. A comma is last but one: it also stands inside numbers, and a file
+# that a semicolon divides evenly is not divided by its commas.
+DELIMITERS = ("\t", ";", "|", ",", " ")
+CALLED = {"\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
+
+# What stands for a missing value without being asked. Other words may be values ("none", "-").
+MISSING = ("", "NA", "NaN", "nan", "NULL", "null")
+
+SAMPLE_BYTES = 2**18
+SAMPLE_LINES = 20  # a line of a wide table may be longer than the whole sample
+SAMPLE_RECORDS = 1000
+
+_POINT = re.compile(
+    r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE
+)
+_COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What `sniff` found.
+
+    Attributes
+    ----------
+    delimiter, decimal : str
+    header : list of str or None
+        Names of the columns; None if the first record is numbers.
+    body : int
+        The byte at which the rows begin.
+    skipped : int
+        Lines before that.
+    sample : list of list of str
+        The first rows.
+    notes : tuple of str
+    """
+
+    delimiter: str
+    decimal: str
+    header: list[str] | None
+    body: int
+    skipped: int
+    sample: list[list[str]]
+    notes: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Fields of every record."""
+        return len(self.sample[0] if self.header is None else self.header)
+
+
+def as_utf8(data: NDArray[np.uint8], name: str) -> tuple[NDArray[np.uint8], Survey, list[str]]:
+    """The text as UTF-8 without byte order mark; what occurs in it; what had to be assumed."""
+    head, notes = data[:4].tobytes(), []
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            data = np.frombuffer(data.tobytes().decode("utf-16").encode("utf-8"), np.uint8)
+        except UnicodeDecodeError:
+            raise FileError(f"{name} is damaged UTF-16.", "Save it as UTF-8.") from None
+        notes.append("text is UTF-16")
+    elif head.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    seen = survey(data)
+    if seen.nul:
+        at = int(np.flatnonzero(data == 0)[0])
+        raise FileError(
+            f"{name}, line {line_of_byte(data, at)}: there is a NUL byte.",
+            "The file is damaged, or it is no text; text in UTF-16 must be saved as UTF-8.",
+        )
+    if not seen.ascii and (bad := _first_bad_byte(data)) is not None:
+        line = line_of_byte(data, bad)
+        try:
+            data = np.frombuffer(data.tobytes().decode("cp1252").encode("utf-8"), np.uint8)
+        except UnicodeDecodeError:
+            raise FileError(
+                f"{name}, line {line}: byte 0x{data[bad]:02X} is not UTF-8.", "Save it as UTF-8."
+            ) from None
+        notes.append(f"text is read as Windows-1252: line {line} is not UTF-8")
+        seen = survey(data)
+    return data, seen, notes
+
+
+def _first_bad_byte(data: NDArray[np.uint8]) -> int | None:
+    try:
+        data.tobytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def is_number(text: str, decimal: str = ".") -> bool:
+    """Whether `text` is a number as pyarrow reads them."""
+    text = text.strip(" \t")
+    if decimal == ",":
+        return "." not in text and _POINT.fullmatch(text.replace(",", ".", 1)) is not None
+    return _POINT.fullmatch(text) is not None
+
+
+def sniff(data: NDArray[np.uint8], name: str, na: Sequence[str] = ()) -> Dialect:
+    """Guess how the text is written; `data` is UTF-8."""
+    sample = _sample(data)
+    found = {mark: _records(sample, mark, name) for mark in DELIMITERS}
+    if not found[","]:
+        raise FileError(f"{name} is empty.", "It needs a line of names and rows of numbers.")
+    delimiter = _choose(found)
+    records = found[delimiter]
+    if sample.size < data.size and len(records) > 2:
+        records = records[:-1]  # cut off by the sample
+    first, rest = records[0], [record.fields for record in records[1:]]
+    decimal = _decimal([record.fields for record in records], delimiter)
+    missing = {*MISSING, *na}
+    is_row = _is_row(first.fields, decimal, missing)
+    header = None if is_row else _all_names(first.fields, rest)
+    notes = []
+    if delimiter != ",":
+        notes.append(f"columns are divided by {CALLED[delimiter]}")
+    if decimal == ",":
+        notes.append("decimals are written with a comma")
+    if header is None:
+        notes.append("there is no line of names")
+    elif not rest:
+        raise FileError(f"{name} has a line of names (line {first.line}) and no rows.")
+    lines = 0 if header is None else line_of_byte(data, first.end) - 1
+    if header is None:
+        return Dialect(delimiter, decimal, None, 0, 0, [first.fields, *rest], tuple(notes))
+    return Dialect(delimiter, decimal, header, first.end, lines, rest, tuple(notes))
+
+
+def _all_names(names: list[str], rows: list[list[str]]) -> list[str]:
+    """The line of names with an empty one added where every row has one field more.
+
+    R writes rows' names before the first column and none above them; others end rows, but not the
+    line of names, with a delimiter.
+    """
+    if not rows or any(len(row) != len(names) + 1 for row in rows):
+        return names
+    return [*names, ""] if all(row[-1] == "" for row in rows) else ["", *names]
+
+
+def _sample(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    size = SAMPLE_BYTES
+    while size < data.size and np.count_nonzero(data[:size] == 10) < SAMPLE_LINES:
+        size *= 4
+    return data[:size]
+
+
+def _records(sample: NDArray[np.uint8], delimiter: str, name: str) -> list[TextRecord]:
+    records: list[TextRecord] = []
+    try:
+        for record in itertools.islice(read_records(sample, delimiter), SAMPLE_RECORDS):
+            records.append(record)
+    except BrokenRecordError as error:
+        if delimiter == "," and not records:
+            raise FileError(f"{name} cannot be read as CSV ({error}).") from None
+    return records
+
+
+def _choose(found: dict[str, list[TextRecord]]) -> str:
+    """The first delimiter that divides every record as it divides the first, and does divide it."""
+    share = {}
+    for mark, records in found.items():
+        widths = [len(record.fields) for record in records]
+        if widths and widths[0] > 1:
+            share[mark] = sum(width == widths[0] for width in widths) / len(widths)
+    even = [mark for mark in DELIMITERS if share.get(mark) == 1.0]
+    if even:
+        return even[0]
+    uneven = {mark: part for mark, part in share.items() if mark != " "}
+    if uneven:  # the ragged line will be named when all is read
+        return max(uneven, key=lambda mark: uneven[mark])
+    # One column. If commas stand in it, they are not what divides it.
+    return "," if all(len(record.fields) == 1 for record in found[","]) else ";"
+
+
+def _decimal(records: list[list[str]], delimiter: str) -> str:
+    """A comma, if some numbers can only be read with one and none has a point."""
+    points = commas = 0
+    for field in itertools.chain.from_iterable(records):
+        if "," in field and _COMMA.fullmatch(field.strip()):
+            # "1,234" in quotes is a thousand where commas divide columns.
+            commas += delimiter != "," or not _THOUSANDS.fullmatch(field.strip())
+        elif "." in field and is_number(field):
+            points += 1
+    return "," if commas > points else "."
+
+
+def _is_row(fields: list[str], decimal: str, missing: set[str]) -> bool:
+    """Whether the first record is numbers; 0, 1, 2, … are the names that pandas gives."""
+    texts = [field.strip() for field in fields]
+    names = texts[1:] if texts[0] == "" else texts  # pandas writes its index without a name
+    if len(texts) > 2 and names == [str(j) for j in range(len(names))]:
+        return False
+    numbers = [text for text in texts if text not in missing]
+    return bool(numbers) and all(is_number(text, decimal) for text in numbers)

@@ -1,0 +1,99 @@
+"""Names of columns: made unique, found again, and what they give away."""
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from gnomon.data.refusals import OptionError, listed, quoted
+from gnomon.errors import refuse
+
+__all__ = ["as_names", "find_name", "is_id_like", "is_label_like", "is_strict_id", "unique_names"]
+
+_STRICT_CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
+_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid|index|idx)|__index_level_\d+__|unnamed: \d+")
+_CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
+_ID = re.compile(r"name|names|key|row ?names?|barcode|accession|sample|cell|code")
+_LABEL = re.compile(
+    r"(.*[ _.-])?(label|labels|class|classes|target|species|category|group|cluster|diagnosis)|type"
+)
+
+
+def unique_names(header: Sequence[str] | None, width: int) -> tuple[list[str], list[str]]:
+    """A name for every column, and what had to be done for that.
+
+    Columns without a name are called by their place, from 1; of several with the same name, the
+    second is called "name (2)".
+    """
+    given = [""] * width if header is None else list(header)
+    taken, used = set(given), set[str]()
+    names: list[str] = []
+    notes = []
+    for j, name in enumerate(given):
+        unique = name
+        if not name.strip():
+            unique = f"column {j + 1}"
+        elif name in used:
+            unique = _numbered(name, taken)
+            notes.append(
+                f"more than one column is called {quoted(name)}: column {j + 1} is called "
+                f"{quoted(unique)} here"
+            )
+        if unique != name and unique in taken:
+            unique = _numbered(unique, taken)
+        taken.add(unique)
+        used.add(unique)
+        names.append(unique)
+    nameless = [j + 1 for j, name in enumerate(given) if not name.strip()]
+    if header is not None and nameless:
+        one = f"column {nameless[0]} has no name"
+        many = f"{len(nameless)} columns have no name, the first is column {nameless[0]}"
+        notes.append(one if len(nameless) == 1 else many)
+    return names, notes[:3]
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    number = 2
+    while f"{name} ({number})" in taken:
+        number += 1
+    return f"{name} ({number})"
+
+
+def as_names(option: str, value: Any) -> tuple[str, ...]:
+    """One name or several, as a tuple."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        refuse(option, "be a name or a list of names", value, kind=True)
+    return tuple(value)
+
+
+def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
+    """`name` as the file spells it."""
+    if name in names:
+        return name
+    for loosely in (str.strip, lambda text: text.strip().casefold()):
+        same = [there for there in names if loosely(there) == loosely(name)]
+        if len(same) == 1:
+            return same[0]
+    close = difflib.get_close_matches(name, list(names), 1)
+    way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
+    raise OptionError(f"{file} has no column {quoted(name)}, named by the option {option}.", way)
+
+
+def is_strict_id(name: str) -> bool:
+    """Whether a column of this name never measures anything."""
+    name = name.strip()
+    return bool(_STRICT_ID.fullmatch(name.casefold()) or _CAMEL_ID.fullmatch(name))
+
+
+def is_id_like(name: str) -> bool:
+    """Whether a column of this name may say what rows are called."""
+    return is_strict_id(name) or _ID.fullmatch(name.strip().casefold()) is not None
+
+
+def is_label_like(name: str) -> bool:
+    """Whether a column of this name may group the rows."""
+    return _LABEL.fullmatch(name.strip().casefold()) is not None

@@ -1,0 +1,206 @@
+"""What was done to a table before it was used, so that new rows get the same and the way back."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.missing import CHOICES, Filling, fill, refuse_gaps, refuse_infinities
+from gnomon.data.refusals import lacks_columns
+from gnomon.data.spread import measure_spread
+from gnomon.data.table import Table, count
+from gnomon.errors import DataError
+from gnomon.records import Record
+
+__all__ = ["Preparation", "Prepared"]
+
+Vector = NDArray[np.float64]
+
+FILLING = ("centre", "unit", "mean", "components", "penalty")
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation(Record):
+    """How a table was made ready, learned from its own rows.
+
+    Attributes
+    ----------
+    columns : tuple of str, length d
+    missing : {"error", "drop", "mean", "em"}
+        What is done about missing values.
+    scale : {"none", "standard"}
+    why : str
+        The reason for the scale.
+    n_rows, n_missing, n_dropped : int
+        Rows of the table, values that were missing in it, rows that were dropped.
+    filled : str
+        A sentence about `em`, or nothing.
+    mean, std : array (d,)
+        Of the values that were known; `std` is 1 where a column is constant. "standard" is
+        (x − mean) / std; `mean` is also what "mean" fills in.
+    filling : Filling or None
+        What "em" fills in.
+    """
+
+    columns: tuple[str, ...]
+    missing: str
+    scale: str
+    why: str
+    n_rows: int
+    n_missing: int
+    n_dropped: int
+    filled: str
+    mean: Vector
+    std: Vector
+    filling: Filling | None = None
+
+    def title(self) -> str:
+        """What it is for."""
+        return f"preparation of {count(len(self.columns), 'column')}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What was done, and why."""
+        lines = [("missing", self._missing_words()), ("scale", f"{self.scale}: {self.why}")]
+        return [(name, text) for name, text in lines if text]
+
+    def _missing_words(self) -> str:
+        if self.n_dropped:
+            share = 100 * self.n_dropped / self.n_rows
+            return f"{count(self.n_dropped, 'row')} dropped ({share:.2g} %)"
+        if self.n_missing and self.missing == "mean":
+            return f"{count(self.n_missing, 'value')} filled in with the means of their columns"
+        return self.filled
+
+    def apply(self, new: Table) -> "Prepared":
+        """Make the rows of `new` ready as those of the first table were.
+
+        Its columns are found by name; nothing is learned from it.
+        """
+        new = self._in_order(new)
+        spread = measure_spread(new.X)
+        refuse_infinities(new, spread)
+        return self.ready(new, spread.gaps)
+
+    def ready(self, table: Table, gaps: NDArray[np.int64]) -> "Prepared":
+        """The rows of a table whose columns are in order and of which the gaps are counted."""
+        table, kept = self._without_gaps(table, gaps)
+        X = table.X
+        if self.scale == "standard":
+            kind = X.dtype if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else np.dtype("f8")
+            X = np.empty(table.X.shape, kind)
+            step = max(1, 2**20 // max(1, X.shape[1]))
+            for start in range(0, X.shape[0], step):  # in float64, whatever the table is
+                rows = table.X[start : start + step]
+                X[start : start + step] = (rows - self.mean) / self.std
+        return Prepared(X, table, kept, self)
+
+    def undo(self, Z: Any) -> NDArray[np.float64]:
+        """Prepared numbers, shape (n, d), in the units of the file; filled values stay filled."""
+        X = np.array(Z, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(self.columns):
+            raise DataError(
+                f"Z must have {count(len(self.columns), 'column')}, as the table had; its shape "
+                f"is {X.shape}."
+            )
+        if self.scale == "standard":
+            X *= self.std
+            X += self.mean
+        return X
+
+    def _in_order(self, new: Table) -> Table:
+        if new.columns == self.columns:
+            return new
+        place = {name: j for j, name in enumerate(new.columns)}
+        absent = [name for name in self.columns if name not in place]
+        if absent and (new.named or len(new.columns) != len(self.columns)):
+            raise lacks_columns(new.name, absent, len(self.columns))
+        at = np.arange(len(self.columns))
+        if not absent:
+            at = np.array([place[name] for name in self.columns])
+        return new.with_numbers(new.X[:, at], self.columns)
+
+    def _without_gaps(
+        self, table: Table, gaps: NDArray[np.int64]
+    ) -> tuple[Table, NDArray[np.int64] | None]:
+        if not gaps.any():
+            return table, None
+        if self.missing == "drop":
+            kept = np.flatnonzero(~np.isnan(table.X).any(axis=1)).astype(np.int64)
+            if kept.size == 0:
+                refuse_gaps(table, gaps, ("missing", "mean"), "Every row has one.")
+            return table.take(kept), kept
+        if self.missing == "em" and self.filling is not None:
+            return table.with_numbers(fill(table.X, self.filling), table.columns), None
+        if self.missing == "mean":
+            X = np.array(table.X)
+            X[np.isnan(X)] = np.broadcast_to(self.mean, X.shape)[np.isnan(X)]
+            return table.with_numbers(X, table.columns), None
+        if self.missing == "em":
+            refuse_gaps(table, gaps, "The model has seen no gaps: drop those rows.")
+        refuse_gaps(table, gaps, ("missing", "drop"), ("missing", "mean"), ("missing", "em"))
+        raise AssertionError("gaps were counted and not found")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the arrays, ready for JSON."""
+        skipped = {"mean", "std", "filling"}
+        plain = {k: v for k, v in self.__dict__.items() if k not in skipped}
+        return {**plain, "columns": list(self.columns)}
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """The arrays by name; with `to_dict` all that `restore` needs."""
+        arrays = {"mean": self.mean, "std": self.std}
+        if self.filling is not None:
+            arrays |= {f"em_{name}": getattr(self.filling, name) for name in FILLING}
+        return arrays
+
+    @classmethod
+    def restore(cls, plain: dict[str, Any], arrays: dict[str, Any]) -> "Preparation":
+        """The preparation that `to_dict` and `arrays` were taken from; anything else is refused."""
+        try:
+            columns = tuple(plain["columns"])
+            d = len(columns)
+            filling = None
+            if "em_unit" in arrays:
+                filling = Filling(**{name: np.asarray(arrays[f"em_{name}"]) for name in FILLING})
+            made = cls(**{**plain, "columns": columns}, mean=np.asarray(arrays["mean"]),
+                       std=np.asarray(arrays["std"]), filling=filling)  # fmt: skip
+            shapes = made.mean.shape == made.std.shape == (d,)
+            if filling is not None:
+                q = filling.penalty.size
+                shapes &= filling.components.shape == (q, d) and filling.penalty.ndim == 1
+                shapes &= all(a.shape == (d,) for a in (filling.centre, filling.unit, filling.mean))
+            sound = (
+                shapes
+                and all(isinstance(name, str) for name in columns)
+                and made.missing in CHOICES
+                and made.scale in ("none", "standard")
+                and all(np.isfinite(array).all() for array in made.arrays().values())
+                and bool((made.std > 0).all())
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"The preparation stored in the model is damaged ({error}).") from None
+        if not sound:
+            raise DataError("The preparation stored in the model is damaged.")
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows that are ready.
+
+    Attributes
+    ----------
+    X : array (m, d)
+        Without missing values, scaled.
+    table : Table
+        The same rows as they were read, gaps filled in, with their labels and ids.
+    kept : array of int (m,), or None
+        Rows of the file that are left, if some were dropped.
+    preparation : Preparation
+    """
+
+    X: NDArray[Any]
+    table: Table
+    kept: NDArray[np.int64] | None
+    preparation: Preparation

@@ -1,0 +1,53 @@
+"""All columns of a file as they were read, before anything is decided about them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gnomon.data.table import Places
+
+__all__ = ["RawTable"]
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """What the readers of the several formats have in common.
+
+    Attributes
+    ----------
+    name : str
+        The file.
+    columns : dict
+        Name → pyarrow ChunkedArray of numbers, text, booleans, dates or lists.
+    matrix : array (n, m) or None
+        Columns that are an array already.
+    matrix_names : tuple of str, length m
+    places : Places
+    notes : tuple of str
+    named : bool
+        Whether the names are from the file.
+    decimal : str
+        The decimal point inside of texts.
+    """
+
+    name: str
+    columns: dict[str, Any]
+    matrix: NDArray[Any] | None = None
+    matrix_names: tuple[str, ...] = ()
+    places: Places = field(default_factory=Places)
+    notes: tuple[str, ...] = ()
+    named: bool = True
+    decimal: str = "."
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        if self.matrix is not None:
+            return int(self.matrix.shape[0])
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return (*self.matrix_names, *self.columns)

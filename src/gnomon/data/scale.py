@@ -1,0 +1,97 @@
+"""Whether the columns of a table should be standardised, and why."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.refusals import quoted
+from gnomon.data.spread import Spread, measure_spread
+
+__all__ = ["FOLD", "Scale", "choose_scale", "unit_of"]
+
+FOLD = 10.0
+
+# Units that a name may end in: body_mass_g, "length (cm)", "speed [m/s]". Behind an underscore
+# "min", "a", "c" or "in" more often mean something else.
+SUFFIX_UNITS = {
+    *("nm", "um", "µm", "mm", "cm", "m", "km", "mm2", "cm2", "m2", "m²", "km2", "km²", "m3", "m³"),
+    *("ml", "ug", "µg", "mg", "g", "kg", "lbs", "mmol", "ms", "sec", "hours", "days", "years"),
+    *("degc", "hpa", "kpa", "mpa", "mbar", "psi", "kj", "kwh", "kcal", "kw", "mv", "kv", "hz"),
+    *("khz", "mhz", "ghz", "rpm", "kmh", "mph", "ppm", "ppb", "pct", "percent", "%"),
+    *("usd", "eur", "gbp", "bpm"),
+}
+UNITS = SUFFIX_UNITS | {
+    *("in", "ft", "mi", "ha", "l", "t", "lb", "oz", "mol", "mg/l", "g/l", "mg/dl", "mmol/l"),
+    *("s", "min", "h", "d", "°c", "c", "°f", "f", "k", "pa", "bar", "j", "w", "v", "a", "ma"),
+    *("n", "m/s", "km/h", "m/s2", "m/s²", "db", "$", "€", "£", "deg", "°", "rad"),
+}
+_UNIT = re.compile(r".*?(?:_([^\W_]+(?:/\w+)?|%)|\s*[(\[]\s*([^()\[\]]+?)\s*[)\]])")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Whether to standardise, and the reason in a few words."""
+
+    standardize: bool
+    why: str
+
+
+def choose_scale(
+    X: NDArray[Any],
+    asked: bool | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    spread: Spread | None = None,
+) -> Scale:
+    """Standardise when spreads differ more than tenfold, or when the names have different units.
+
+    Columns that share a unit are left alone: pixels and other counts on one scale do, although some
+    hardly vary. Dividing those by their spread would only raise noise.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    asked : bool, optional
+        What the user asked for; None asks for advice.
+    names : d names, optional
+    spread : Spread, optional
+        That of `X`, if it has been measured.
+    """
+    if asked is not None:
+        return Scale(asked, "as asked")
+    spread = measure_spread(X) if spread is None else spread
+    varying = np.flatnonzero(spread.std > 0)
+    stds = spread.std[varying]
+    fold = float(stds.max() / stds.min()) if stds.size else 1.0
+    if fold > FOLD:
+        high, low = float(np.nanmax(spread.high)), float(np.nanmin(spread.low))
+        if spread.whole and np.mean(spread.high >= high) >= 0.5:
+            return Scale(False, f"all columns are whole numbers from {low:g} to {high:g}")
+        most = "" if names is None else f" ({_shown(names[varying[stds.argmax()]])})"
+        return Scale(True, f"the columns' spreads differ {fold:.3g}-fold{most}")
+    units = [unit for name in names or () if (unit := unit_of(name)) is not None]
+    different = list(dict.fromkeys(units))
+    if len(different) > 1 and 2 * len(units) >= len(names or ()):
+        return Scale(True, f"the columns have different units ({', '.join(different[:4])})")
+    return Scale(False, f"the columns' spreads are within {FOLD:g}-fold of each other")
+
+
+def unit_of(name: str) -> str | None:
+    """The unit that the name of a column ends in, if it ends in one."""
+    match = _UNIT.fullmatch(name)
+    if match is None:
+        return None
+    behind, within = match.groups()
+    if behind is not None:
+        return behind if behind.casefold() in SUFFIX_UNITS else None
+    return within if within.casefold() in UNITS else None
+
+
+def _shown(name: str) -> str:
+    """A name in a sentence: as it is, unless it needs quotes to be seen."""
+    shown = quoted(name)
+    return name if shown == f'"{name}"' else shown

@@ -1,0 +1,365 @@
+"""What a model's state is made of, said once and used both ways.
+
+A table of fields (name → kind) packs attributes into plain values, and unpacks a file's values with
+every type, shape and range checked. Files come from strangers: compiled loops trust the arrays that
+they are handed, so nothing gets to them unchecked. Sizes have names: every "n" in one table is the
+same number.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = [
+    "Anything",
+    "Array",
+    "Csr",
+    "Either",
+    "Field",
+    "Fields",
+    "Flag",
+    "Member",
+    "Names",
+    "Nothing",
+    "Real",
+    "RecordOf",
+    "Sizes",
+    "Text",
+    "UnfitError",
+    "Whole",
+]
+
+Sizes = dict[str, int]
+EXPONENTS = 5000  # of powers of two; float64 has 2,100
+
+
+class UnfitError(Exception):
+    """A file's content is not what a model is made of.
+
+    The message goes on from "the file is not loaded, because"; `way_out` is a sentence.
+    """
+
+    def __init__(self, what: str, way_out: str = "Copy the file or save the model again.") -> None:
+        super().__init__(what)
+        self.way_out = way_out
+
+
+class Field:
+    """One kind of value."""
+
+    def pack(self, value: Any) -> Any:
+        """As plain values and arrays."""
+        return value
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """The value again, checked; raises UnfitError."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Anything(Field):
+    """Plain values that are checked where they are used, such as parameters."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """As it is."""
+        return value
+
+
+@dataclass(frozen=True)
+class Nothing(Field):
+    """None."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """None, or refused."""
+        if value is not None:
+            raise UnfitError("should be nothing")
+
+
+@dataclass(frozen=True)
+class Flag(Field):
+    """True or False."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Either of them."""
+        if not isinstance(value, (bool, np.bool_)):
+            raise UnfitError("should be true or false")
+        return value
+
+
+@dataclass(frozen=True)
+class Whole(Field):
+    """An integer from `low` to `high`, or the number that a size has."""
+
+    low: int = 0
+    high: int = 2**62
+    size: str | None = None
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Within its range."""
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise UnfitError("should be an integer")
+        if not self.low <= value <= self.high:
+            raise UnfitError(f"should be from {self.low} to {self.high}, not {value}")
+        if self.size is not None:
+            _bind(self.size, int(value), sizes)
+        return value
+
+
+@dataclass(frozen=True)
+class Real(Field):
+    """A number from `low` to `high`; NaN where nothing bounds it."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Within its range."""
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            raise UnfitError("should be a number")
+        bounded = self.low > -np.inf or self.high < np.inf
+        if bounded and not self.low <= value <= self.high:
+            raise UnfitError(f"should be from {self.low:g} to {self.high:g}")
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A piece of text, or one of a few."""
+
+    among: tuple[str, ...] = ()
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """A string."""
+        if not isinstance(value, str) or (self.among and value not in self.among):
+            raise UnfitError("should be text" if not self.among else f"should be in {self.among}")
+        return value
+
+
+@dataclass(frozen=True)
+class Member(Field):
+    """A member of an enumeration, by its name."""
+
+    kind: type[Enum]
+
+    def pack(self, value: Any) -> Any:
+        """Its name."""
+        return value.name
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """The member of that name."""
+        if not isinstance(value, str) or value not in self.kind.__members__:
+            raise UnfitError(f"should be one of {list(self.kind.__members__)}")
+        return self.kind[value]
+
+
+@dataclass(frozen=True)
+class Names(Field):
+    """Names of columns: an array of text objects, as scikit-learn keeps them."""
+
+    size: str
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """As many as there are columns."""
+        if not isinstance(value, np.ndarray) or value.dtype != object or value.ndim != 1:
+            raise UnfitError("should be a list of names")
+        _bind(self.size, len(value), sizes)
+        return value
+
+
+class Array(Field):
+    """An array of one of the dtypes `kinds` ("f8", "f4 f8", "biuf"-like letters for any size).
+
+    Parameters
+    ----------
+    kinds : str
+        Dtypes, or letters of NumPy's kinds, separated by blanks.
+    *shape : str or int
+        A named size or a number for each axis.
+    finite : bool
+        Whether NaN and infinities are refused.
+    low, high : number, optional
+        Bounds of every entry.
+    """
+
+    def __init__(
+        self,
+        kinds: str,
+        *shape: str | int,
+        finite: bool = False,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        self.kinds, self.shape, self.finite = kinds.split(), shape, finite
+        self.low, self.high = low, high
+
+    def unpack(self, value: Any, sizes: Sizes) -> NDArray[Any]:
+        """Of the right type and shape."""
+        if not isinstance(value, np.ndarray):
+            raise UnfitError("should be an array")
+        dtype = value.dtype
+        if dtype.kind not in self.kinds and dtype.str[1:] not in self.kinds:
+            raise UnfitError(f"should have dtype {' or '.join(self.kinds)}, not {dtype}")
+        if value.ndim != len(self.shape):
+            raise UnfitError(f"should have {len(self.shape)} axes, not {value.ndim}")
+        for want, have in zip(self.shape, value.shape, strict=True):
+            if isinstance(want, str):
+                _bind(want, have, sizes)
+            elif want != have:
+                raise UnfitError(f"should have shape {self.shape}, not {value.shape}")
+        if self.finite and not np.isfinite(value).all():
+            raise UnfitError("should hold finite numbers")
+        if value.size and self.low is not None and not value.min() >= self.low:
+            raise UnfitError(f"should hold nothing below {self.low:g}")
+        if value.size and self.high is not None and not value.max() <= self.high:
+            raise UnfitError(f"should hold nothing above {self.high:g}")
+        return value
+
+
+def _bind(name: str, have: int, sizes: Sizes) -> None:
+    if sizes.setdefault(name, have) != have:
+        raise UnfitError(f"should be of size {sizes[name]}, not {have}")
+
+
+@dataclass(frozen=True)
+class Csr(Field):
+    """A square sparse array with non-negative entries, every index within it."""
+
+    size: str
+
+    def pack(self, value: Any) -> Any:
+        """Its three arrays."""
+        return {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Only if it is whole: loops over it look at nothing but its arrays."""
+        parts = Fields(
+            {
+                "data": Array("f4 f8", "stored", finite=True, low=0.0),
+                "indices": Array("i4 i8", "stored", low=0),
+                "indptr": Array("i4 i8", "ends", low=0),
+            }
+        ).unpack(value, {})
+        data, indices, indptr = parts["data"], parts["indices"], parts["indptr"]
+        n = indptr.size - 1
+        _bind(self.size, n, sizes)
+        whole = indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all()
+        if not whole or indices.dtype != indptr.dtype or indices.max(initial=0) >= n:
+            raise UnfitError("should be a sparse table with every index inside it")
+        return sp.csr_array((data, indices, indptr), shape=(n, n))
+
+
+@dataclass(frozen=True)
+class Either(Field):
+    """None or one other kind, or the first of several that fits."""
+
+    kinds: tuple[Field, ...]
+
+    @classmethod
+    def none_or(cls, kind: Field) -> "Either":
+        """None, or `kind`."""
+        return cls((Nothing(), kind))
+
+    def pack(self, value: Any) -> Any:
+        """As the last kind says; None as it is."""
+        return None if value is None else self.kinds[-1].pack(value)
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """As the first kind that fits says."""
+        for kind in self.kinds[:-1]:
+            trial = dict(sizes)
+            try:
+                found = kind.unpack(value, trial)
+            except UnfitError:
+                continue
+            sizes.update(trial)
+            return found
+        return self.kinds[-1].unpack(value, sizes)
+
+
+class RecordOf(Field):
+    """A frozen dataclass, field by field.
+
+    Parameters
+    ----------
+    kind : type
+    table : mapping
+        Field of the class → kind of value.
+    without : tuple of str
+        Fields that are not stored and come back as None.
+    check : callable, optional
+        Raises UnfitError for a record whose fields do not fit each other.
+    """
+
+    def __init__(
+        self,
+        kind: type,
+        table: Mapping[str, Field],
+        *,
+        without: tuple[str, ...] = (),
+        check: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.kind, self.table, self.without, self.check = kind, Fields(table), without, check
+        known = {field.name for field in fields(kind)}
+        if known != {*table, *without}:  # a field was added to the class and forgotten here
+            raise TypeError(f"{kind.__name__} has other fields: {known ^ {*table, *without}}")
+
+    def pack(self, value: Any) -> Any:
+        """Its fields."""
+        return self.table.pack({name: getattr(value, name) for name in self.table.table})
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """All fields, checked."""
+        content = self.table.unpack(value, sizes)
+        record = self.kind(**content, **dict.fromkeys(self.without))
+        if self.check is not None:
+            self.check(record)
+        return record
+
+
+class Fields:
+    """A table of names and their kinds."""
+
+    def __init__(self, table: Mapping[str, Field]) -> None:
+        self.table = dict(table)
+
+    def pack(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Those attributes that the table has."""
+        return {
+            name: kind.pack(attributes[name])
+            for name, kind in self.table.items()
+            if name in attributes
+        }
+
+    def unpack(
+        self, state: Any, sizes: Sizes, *, optional: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
+        """All attributes of the table, checked; nothing missing but `optional`, nothing else."""
+        if not isinstance(state, dict):
+            raise UnfitError("a part of it is no table of values")
+        unknown, missing = state.keys() - self.table.keys(), self.table.keys() - state.keys()
+        if unknown:
+            raise UnfitError(f"it holds {sorted(map(str, unknown))[0][:60]!r}, which is unknown")
+        if missing - optional:
+            raise UnfitError(f"it lacks {min(missing - optional)!r}")
+        found = {}
+        for name, kind in self.table.items():
+            if name in state:
+                try:
+                    found[name] = kind.unpack(state[name], sizes)
+                except UnfitError as error:
+                    raise UnfitError(_placed(name, str(error))) from None
+        return found
+
+
+def _placed(name: str, what: str) -> str:
+    """Where it stands, from the inside out: its affinities_.indices should …."""
+    if what.startswith("should "):
+        return f"its {name} {what}"
+    if what.startswith("its ") and " should " in what:
+        return f"its {name}.{what[4:]}"
+    return what

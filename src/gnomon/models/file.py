@@ -1,0 +1,141 @@
+"""Saving and loading models.
+
+1. The model gives out its state as plain values and arrays (`classes.py`, `fields.py`).
+2. Values become JSON, arrays stay arrays (`plain.py`), stored as safetensors.
+3. Both go into one archive (`archive.py`), with checksums (`document.py`), written in one step.
+
+Loading goes the same way back, and believes nothing: sizes are held against the file before memory
+is taken, checksums before anything is read, and every value against what the model is made of. It
+takes about twice the file's size in memory for a moment.
+"""
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import GnomonError, ModelFileError, refuse
+from gnomon.files import refuse_existing, writing
+from gnomon.models.archive import read_archive, write_archive
+from gnomon.models.classes import Stored, name_of
+from gnomon.models.document import read_document, write_document
+from gnomon.models.fields import UnfitError
+from gnomon.models.plain import Packed, pack, unpack
+
+__all__ = ["load", "read_model", "save"]
+
+KINDS = ("PCA", "TSNE", "Procrustes")
+ANEW = "Save the model again."
+
+
+def save(model: Any, path: Path | str, *, force: bool = False) -> None:
+    """Write a fitted model to a file, or several as one.
+
+    The file is a zip archive of JSON and safetensors. It holds what the model needs to go on as if
+    it had never been away: the same bits from `transform`, `partial_fit`, `merge` and `resume`. A
+    `TSNE` therefore holds its training rows: do not give it to people who may not see them. Of a
+    map in `align_to` only the places and the keys of its rows are kept. Callbacks are not.
+
+    Parameters
+    ----------
+    model : PCA, TSNE or Procrustes, or dict
+        Fitted. A dictionary of named parts becomes one file: models, or plain values and arrays.
+    path : path
+        By custom ``"name.gnomon"``.
+    force : bool, default=False
+        Whether a file that exists is replaced. Either way it is written whole or not at all.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gnomon import PCA, load, samples, save
+    >>> X = samples.load("iris").X
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.gnomon")
+    ...     save(PCA(2).fit(X), path)
+    ...     pca = load(path)
+    >>> pca.transform(X).shape
+    (150, 2)
+    """
+    if not isinstance(model, dict) and name_of(model) is None:
+        refuse("model", f"be a {', '.join(KINDS)} or a dictionary of parts", type(model).__name__,
+               kind=True)  # fmt: skip
+    refuse_existing(path, force=force)  # before any work
+    packed = Packed()
+    content = pack(model, packed)
+    arrays = _serialised(packed.arrays)
+    document = write_document(content, arrays)
+    with writing(path, force=force) as part:
+        write_archive(part, document, arrays)
+
+
+def _serialised(arrays: dict[str, NDArray[Any]]) -> bytes:
+    from safetensors.numpy import save as serialise
+
+    return serialise(arrays)
+
+
+def load(path: Path | str) -> Any:
+    """Read what `save` wrote: a model, or a dictionary of parts.
+
+    No code from the file is run and none is imported by a name in it: it may come from anyone. A
+    file that is not a model, or is damaged, raises `gnomon.errors.ModelFileError`.
+
+    Parameters
+    ----------
+    path : path
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return read_model(file, str(path))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelFileError(f"{path} cannot be read ({why}). Check the name.") from error
+
+
+def read_model(file: BinaryIO, name: str) -> Any:
+    """What `save` wrote, from an open file called `name`."""
+    _refuse_by_magic(file, name)
+    try:
+        document, arrays = read_archive(file)
+        model = unpack(read_document(document, arrays), _arrays(arrays))
+        if not isinstance(model, (dict, Stored)):
+            raise UnfitError("it holds neither a model nor parts")
+        return model
+    except UnfitError as error:
+        raise ModelFileError(f"{name} is not loaded, because {error}. {error.way_out}") from None
+    except GnomonError as error:  # a parameter, or a part that checks itself
+        raise ModelFileError(f"{name} is not loaded, because of what it holds: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        # A value that no check foresaw and a constructor did not take.
+        raise ModelFileError(
+            f"{name} is not loaded, because it holds values that no model has. {ANEW}"
+        ) from None
+
+
+def _refuse_by_magic(file: BinaryIO, name: str) -> None:
+    magic = file.read(4)
+    if magic == b"PK\x03\x04":
+        return
+    if not magic:
+        raise ModelFileError(f"{name} is empty. {ANEW}")
+    if magic[0] == 0x80 and magic[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise ModelFileError(
+            f"{name} is a pickle, which could run any code and is never opened. Save the model "
+            "with gnomon.save where it was made."
+        )
+    raise ModelFileError(f"{name} is no model file of Gnomon. Give a file that gnomon.save wrote.")
+
+
+def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays by name; the library holds every length against the bytes that are there."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialise
+
+    try:
+        found = deserialise(content)
+    except (SafetensorError, LookupError, TypeError, ValueError) as error:
+        raise UnfitError(f"its arrays cannot be read ({error})") from None
+    # In memory of NumPy's own, as aligned as any other array.
+    return {name: np.array(array, order="C") for name, array in found.items()}

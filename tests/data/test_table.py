@@ -1,0 +1,49 @@
+import json
+
+import numpy as np
+import pytest
+
+from gnomon.data import samples
+from gnomon.data.table import LeftOut, Places, Table, table_of_sample
+
+
+def test_a_sample_is_a_table_like_any_other():
+    sample = samples.load("iris")
+    table = table_of_sample(sample)
+    assert table.X is sample.X
+    assert list(table.labels) == list(sample.labels)
+    assert str(table) == (
+        "iris: 150 rows × 5 columns\n"
+        "  using  4 numeric columns (sepal length (cm) … petal width (cm)), coloured by species"
+    )
+    assert list(table_of_sample(samples.load("house-prices")).ids) == list("abcde")
+
+
+def test_a_table_cannot_be_changed():
+    table = table_of_sample(samples.load("iris"))
+    with pytest.raises(AttributeError):
+        table.name = "mine"
+
+
+def test_a_table_is_plain_json_without_its_cells():
+    table = Table("t.csv", np.zeros((2, 1)), ("a",), left_out=(LeftOut("b", "text"),), n_columns=2)
+    assert json.loads(json.dumps(table.to_dict())) == {
+        "name": "t.csv", "rows": 2, "n_columns": 2, "columns": ["a"], "label": None, "id": None,
+        "left_out": [{"column": "b", "why": "text", "can_be_kept": False}], "notes": [],
+    }  # fmt: skip
+
+
+def test_many_columns_left_out_are_counted():
+    left = tuple(LeftOut(f"c{i}", "text") for i in range(8))
+    table = Table("t", np.zeros((1, 2)), ("a", "b"), left_out=left, n_columns=10)
+    assert dict(table.lines()) == {
+        "using": "2 numeric columns (a, b)",
+        "left out": "c0, c1, c2, c3, c4 and 3 more (text)",
+    }
+
+
+def test_places_follow_rows_that_were_taken():
+    lines = Places(lines=np.array([2, 5, 9]))
+    assert lines.take(np.array([2, 0])).of(0) == "line 9"
+    assert Places(first=2).take(np.array([4, 7])).take(np.array([1])).of(0) == "line 9"
+    assert Places().take(np.array([3])).of(0) == "row 3 (rows count from 0)"
