@@ -26,7 +26,7 @@ from gnomon.progress import Watch
 from gnomon.scores import MapScores, score_map
 from gnomon.tsne import TSNE
 
-__all__ = ["Result", "run"]
+__all__ = ["Result", "read_source", "run"]
 
 PERPLEXITY = 30.0
 TRUSTED = 15  # neighbours that `trust` is about
@@ -116,7 +116,7 @@ def run(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = stage("read", lambda: _table(source, reading))
+        table = stage("read", lambda: read_source(source, **reading))
         prepared = stage("prepare", lambda: prepare(table, missing=missing, scale=scale))
         X = prepared.X
         pca = stage("pca", lambda: PCA(n_components, random_state=seed, n_jobs=n_jobs).fit(X))
@@ -135,7 +135,8 @@ def run(
     return Result(table, prepared, pca, components, tsne, trust, quality, seconds, said)
 
 
-def _table(source: Any, reading: dict[str, Any]) -> Table:
+def read_source(source: str | os.PathLike[str] | Sample | Table, **reading: Any) -> Table:
+    """The table of a bundled sample, or of a file read with `reading`."""
     if isinstance(source, Table):
         return source
     if isinstance(source, Sample):

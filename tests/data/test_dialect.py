@@ -25,6 +25,8 @@ def guess(text):
         ("x\n1.5\n2.5\n", ",", "."),
         ("x\n1,5\n2,5\n", ";", ","),
         ("a|b\n1|2\n", "|", "."),
+        ("sep=;\na;b\n1,5;2,5\n", ";", ","),
+        ("sep=,\r\na;b,c\r\n1,2\r\n", ",", "."),
         ("1.0 2.0 3.0\n4.0 5.0 6.0\n", " ", "."),
     ],
 )
@@ -44,6 +46,8 @@ def test_delimiter_and_decimal_point_are_guessed_together(text, delimiter, decim
         (",0,1\n5,6,7\n", ["", "0", "1"]),
         ('"a\nb",c\n1,2\n', ["a\nb", "c"]),
         ("\n\na,b\n1,2\n", ["a", "b"]),
+        ("sep=;\na;b\n1;2\n", ["a", "b"]),
+        ("sep=;\n1;2\n3;4\n", None),
     ],
 )
 def test_the_line_of_names_is_told_from_a_row(text, header):

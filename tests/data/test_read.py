@@ -245,6 +245,24 @@ def test_one_word_in_many_rows_and_many_words_in_few_are_errors(write):
     assert 'column "x" holds text in 20 rows (first: line 9, "w7")' in refused(path)
 
 
+def test_a_line_for_excel_is_passed_over(write):
+    table = read(write("sep=;\na;b\n1;2\n3;4\n"))
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.places.of(1) == "line 4"
+    assert refused(write("sep=;\na;b\n1;2\n3\n")).startswith("t.csv, line 4: 1 field, where")
+
+
+def test_labels_may_be_missing(write):
+    table = read(write("x,label\n1,\n3,A\n5,A\n7,NA\n8,B\n"))
+    assert list(table.labels) == [None, "A", "A", None, "B"]
+
+
+def test_a_number_beyond_all_numbers_is_infinite_and_can_be_missing(write):
+    path = write("x,y\n1e400,2\n3,4\n")
+    assert read(path).X[0, 0] == np.inf
+    assert np.isnan(read(path, na="inf").X[0, 0])
+
+
 def test_codes_with_leading_zeros_are_no_measurements(write):
     path = write("zip,x\n01234,1.5\n01234,2.5\n99999,3\n99999,4\n01234,0\n")
     table = read(path)

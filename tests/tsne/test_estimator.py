@@ -726,7 +726,7 @@ def test_every_parameter_of_scikit_learns_has_its_place():
 def test_scikit_learns_own_words_are_understood(caplog):
     with caplog.at_level(logging.INFO, "gnomon"):
         model = fit(method="barnes_hut", angle=0.8)
-    assert "means the mesh" in caplog.text
+    assert "means 'auto'" in caplog.text
     assert np.array_equal(model.embedding_, fit().embedding_)
 
 

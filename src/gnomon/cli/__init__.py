@@ -5,16 +5,31 @@ import sys
 from importlib import import_module
 
 import rich_click as click
-from click.exceptions import Exit
+from click.exceptions import Exit, NoArgsIsHelpError
 
 from gnomon import __version__
 
-COMMANDS = {"map": "gnomon.cli.map"}
+COMMANDS = {
+    "map": "gnomon.cli.map",
+    "reduce": "gnomon.cli.reduce",
+    "restore": "gnomon.cli.restore",
+    "place": "gnomon.cli.place",
+    "align": "gnomon.cli.align",
+    "compare": "gnomon.cli.compare",
+    "inspect": "gnomon.cli.inspect",
+}
 
 HELP = """See, shrink and compare high-dimensional data.
 
 \b
-gnomon map digits          PCA of a bundled sample → digits_map/
+gnomon map cells.csv                      PCA and a t-SNE map → cells_map/
+gnomon map digits                         the same on a bundled sample, for a first try
+gnomon reduce data.parquet -k 0.95        PCA only → data_reduced/
+gnomon restore scores.parquet -m MODEL    back to the original columns and units
+gnomon place new.csv -m MODEL             new rows on the old map
+gnomon align new.csv --to old.csv --id id one map laid on another, by shared ids
+gnomon compare a.csv b.csv --id id        how alike two maps are, with a p-value
+gnomon inspect data.csv                   what would be used, what it would cost
 """
 EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
@@ -58,9 +73,11 @@ def main() -> None:
         cli(prog_name="gnomon", standalone_mode=False)
     except Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as error:
+    except NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _last_words(_usage(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _last_words("interrupted", 130)
     except Exception as error:
@@ -72,13 +89,21 @@ def main() -> None:
             WriteError,
         )
 
+        text = str(getattr(error, "command_line", error))  # errors about files have two wordings
         if isinstance(error, TooLargeError):
-            _last_words(str(error), 4)
+            _last_words(text, 4)
         if isinstance(error, (DataError, DataTypeError)):
-            _last_words(str(error), 3)
+            _last_words(text, 3)
         if isinstance(error, GnomonError):
-            _last_words(str(error), 1 if isinstance(error, WriteError) else 2)
-        _last_words(f"{error} (--debug shows where)", 1)
+            _last_words(text, 1 if isinstance(error, WriteError) else 2)
+        _last_words(f"{text} (--debug shows where)", 1)
+
+
+def _usage(error: click.ClickException) -> str:
+    """The one sentence about a wrong command, and where the right ones are."""
+    text = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    return text if context is None else f"{text} See {context.command_path} --help."
 
 
 def _last_words(text: str, code: int) -> None:

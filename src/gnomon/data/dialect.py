@@ -6,7 +6,7 @@ All of it is guessed from the beginning of the file; whatever is unusual is said
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ _POINT = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE
 )
 _COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_TOLD = re.compile(rb"sep=([,;\t| ])\r?\n")  # the first line of some files that Excel writes
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
 
 
@@ -123,8 +124,19 @@ def is_number(text: str, decimal: str = ".") -> bool:
 
 def sniff(data: NDArray[np.uint8], name: str, na: Sequence[str] = ()) -> Dialect:
     """Guess how the text is written; `data` is UTF-8."""
+    told = _TOLD.match(data[:8].tobytes())
+    if told is None:
+        return _sniff(data, name, na, DELIMITERS)
+    size = told.end()
+    found = _sniff(data[size:], name, na, (told[1].decode(), ","))
+    return replace(found, body=found.body + size, skipped=found.skipped + 1)
+
+
+def _sniff(
+    data: NDArray[np.uint8], name: str, na: Sequence[str], delimiters: tuple[str, ...]
+) -> Dialect:
     sample = _sample(data)
-    found = {mark: _records(sample, mark, name) for mark in DELIMITERS}
+    found = {mark: _records(sample, mark, name) for mark in delimiters}
     if not found[","]:
         raise FileError(f"{name} is empty.", "It needs a line of names and rows of numbers.")
     delimiter = _choose(found)
@@ -187,7 +199,7 @@ def _choose(found: dict[str, list[TextRecord]]) -> str:
         widths = [len(record.fields) for record in records]
         if widths and widths[0] > 1:
             share[mark] = sum(width == widths[0] for width in widths) / len(widths)
-    even = [mark for mark in DELIMITERS if share.get(mark) == 1.0]
+    even = [mark for mark in found if share.get(mark) == 1.0]
     if even:
         return even[0]
     uneven = {mark: part for mark, part in share.items() if mark != " "}

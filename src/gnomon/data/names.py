@@ -10,8 +10,7 @@ from gnomon.errors import refuse
 
 __all__ = ["as_names", "find_name", "is_id_like", "is_label_like", "is_strict_id", "unique_names"]
 
-_STRICT_CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
-_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid|index|idx)|__index_level_\d+__|unnamed: \d+")
+_STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid|index|idx)|__index_level_\d+__|unnamed: \d+")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
 _ID = re.compile(r"name|names|key|row ?names?|barcode|accession|sample|cell|code")
 _LABEL = re.compile(

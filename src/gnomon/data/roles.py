@@ -154,13 +154,14 @@ def _guess_id(free: list[str], seen: dict[str, Column], raw: RawTable, n: int) -
 
 
 def _guess_label(free: list[str], seen: dict[str, Column], n: int) -> str | None:
-    most = min(MOST_LABELS, max(2, n // 2))
     named = [name for name in free if is_label_like(name)]
     texts = [name for name in free if seen[name].kind in ("text", "codes")]
     for name in (*named, *texts):
         column = seen[name]
         if column.kind == "numbers" and not _is_whole(column.values):
             continue
+        # A name that says so is enough where some values repeat.
+        most = min(MOST_LABELS, n - 1 if name in named else max(2, n // 2))
         if (
             column.kind in ("text", "codes", "numbers", "truth", "mixed")
             and 2 <= _distinct(column.cells) <= most

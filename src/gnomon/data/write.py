@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gnomon.errors import refuse
 from gnomon.files import writing
 
-__all__ = ["TABLES", "csv_text", "write_json", "write_table", "writing"]
+__all__ = ["TABLES", "csv_text", "json_text", "write_json", "write_table", "writing"]
 
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
 
@@ -26,8 +26,13 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def write_json(path: Path | str, content: dict[str, Any], *, force: bool = False) -> None:
     """`content` as readable JSON; NaN and infinities become null, which JSON has no word for."""
     with writing(path, force=force) as part:
-        text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
-        part.write_text(text + "\n", encoding="utf-8")
+        part.write_text(json_text(content), encoding="utf-8")
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """The same as text, with a line break at its end."""
+    text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
+    return text + "\n"
 
 
 def _without_nan(value: Any) -> Any:
