@@ -47,8 +47,8 @@ def test_a_new_file_appears_only_when_it_is_whole(tmp_path):
 def test_nothing_is_overwritten_unless_that_was_asked_for(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(ExistingFileError, match=r"a\.txt exists .* force=True"):
-        write(path, "new")
+    with pytest.raises(ExistingFileError, match=r"a\.txt exists .* force=True"), writing(path):
+        pytest.fail("it was refused only after the work was done")
     assert path.read_text() == "old"
     write(path, "new", force=True)
     assert path.read_text() == "new"

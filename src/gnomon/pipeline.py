@@ -20,13 +20,14 @@ from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.samples import Sample, load, names
 from gnomon.data.table import Table, table_of_sample
+from gnomon.errors import ParameterError
 from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.progress import Watch
 from gnomon.scores import MapScores, score_map
 from gnomon.tsne import TSNE
 
-__all__ = ["Result", "read_source", "run"]
+__all__ = ["Result", "read_source", "run", "usual_perplexity"]
 
 PERPLEXITY = 30.0
 TRUSTED = 15  # neighbours that `trust` is about
@@ -123,9 +124,8 @@ def run(
         components = pca.transform(X)
         tsne = trust = quality = None
         if dimensions is not None:
-            usual = min(PERPLEXITY, max(1.0, (len(X) - 1) / 3))
-            tsne = TSNE(dimensions, perplexity=usual if perplexity is None else perplexity,
-                        random_state=seed, n_jobs=n_jobs)  # fmt: skip
+            usual = usual_perplexity(len(X)) if perplexity is None else perplexity
+            tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
             stage("tsne", lambda: tsne.fit(X, ids=prepared.table.ids))
@@ -137,13 +137,21 @@ def run(
 
 def read_source(source: str | os.PathLike[str] | Sample | Table, **reading: Any) -> Table:
     """The table of a bundled sample, or of a file read with `reading`."""
-    if isinstance(source, Table):
-        return source
-    if isinstance(source, Sample):
-        return table_of_sample(source)
     if isinstance(source, str) and source in names() and not Path(source).exists():
-        return table_of_sample(load(source))
-    return read(source, **reading)
+        source = load(source)
+    if not isinstance(source, (Sample, Table)):
+        return read(source, **reading)
+    for name in ("label", "id", "keep", "drop", "na"):
+        if reading.get(name):
+            raise ParameterError(
+                f"`{name}` is for files; {source.name} is in memory already. Leave it out."
+            )
+    return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def usual_perplexity(n: int) -> float:
+    """The perplexity of a map of `n` rows where none was asked for."""
+    return min(PERPLEXITY, max(1.0, (n - 1) / 3))
 
 
 def _trust(

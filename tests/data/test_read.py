@@ -466,6 +466,16 @@ def test_a_line_longer_than_a_block_is_read(write, monkeypatch):
     assert read(write(f"{names}\n{row}\n{row}\n")).X.shape == (2, 100)
 
 
+def test_quoted_newlines_may_stand_anywhere_in_a_large_file(write, monkeypatch):
+    monkeypatch.setattr("gnomon.data.csv_files.BLOCK", 100)
+    monkeypatch.setattr("gnomon.data.csv_files.ROWS_A_BLOCK", 0)
+    rows = "".join(f'"name\n{i},5\n",{i}.5\n' for i in range(300))
+    table = read(write("who,x\n" + rows))
+    assert table.ids[7] == "name\n7,5\n"
+    assert table.X[:, 0].tolist() == [i + 0.5 for i in range(300)]
+    assert table.places.of(2) == "line 8"
+
+
 def test_a_cut_gz_is_refused(write):
     packed = gzip.compress(b"a,b\n1,2\n" * 1000)
     assert refused(write(packed[:-20], "t.csv.gz")) == (

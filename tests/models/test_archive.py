@@ -155,6 +155,10 @@ def test_bytes_before_between_or_after_the_members_are_refused(members, tmp_path
     assert refusal(b"PK\x03\x04" + good, tmp_path)
     assert refusal(good[:second] + b"hidden" + good[second:], tmp_path)
     assert refusal(good[:listed] + b"hidden" + good[listed:], tmp_path)
+    moved = good[:-6] + struct.pack("<I", listed + 6) + good[-2:]  # where the list is now
+    hidden = moved[:listed] + b"hidden" + moved[listed:]
+    assert zipfile.ZipFile(io.BytesIO(hidden)).testzip() is None  # nothing wrong with it as a zip
+    assert "belong to no member" in refusal(hidden, tmp_path)
     assert "cut off" in refusal(good + b"x", tmp_path)
     assert "cut off" in refusal(packed(members, comment=b"a comment"), tmp_path)
 

@@ -23,9 +23,9 @@ HELP = """See, shrink and compare high-dimensional data.
 
 \b
 gnomon map cells.csv                      PCA and a t-SNE map → cells_map/
-gnomon map digits                         the same on a bundled sample, for a first try
+gnomon map digits                         the same on a bundled sample
 gnomon reduce data.parquet -k 0.95        PCA only → data_reduced/
-gnomon restore scores.parquet -m MODEL    back to the original columns and units
+gnomon restore scores.parquet -m MODEL    back to the original columns
 gnomon place new.csv -m MODEL             new rows on the old map
 gnomon align new.csv --to old.csv --id id one map laid on another, by shared ids
 gnomon compare a.csv b.csv --id id        how alike two maps are, with a p-value

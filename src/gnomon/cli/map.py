@@ -34,11 +34,9 @@ MOST_COMPONENTS = 10  # of the scores written beside the map
 @options.reading
 @options.preparing
 @options.components
-@click.option("--perplexity", type=float, help="Effective number of neighbours (default: 30, or a "
-              "third of the rows).")  # fmt: skip
-@click.option("--dimensions", type=click.IntRange(1, 3), default=2, show_default=True,
-              help="Of the map.")  # fmt: skip
+@options.mapping
 @options.computing
+@click.option("--dry-run", is_flag=True, help="Only say what would be used and what it costs.")
 @options.writing
 def command(
     data: str,
@@ -55,19 +53,27 @@ def command(
     dimensions: int,
     seed: int,
     threads: int | None,
+    dry_run: bool,
     force: bool,
     quiet: bool,
 ) -> None:
     """Run the pipeline and write what it found."""
     options.check_source(data)
-    out = options.new_folder(out, data, "map", OUTPUTS, force=force)
-    from gnomon import pipeline
-    from gnomon.cli import results
-
     words = Words(quiet=quiet)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
+    reading = {name: value or None for name, value in asked.items()}
+    if dry_run:
+        from gnomon.cli.inspect import look
+
+        look(data, words=words, missing=missing, scale=scale, components=components,
+             perplexity=perplexity, dimensions=dimensions, threads=threads, **reading)  # fmt: skip
+        return
+    out = options.new_folder(out, data, "map", OUTPUTS, force=force)
+    from gnomon import pipeline
+    from gnomon.cli import results
+
     with words.bar() as progress:
         result = pipeline.run(
             data,
@@ -80,7 +86,7 @@ def command(
             n_jobs=threads,
             told=results.reporter(words),
             progress=progress,
-            **{name: value or None for name, value in asked.items()},
+            **reading,
         )
     for text in result.warnings:
         words.say("Warning", text)

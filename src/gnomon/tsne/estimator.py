@@ -247,7 +247,7 @@ class TSNE(
         sample_weight : array (n,), optional
             How many copies each row stands for, 1 or more.
         """
-        check_parameters(self)
+        self._check_parameters()
         ids = _own_index(X) if ids is None else ids
         X = self._check(X, reset=True)
         n = X.shape[0]
@@ -508,6 +508,9 @@ class TSNE(
         self.timings_[name] = self.timings_.get(name, 0.0) + seconds
         if self.verbose:
             log.info("t-SNE: %s took %.2f s", name, seconds)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     def _to_state(self) -> dict[str, Any]:
         check_is_fitted(self, "embedding_")

@@ -1,0 +1,118 @@
+"""`gnomon compare`: how alike two maps or embeddings are."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.cli.pairs import Pairing
+    from gnomon.procrustes.compare import Comparison
+    from gnomon.procrustes.permute import PermutationTest
+
+HELP = """How alike two maps or two embeddings are, with a p-value.
+
+A and B may have different widths; no rotation, shift or change of size counts as a difference.
+Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
+
+\b
+gnomon compare a.csv b.csv --id name
+gnomon compare a.csv b.csv --id name --json > alike.json
+gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*' -o alike.csv
+"""
+
+
+@click.command("compare", help=HELP)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@options.pairing
+@click.option("--neighbors", type=click.IntRange(1), default=10, show_default=True,
+              help="Nearest rows whose agreement is counted.")  # fmt: skip
+@click.option("--permutations", type=click.IntRange(1), default=999, show_default=True,
+              help="Shuffles behind the p-value.")  # fmt: skip
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
+              "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON on standard output.")
+@options.computing
+@options.writing
+def command(
+    a: str,
+    b: str,
+    id_: str | None,
+    columns: tuple[str, ...],
+    na: tuple[str, ...],
+    missing: str,
+    neighbors: int,
+    permutations: int,
+    out: Path | None,
+    as_json: bool,
+    seed: int,
+    threads: int | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Read, join, compare, say."""
+    options.new_file(out, force=force, also=(".json",))
+    from gnomon.cli.pairs import read_pairing
+    from gnomon.procrustes.compare import compare
+    from gnomon.procrustes.permute import permutation_test
+
+    words = Words(quiet=quiet)
+    pair = read_pairing(a, b, id=id_, columns=columns, na=na, missing=missing, words=words)
+    pair.say(words)
+    X, Y = pair.shared()
+    found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
+    test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
+    _say(words, found, test)
+    _write(out, _numbers(pair, found, test, seed), as_json=as_json, force=force, words=words)
+
+
+def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
+    said = dict(found.lines())
+    words.say("Alike", f"Procrustes correlation {found.correlation:.4f} (1: same shape); "
+              f"disparity {found.disparity:.3g}, rmsd {found.rmsd:.4g}")  # fmt: skip
+    words.say("RV", said["RV, linear CKA"].removesuffix("; unbiased nan"))
+    words.say("Near", said["neighbours"])
+    counts, chance = (text for _, text in test.lines())
+    words.say("p-value", f"{test.p_value:.3g}: {counts} as alike; by chance {chance}")
+
+
+def _numbers(
+    pair: "Pairing", found: "Comparison", test: "PermutationTest", seed: int
+) -> dict[str, Any]:
+    """What was compared and what was found, for JSON."""
+    (name_a, only_a), (name_b, only_b) = pair.alone()
+    return {
+        "a": name_a,
+        "b": name_b,
+        "id": pair.by,
+        **found.to_dict(),
+        "p_value": test.p_value,
+        "n_permutations": test.n_permutations,
+        "as_large": test.as_large,
+        "seed": seed,
+        "only_a": only_a,
+        "only_b": only_b,
+    }
+
+
+def _write(
+    out: Path | None, numbers: dict[str, Any], *, as_json: bool, force: bool, words: Words
+) -> None:
+    import numpy as np
+
+    from gnomon.cli.results import to_stdout, write_table_or_stdout
+    from gnomon.data.write import json_text, write_json
+
+    if out is not None and out.suffix.lower() == ".json":
+        write_json(out, numbers, force=force)
+        words.say("Wrote", str(out))
+    elif out is not None:
+        counted = {name: len(v) if isinstance(v, list) else v for name, v in numbers.items()}
+        row = {name: np.array([v]) for name, v in counted.items() if v is not None}
+        write_table_or_stdout(out, row, force=force, words=words)
+    if as_json:
+        to_stdout(json_text(numbers).encode())

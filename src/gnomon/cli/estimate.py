@@ -1,0 +1,91 @@
+"""What a map will cost, from rates that were measured: seconds to a factor of about two.
+
+Rates are of two threads of an AMD EPYC. Those of t-SNE were measured in November 2026 by fits like
+those of ``benchmarks/tsne.py --only size``, on a machine that had other work too: clusters in 50
+columns, 300 to 70,000 rows in the plane, up to 10,000 on a line and in space, perplexities 30 and
+100, kernels compiled; memory is the kernel's high-water mark above the table. That of PCA is what
+`gnomon.pca.plan` has of ``benchmarks/crossovers.py``.
+"""
+
+from dataclasses import dataclass
+
+from gnomon.pca.plan import SMALL, Plan
+from gnomon.records import Record
+
+__all__ = ["Cost", "about", "estimate"]
+
+THREADS = 2  # of the measurements; half the time is assumed of twice as many
+MOST_THREADS = 8  # more are not counted on
+OPERATIONS = SMALL / 0.5  # of PCA, a second
+SEARCH = 2e-6  # seconds a row and neighbour: search and affinities
+ITERATION = 4e-4  # seconds an iteration, however few rows
+POINT = {1: 2e-7, 2: 2.5e-7, 3: 5e-6}  # an iteration and row, by dimensions: the mesh
+EDGE = 1.7e-9  # an iteration, row and neighbour: attraction
+TRUST = 3.5e-4  # seconds a row: scores of the map
+NEIGHBORS = 3  # times the perplexity
+EDGE_BYTES = 80.0  # a row and neighbour: lists, affinities and their transpose
+REST_BYTES = 2e7  # meshes and buffers
+WIDE, REDUCED = 100, 50  # `TSNE` first reduces more columns to so many scores
+
+
+@dataclass(frozen=True)
+class Cost(Record):
+    """About what a run takes.
+
+    Attributes
+    ----------
+    pca_seconds, tsne_seconds, trust_seconds : float
+    peak_bytes : int
+        Beyond the table, of the most demanding stage.
+    threads : int
+    iterations : int
+    """
+
+    pca_seconds: float
+    tsne_seconds: float
+    trust_seconds: float
+    peak_bytes: int
+    threads: int
+    iterations: int
+
+    @property
+    def seconds(self) -> float:
+        """In all."""
+        return self.pca_seconds + self.tsne_seconds + self.trust_seconds
+
+
+def estimate(
+    plan: Plan,
+    *,
+    dimensions: int,
+    perplexity: float,
+    iterations: int,
+    threads: int,
+    copied: int = 0,
+) -> Cost:
+    """The cost of PCA by `plan` and of a map of the same table; `copied` bytes of it are a copy."""
+    n, d = plan.shape
+    k = min(NEIGHBORS * perplexity, n - 1)
+    faster = THREADS / min(threads, MOST_THREADS)
+    step = ITERATION + faster * n * (POINT[dimensions] + EDGE * k)
+    reduces = d > WIDE
+    again = plan.operations / OPERATIONS if reduces else 0.0
+    scores = 8.0 * n * REDUCED if reduces else 0.0
+    map_bytes = REST_BYTES + EDGE_BYTES * n * k + scores
+    return Cost(
+        pca_seconds=faster * plan.operations / OPERATIONS,
+        tsne_seconds=faster * (again + SEARCH * n * k) + iterations * step,
+        trust_seconds=faster * TRUST * n,
+        peak_bytes=copied + int(max(plan.peak_bytes, map_bytes)),
+        threads=threads,
+        iterations=iterations,
+    )
+
+
+def about(seconds: float) -> str:
+    """``"under a second"``, ``"about 12 s"``, ``"about 3 min"``, ``"about 2.5 h"``."""
+    if seconds < 1:
+        return "under a second"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,159 @@
+"""`gnomon inspect`: what would be used and what it would cost; also `gnomon map --dry-run`."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.cli.estimate import Cost
+    from gnomon.data.preparation import Preparation
+    from gnomon.data.table import Table
+    from gnomon.pca.plan import Plan
+
+HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
+
+DATA is what gnomon map takes, with the same options. Times are estimates from measured rates, good
+to a factor of about two; the first map on a machine takes some seconds more, for compiling.
+
+\b
+gnomon inspect cells.csv
+gnomon inspect survey.csv --missing drop --scale standard
+gnomon inspect cells.parquet --json
+"""
+
+
+@click.command("inspect", help=HELP)
+@click.argument("data", metavar="DATA")
+@options.reading
+@options.preparing
+@options.components
+@options.mapping
+@click.option("--threads", type=int, help="Threads to use (default: all CPUs).")
+@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON on standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    data: str,
+    label: str | None,
+    id_: str | None,
+    na: tuple[str, ...],
+    keep: tuple[str, ...],
+    drop: tuple[str, ...],
+    missing: str,
+    scale: str,
+    components: str,
+    perplexity: float | None,
+    dimensions: int,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Read and say."""
+    options.check_source(data)
+    found = look(
+        data,
+        words=Words(quiet=quiet),
+        missing=missing,
+        scale=scale,
+        components=components,
+        perplexity=perplexity,
+        dimensions=dimensions,
+        threads=threads,
+        label=label,
+        id=id_,
+        na=list(na) or None,
+        keep=list(keep) or None,
+        drop=list(drop) or None,
+    )
+    if as_json:
+        from gnomon.cli.results import to_stdout
+        from gnomon.data.write import json_text
+
+        to_stdout(json_text(found).encode())
+
+
+def look(
+    data: str,
+    *,
+    words: Words,
+    missing: str,
+    scale: str,
+    components: str,
+    perplexity: float | None,
+    dimensions: int,
+    threads: int | None,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
+    from gnomon.cli.estimate import estimate
+    from gnomon.cli.results import say_read
+    from gnomon.data.prepare import prepare
+    from gnomon.inputs import check_real
+    from gnomon.parallel import thread_count
+    from gnomon.pca import PCA
+    from gnomon.pipeline import read_source, usual_perplexity
+    from gnomon.tsne import TSNE
+
+    start = time.perf_counter()
+    table = read_source(data, **reading)
+    say_read(words, table, time.perf_counter() - start)
+    # What `em` fills in takes long to find, and changes neither the scale nor the cost.
+    prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=scale)
+    X, preparation = prepared.X, prepared.preparation
+    _say_preparation(words, preparation, missing)
+    plan = PCA(options.parse_components(components), n_jobs=threads).plan(X)
+    usual = usual_perplexity(len(X)) if perplexity is None else perplexity
+    check_real("perplexity", usual, 1.0, len(X) - 1)
+    cost = estimate(
+        plan,
+        dimensions=dimensions,
+        perplexity=usual,
+        iterations=TSNE().max_iter,
+        threads=thread_count(threads),
+        copied=0 if X is table.X else X.nbytes,
+    )
+    _say_costs(words, table, plan, cost, dimensions, usual)
+    return {
+        "table": table.to_dict(),
+        "preparation": {**preparation.to_dict(), "missing": missing},
+        "pca": plan.to_dict(),
+        "tsne": {"perplexity": usual, "dimensions": dimensions, "iterations": cost.iterations},
+        "estimate": {**cost.to_dict(), "seconds": cost.seconds},
+    }
+
+
+def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> None:
+    for name, text in preparation.lines():
+        if name == "missing" and missing == "em":
+            text = f"{preparation.n_missing:,} values to be filled in from the other columns"
+        words.say(name.capitalize(), text)
+
+
+def _say_costs(
+    words: Words, table: "Table", plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
+) -> None:
+    from gnomon.cli.estimate import about
+    from gnomon.data.table import count
+    from gnomon.memory import available_bytes, readable_bytes
+
+    n, d = plan.shape
+    words.say("Table", f"{n:,} × {d:,} {table.X.dtype}, {readable_bytes(table.X.nbytes)}")
+    passes = f"{plan.passes} pass{'' if plan.passes == 1 else 'es'} over the table"
+    words.say("PCA", f"{plan.solver}, {passes}, {plan.operations:.1e} operations, "
+              f"{readable_bytes(plan.peak_bytes)} beyond the table; "
+              f"{about(cost.pca_seconds)}")  # fmt: skip
+    words.say("Why", plan.why)
+    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:g}, {cost.iterations} iterations; "
+              f"{about(cost.tsne_seconds)}")  # fmt: skip
+    words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
+    words.say(
+        "Time", f"{about(cost.seconds)} in all, on {count(cost.threads, 'thread')} (estimated)"
+    )
+    free = available_bytes()
+    words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
+              f"{readable_bytes(free)} free")  # fmt: skip
+    if cost.peak_bytes > free:
+        words.say("Warning", "This may be more memory than there is. Take fewer rows or columns.")

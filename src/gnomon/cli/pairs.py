@@ -1,0 +1,213 @@
+"""Two tables whose rows belong together: read, their columns chosen, joined by ids or by order."""
+
+import re
+import time
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.cli.results import say_read
+from gnomon.cli.words import Words
+from gnomon.data.prepare import prepare
+from gnomon.data.read import read
+from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.table import LeftOut, Table, count
+from gnomon.errors import ParameterError
+
+__all__ = ["Pairing", "read_pairing"]
+
+MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Two tables and their partners.
+
+    Attributes
+    ----------
+    left, right : Table
+        Without missing values, only the columns in use.
+    ids_left, ids_right : array of str
+        Distinct; numbers of rows where they belong together by their order.
+    rows_left, rows_right : array of int (m,)
+        Where the shared rows stand, in the order of the left table.
+    by : str or None
+        The column of ids; None where rows belong together by their order.
+    """
+
+    left: Table
+    right: Table
+    ids_left: NDArray[np.object_]
+    ids_right: NDArray[np.object_]
+    rows_left: NDArray[np.intp]
+    rows_right: NDArray[np.intp]
+    by: str | None
+
+    def shared(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The shared rows of both, partners in the same place; each must have a shape."""
+        both = self.left.X[self.rows_left], self.right.X[self.rows_right]
+        for table, X in zip((self.left, self.right), both, strict=True):
+            if not np.ptp(X, axis=0).any():
+                raise FileError(f"{table.name}: all shared rows are the same point: no shape.")
+        return both
+
+    def alone(self) -> list[tuple[str, list[str]]]:
+        """Each table's name and the ids that have no partner in the other."""
+        return [
+            (table.name, np.delete(ids, rows).tolist())
+            for table, ids, rows in (
+                (self.left, self.ids_left, self.rows_left),
+                (self.right, self.ids_right, self.rows_right),
+            )
+        ]
+
+    def say(self, words: Words) -> None:
+        """How many rows are shared, and which have no partner."""
+        n, k, m = len(self.ids_left), len(self.ids_right), len(self.rows_left)
+        how = "by their order" if self.by is None else f"by {self.by}"
+        sides = f"of {n:,} in {self.left.name} and {k:,} in {self.right.name}"
+        words.say("Shared", f"{count(m, 'row')} {sides}, {how}")
+        for name, ids in self.alone():
+            if ids:
+                words.say("Alone", f"{len(ids):,} only in {name}: {listed(ids)}")
+
+
+def read_pairing(
+    left: str,
+    right: str,
+    *,
+    id: str | None,
+    columns: tuple[str, ...],
+    na: tuple[str, ...],
+    missing: str,
+    words: Words,
+) -> Pairing:
+    """Read both files, choose their columns, and join their rows."""
+    if left == right == "-":
+        raise ParameterError(
+            "Only one table can come from standard input. Name a file for the other."
+        )
+    for path in (left, right):
+        if path != "-" and not Path(path).exists():
+            raise ParameterError(f"There is no file '{path}'. Check the name.")
+    tables, seconds = [], []
+    for path in (left, right):
+        start = time.perf_counter()
+        tables.append(read(path, id=id, na=list(na) or None))
+        seconds.append(time.perf_counter() - start)
+    if tables[0].name == tables[1].name:  # map.parquet of two folders
+        tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
+    tables = _choose(tables, columns)
+    by = _ids_of(tables, id)
+    ids = []
+    for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
+        say_read(words, table, took)
+        prepared = prepare(table, missing=missing, scale="none")
+        for name, text in prepared.preparation.lines():
+            if name == "missing":
+                words.say("Missing", text)
+        kept = np.arange(len(table.X)) if prepared.kept is None else prepared.kept
+        tables[at] = replace(prepared.table, X=prepared.X)
+        ids.append(kept.astype(str).astype(object) if by is None else _distinct(tables[at]))
+    return Pairing(tables[0], tables[1], ids[0], ids[1], *_join(tables, ids, by), by)
+
+
+def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
+    """Only the columns asked for; those of the map where both tables are of `gnomon map`."""
+    if columns:
+        return [_asked_for(table, columns) for table in tables]
+    maps = [[name for name in table.columns if MAP.fullmatch(name)] for table in tables]
+    if not all(maps):
+        return tables
+    why = "not the map: --columns to use others"
+    return [_only(table, names, why) for table, names in zip(tables, maps, strict=True)]
+
+
+def _asked_for(table: Table, columns: tuple[str, ...]) -> Table:
+    for pattern in columns:
+        if not any(_fits(name, pattern) for name in table.columns):
+            raise OptionError(
+                f"{table.name} has no column of numbers {quoted(pattern)}.",
+                f"It has {listed(table.columns)}.",
+            )
+    names = [name for name in table.columns if any(_fits(name, each) for each in columns)]
+    return _only(table, names, "not asked for")
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def _only(table: Table, names: list[str], why: str) -> Table:
+    at = [j for j, name in enumerate(table.columns) if name in set(names)]
+    rest = tuple(LeftOut(name, why) for name in table.columns if name not in set(names))
+    chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
+    return replace(chosen, left_out=(*table.left_out, *rest))
+
+
+def _ids_of(tables: list[Table], asked: str | None) -> str | None:
+    """The column of ids that both tables have; None if rows belong together by their order."""
+    names = [table.id_name for table in tables]
+    if asked is not None or (names[0] is not None and names[0] == names[1]):
+        return names[0]
+    if names != [None, None]:
+        found = " and ".join("nothing" if name is None else quoted(name) for name in names)
+        raise ParameterError(
+            f"The rows of {tables[0].name} and {tables[1].name} are named by {found}. Say which "
+            "column both have in common: --id COLUMN."
+        )
+    sizes = [len(table.X) for table in tables]
+    if sizes[0] != sizes[1]:
+        raise FileError(
+            f"{tables[0].name} has {count(sizes[0], 'row')} and {tables[1].name} {sizes[1]:,}: "
+            "they do not belong together by their order.",
+            ("id", "COLUMN"),
+        )
+    return None
+
+
+def _distinct(table: Table) -> NDArray[np.object_]:
+    """The ids of a table, every row with one of its own."""
+    ids = table.ids
+    assert ids is not None
+    seen: dict[Any, int] = {}
+    for row, key in enumerate(ids):
+        where = table.places.of(row)
+        if not key.strip():
+            raise FileError(
+                f"{table.name}: {where} has no id in column {quoted(table.id_name)}.",
+                "Fill it in, or remove the row.",
+            )
+        first = seen.setdefault(key, row)
+        if first != row:
+            raise FileError(
+                f"{table.name}: column {quoted(table.id_name)} has {quoted(key)} twice, in "
+                f"{table.places.of(first)} and {where}.",
+                "Remove one of the rows, or name another column by --id.",
+            )
+    return ids
+
+
+def _join(
+    tables: list[Table], ids: list[NDArray[np.object_]], by: str | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    place = {key: row for row, key in enumerate(ids[1])}
+    pairs = [(row, place[key]) for row, key in enumerate(ids[0]) if key in place]
+    if len(pairs) < 2:
+        a, b = (table.name for table in tables)
+        shares = "no row" if not pairs else "only one row"
+        first, second = (listed(keys.tolist(), 3) for keys in ids)
+        raise FileError(
+            f"{a} and {b} share {shares}"
+            + (
+                "."
+                if by is None
+                else f" by column {quoted(by)}: {first} in one, {second} in the other."
+            )
+        )
+    rows = np.array(pairs, np.intp).T
+    return rows[0], rows[1]

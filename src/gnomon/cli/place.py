@@ -1,0 +1,76 @@
+"""`gnomon place`: new rows on a map that was made before."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+HELP = """New rows on the old map, which stays as it is.
+
+NEW is a file with the columns of the first table, in any order; - for standard input. Columns
+tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those of the map; rows of
+which unusual is true are like none of them, and their places mean little.
+
+\b
+gnomon place new.csv -m cells_map > placed.csv
+gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
+"""
+
+
+@click.command("place", help=HELP)
+@click.argument("new", metavar="NEW")
+@options.model
+@options.out_file
+@options.naming
+@click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
+              "values: as in `gnomon map` (default: what the model was made with).")  # fmt: skip
+@click.option("--threads", type=int, help="Threads to use (default: all CPUs).")
+@options.writing
+def command(
+    new: str,
+    model: Path,
+    out: Path | None,
+    label: str | None,
+    id_: str | None,
+    na: tuple[str, ...],
+    missing: str | None,
+    threads: int | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Read new rows, make them ready as the first were, place them."""
+    options.check_source(new, "NEW")
+    options.new_file(out, force=force)
+    import time
+
+    from gnomon.cli import results
+    from gnomon.cli.stored import load_run
+    from gnomon.data.table import count
+    from gnomon.errors import UnavailableError
+    from gnomon.pipeline import read_source
+
+    words = Words(quiet=quiet)
+    run = load_run(model)
+    if run.tsne is None:
+        raise UnavailableError(f"{run.path} holds no map. Give a model that gnomon map wrote.")
+    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
+    table = read_source(
+        new, label=label, id=id_, na=list(na) or None, columns=list(run.preparation.columns)
+    )
+    results.say_read(words, table)
+    prepared = how.apply(table)
+    dropped = len(table.X) - len(prepared.X)
+    if dropped:
+        words.say("Missing", f"{count(dropped, 'row')} dropped")
+    start = time.perf_counter()
+    run.tsne.n_jobs = threads
+    placed = run.tsne.place(prepared.X)
+    words.say("Placed", placed.title(), time.perf_counter() - start)
+    columns = results.names_of_rows(prepared.table)
+    results.put(columns, "tsne", placed.positions)
+    columns["distance_ratio"] = placed.distance_ratio
+    columns["unusual"] = placed.unusual
+    results.write_table_or_stdout(out, columns, force=force, words=words)

@@ -1,0 +1,85 @@
+"""`gnomon reduce`: principal components of a table."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+HELP = """PCA alone: the table with fewer columns, and the model for the way back.
+
+DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
+go to standard output.
+
+\b
+gnomon reduce data.parquet -k 0.95        → data_reduced/
+gnomon reduce wine -k parallel -o results
+cat x.csv | gnomon reduce - -k 2 > y.csv
+"""
+OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
+
+
+@click.command("reduce", help=HELP)
+@click.argument("data", metavar="DATA")
+@options.out_folder("the data's name and _reduced")
+@options.components
+@options.reading
+@options.preparing
+@options.computing
+@options.writing
+def command(
+    data: str,
+    out: Path | None,
+    components: str,
+    label: str | None,
+    id_: str | None,
+    na: tuple[str, ...],
+    keep: tuple[str, ...],
+    drop: tuple[str, ...],
+    missing: str,
+    scale: str,
+    seed: int,
+    threads: int | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Run the pipeline without a map."""
+    options.check_source(data)
+    to_stdout = data == "-" and out is None
+    if not to_stdout:
+        out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
+    from gnomon import pipeline
+    from gnomon.cli import results
+
+    words = Words(quiet=quiet)
+    asked: dict[str, Any] = {
+        "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
+    }  # fmt: skip
+    result = pipeline.run(
+        data,
+        n_components=options.parse_components(components),
+        dimensions=None,
+        missing=missing,
+        scale=scale,
+        seed=seed,
+        n_jobs=threads,
+        told=results.reporter(words),
+        **{name: value or None for name, value in asked.items()},
+    )
+    for text in result.warnings:
+        words.say("Warning", text)
+    columns = results.names_of_rows(result.prepared.table)
+    results.put(columns, "pc", result.components)
+    if out is None:
+        results.write_table_or_stdout(None, columns, force=force, words=words)
+        words.say("Wrote", "components to standard output; -o FOLDER keeps the model as well")
+        return
+    settings = {"data": data, **asked, "missing": missing, "scale": scale,
+                "components": components, "seed": seed}  # fmt: skip
+    results.write_together(out, "scores.parquet", columns, result, settings)
+    words.say("Wrote", ", ".join(str(out / name) for name in OUTPUTS))
+    folder = shlex.quote(str(out))
+    words.say("Next", f"gnomon restore {folder}/scores.parquet -m {folder}")

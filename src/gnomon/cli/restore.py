@@ -1,0 +1,59 @@
+"""`gnomon restore`: from components back to the original columns and units."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+HELP = """Back from components to the original columns and units.
+
+SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, or - for standard input.
+Fewer components than columns give the data back without the variance that they do not hold.
+
+\b
+gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv
+gnomon restore changed.csv -m data_reduced/model.gnomon -o data.parquet
+"""
+
+
+@click.command("restore", help=HELP)
+@click.argument("scores", metavar="SCORES")
+@options.model
+@options.out_file
+@options.naming
+@options.writing
+def command(
+    scores: str,
+    model: Path,
+    out: Path | None,
+    label: str | None,
+    id_: str | None,
+    na: tuple[str, ...],
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Read components, undo the PCA, undo the preparation."""
+    options.new_file(out, force=force)
+    from gnomon.cli import results
+    from gnomon.cli.stored import load_run
+    from gnomon.data.missing import refuse_gaps, refuse_infinities
+    from gnomon.data.read import read
+    from gnomon.data.spread import measure_spread
+
+    words = Words(quiet=quiet)
+    run = load_run(model)
+    names = [f"pc{j + 1}" for j in range(run.pca.n_components_)]
+    table = read(scores, label=label, id=id_, na=list(na) or None, columns=names)
+    results.say_read(words, table)
+    spread = measure_spread(table.X)
+    refuse_infinities(table, spread)
+    refuse_gaps(table, spread.gaps, "Components have no gaps: drop those rows.")
+    X = run.preparation.undo(run.pca.inverse_transform(table.X))
+    columns = results.names_of_rows(table)
+    columns |= dict(zip(run.preparation.columns, X.T, strict=True))
+    share = 100 * float(run.pca.explained_variance_ratio_.sum())
+    words.say("Restored", f"{X.shape[1]} columns from {len(names)} components, which hold "
+              f"{share:.4g} % of the variance")  # fmt: skip
+    results.write_table_or_stdout(out, columns, force=force, words=words)

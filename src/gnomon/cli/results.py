@@ -1,0 +1,159 @@
+"""What commands say of the pipeline's stages, and what they write."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.data.table import Table
+    from gnomon.pipeline import Result
+
+__all__ = [
+    "names_of_rows",
+    "put",
+    "record",
+    "reporter",
+    "say_read",
+    "to_stdout",
+    "write_table_or_stdout",
+    "write_together",
+]
+
+READABLE = 0.8  # rank correlation from which distances between far points mean something
+
+
+def reporter(words: Words) -> Callable[[str, float, Any], None]:
+    """What the pipeline tells as its stages end, as lines."""
+    return lambda stage, seconds, what: _say(words, stage, seconds, what)
+
+
+def say_read(words: Words, table: "Table", seconds: float | None = None) -> None:
+    """What was read, used and left out."""
+    words.say("Read", table.title(), seconds)
+    for name, text in table.words(command=True):
+        words.say(name.capitalize(), text)
+
+
+def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
+    """One line or more for a stage that has ended."""
+    if stage == "read":
+        say_read(words, what, seconds)
+    elif stage == "prepare":
+        for name, text in what.preparation.lines():
+            words.say(name.capitalize(), text)
+    elif stage == "pca":
+        words.say("PCA", _pca_words(what), seconds)
+        words.say("Exact", what.certificate_.title())
+    elif stage == "tsne":
+        c = what.certificate_
+        cut = "" if c.n_iter == what.max_iter else f" ({c.stop_reason})"
+        text = (
+            f"perplexity {what.perplexity:g}, {c.n_iter} iterations{cut}, KL {c.kl_divergence:.3g}"
+        )
+        words.say("t-SNE", text, seconds)
+    elif stage == "trust":
+        kept, scores = what
+        far = scores.distances.value
+        text = f"neighbours kept {kept.mean():.2f} · far distances {far:.2f}"
+        words.say("Trust", text + (", do not read them" if far < READABLE else ""), seconds)
+
+
+def _pca_words(pca: Any) -> str:
+    share = 100 * float(pca.explained_variance_ratio_.sum())
+    known = min(pca.n_samples_, pca.n_features_in_)
+    return f"{pca.n_components_} of {known} components hold {share:.1f} % of the variance"
+
+
+def names_of_rows(table: "Table") -> dict[str, Any]:
+    """The columns that name and colour the rows, under their own names."""
+    columns: dict[str, Any] = {}
+    for name, values in ((table.id_name, table.ids), (table.label_name, table.labels)):
+        if values is not None:
+            columns[str(name)] = values
+    return columns
+
+
+def put(columns: dict[str, Any], name: str, values: Any) -> None:
+    """Add columns ``name1…``, one for each column of `values`."""
+    for j, axis in enumerate(values.T):
+        columns[f"{name}{j + 1}"] = axis
+
+
+def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings, versions, timings, warnings and certificates."""
+    import importlib.metadata
+    import platform
+
+    pca, tsne = result.pca, result.tsne
+    versions = {name: importlib.metadata.version(name) for name in ("gnomon", "numpy", "scipy")}
+    found: dict[str, Any] = {
+        "settings": settings,
+        "table": result.table.to_dict(),
+        "preparation": result.prepared.preparation.to_dict(),
+        "pca": {
+            "n_components": pca.n_components_,
+            "explained_variance_ratio": pca.explained_variance_ratio_.tolist(),
+            "plan": pca.plan_.to_dict(),
+            "certificate": pca.certificate_.to_dict(),
+        },
+    }
+    if tsne is not None:
+        found["tsne"] = {"certificate": tsne.certificate_.to_dict(), "seconds": tsne.timings_}
+        found["trust"] = None if result.quality is None else result.quality.to_dict()
+    return found | {
+        "seconds": result.seconds,
+        "warnings": list(result.warnings),
+        "versions": {"python": platform.python_version(), **versions},
+    }
+
+
+def write_together(
+    out: Path, table: str, columns: dict[str, Any], result: "Result", settings: dict[str, Any]
+) -> None:
+    """The results' table, the model, the record of the run and the scree chart, in folder `out`."""
+    from gnomon import charts
+    from gnomon.data.write import write_json, write_table
+    from gnomon.models import save
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_table(out / table, list(columns), list(columns.values()), force=True)
+    preparation = result.prepared.preparation
+    stored = {"plain": preparation.to_dict(), "arrays": preparation.arrays()}
+    parts: dict[str, Any] = {"preparation": stored, "pca": result.pca}
+    if result.tsne is not None:
+        parts["tsne"] = result.tsne
+    save(parts, out / "model.gnomon", force=True)
+    write_json(out / "run.json", record(result, settings), force=True)
+    charts.scree(result.pca).save(out / "scree.svg")
+
+
+def write_table_or_stdout(
+    out: Path | None, columns: dict[str, Any], *, force: bool, words: Words
+) -> None:
+    """Named columns as a file, or as CSV on standard output; ``.npy`` gets the numbers only."""
+    from gnomon.data.write import csv_text, write_table
+
+    if out is None:
+        to_stdout(csv_text(list(columns), list(columns.values())))
+        return
+    if out.suffix.lower() == ".npy":
+        text = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
+        columns = {name: values for name, values in columns.items() if name not in text}
+        if text:
+            words.say("Left out", f"{', '.join(text)} (text; .npy holds numbers only)")
+    write_table(out, list(columns), list(columns.values()), force=force)
+    words.say("Wrote", str(out))
+
+
+def to_stdout(content: bytes) -> None:
+    """Write, and end quietly if nobody reads on."""
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

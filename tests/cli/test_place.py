@@ -1,0 +1,137 @@
+"""`gnomon place` as a user runs it: new rows on a map that was made before."""
+
+import io
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from commands import first_words, gnomon, refused
+
+from gnomon import load
+
+COLUMNS = ["height", "weight", "age"]
+
+
+def some_rows(n, seed):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 3)) + 8 * np.eye(3)[group]
+    return X * [1, 30, 1] + [0, 100, 7], np.array(["x", "y", "z"])[group]
+
+
+def as_table(X, groups, prefix="old"):
+    named = {"id": [f"{prefix}{i}" for i in range(len(X))], "kind": groups}
+    return pa.table(named | dict(zip(COLUMNS, X.T, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A map of 150 rows, 20 new rows in another order of columns, the last of them far away."""
+    folder = tmp_path_factory.mktemp("place")
+    pc.write_csv(as_table(*some_rows(150, 0)), folder / "old.csv")
+    X, groups = some_rows(20, 1)
+    X[-1] = [500, -2000, 900]
+    new = as_table(X, groups, "new").select(["age", "id", "weight", "kind", "height"])
+    pc.write_csv(new, folder / "new.csv")
+    done = gnomon("map", "old.csv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, X, groups
+
+
+def table_of(done):
+    assert done.returncode == 0, done.stderr
+    return pc.read_csv(io.BytesIO(done.stdout.encode()))
+
+
+def test_new_rows_get_places_and_how_unusual_they_are(made):
+    folder, X, groups = made
+    done = gnomon("place", "new.csv", "-m", "old_map", folder=folder)
+    table = table_of(done)
+    assert table.column_names == ["id", "kind", "tsne1", "tsne2", "distance_ratio", "unusual"]
+    assert table["id"].to_pylist() == [f"new{i}" for i in range(20)]
+    assert table["kind"].to_pylist() == groups.tolist()
+    unusual = table["unusual"].to_pylist()
+    assert unusual[-1]
+    assert sum(unusual) <= 3
+    assert table["distance_ratio"].to_pylist()[-1] > 20
+    assert first_words(done) == ["Read", "Using", "Placed"]
+    assert "20 rows placed" in done.stderr
+
+
+def test_the_places_are_those_of_the_library(made):
+    folder, X, _ = made
+    table = table_of(gnomon("place", "new.csv", "-m", "old_map/model.gnomon", folder=folder))
+    parts = load(folder / "old_map" / "model.gnomon")
+    kept = parts["preparation"]["arrays"]
+    Z = (X - kept["mean"]) / kept["std"]
+    assert parts["preparation"]["plain"]["scale"] == "standard"
+    places = np.column_stack([table[name].to_numpy() for name in ("tsne1", "tsne2")])
+    assert np.allclose(places, parts["tsne"].place(Z).positions, atol=1e-4)
+
+
+def test_rows_of_the_map_are_placed_where_they_are(made):
+    folder, _, _ = made
+    table = table_of(gnomon("place", "old.csv", "-m", "old_map", folder=folder))
+    there = pq.read_table(folder / "old_map" / "map.parquet")
+    for name in ("tsne1", "tsne2"):
+        assert np.allclose(table[name].to_numpy(), there[name].to_numpy(), atol=1e-4)
+
+
+def test_a_row_gets_the_same_place_in_any_company(made):
+    folder, _, _ = made
+    lines = (folder / "new.csv").read_text().splitlines()
+    whole = gnomon("place", "new.csv", "-m", "old_map", "-q", folder=folder)
+    some = gnomon("place", "-", "-m", "old_map", "-q", "--id", "id", "--label", "kind",
+                  folder=folder, stdin="\n".join([lines[0], *lines[5:8]]) + "\n")  # fmt: skip
+    assert (whole.stderr, some.stderr) == ("", "")
+    assert some.stdout.splitlines()[1:] == whole.stdout.splitlines()[5:8]
+
+
+def test_a_file_is_written_in_the_format_of_its_name(made):
+    folder, _, _ = made
+    arguments = ("place", "new.csv", "-m", "old_map", "-o", "placed.parquet")
+    done = gnomon(*arguments, folder=folder)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "Wrote    placed.parquet" in done.stderr
+    table = pq.read_table(folder / "placed.parquet")
+    assert table["unusual"].type == pa.bool_()
+    assert table.num_rows == 20
+    assert refused(gnomon(*arguments, folder=folder), 2, "placed.parquet exists. Use --force")
+
+
+def test_gaps_are_refused_or_treated_as_asked(made):
+    folder, _, _ = made
+    (folder / "gaps.csv").write_text("id,height,weight,age\na,1,110,8\nb,,120,9\nc,2,90,7\n")
+    done = gnomon("place", "gaps.csv", "-m", "old_map", folder=folder)
+    assert refused(done, 3, "1 missing value", "line 3", '"height"', "--missing drop")
+    done = gnomon("place", "gaps.csv", "-m", "old_map", "--missing", "drop", folder=folder)
+    assert table_of(done)["id"].to_pylist() == ["a", "c"]
+    assert "1 row dropped" in done.stderr
+    done = gnomon("place", "gaps.csv", "-m", "old_map", "--missing", "mean", folder=folder)
+    assert table_of(done)["id"].to_pylist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["new.csv"], 2, ["Missing option '-m'", "gnomon place --help"]),
+        (["nosuch.csv", "-m", "old_map"], 2, ["NEW 'nosuch.csv' is neither a file"]),
+        (["lacking.csv", "-m", "old_map"], 3, ["lacks 1 of the 3 columns", '"age"']),
+        (["text.csv", "-m", "old_map"], 3, ['column "age"', "line 3", '"old"', "--na old"]),
+        (["new.csv", "-m", "reduced"], 2, ["reduced/model.gnomon holds no map", "gnomon map"]),
+        (["new.csv", "-m", "old_map", "-o", "old_map"], 2, ["-o must end in one of"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_told_in_one_sentence(made, arguments, code, says):
+    folder, _, _ = made
+    (folder / "lacking.csv").write_text("height,weight\n1,2\n3,4\n")
+    (folder / "text.csv").write_text("height,weight,age\n1,2,3\n3,4,old\n5,6,7\n")
+    if not (folder / "reduced").exists():
+        gnomon("reduce", "old.csv", "-o", "reduced", folder=folder)
+    before = sorted(os.listdir(folder))
+    assert refused(gnomon("place", *arguments, folder=folder), code, *says)
+    assert sorted(os.listdir(folder)) == before
