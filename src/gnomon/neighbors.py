@@ -388,7 +388,7 @@ class SearchField(Field):
             "metric_params": Either.none_or(Anything()),
             "recall": Real(0.0, 1.0),
             "seed": Whole(0, 2**31),
-            "n_jobs": Either.none_or(Whole(-1)),
+            "n_jobs": Either.none_or(Whole(-(2**31))),
             "n_probes": Whole(1),
             "exact": Flag(),
             "too_near": Flag(),

@@ -72,6 +72,9 @@ class Steps:
         self.estimator = estimator
         self.name = name
         self.root = estimator._init_callback_context(max_subtasks=total)
+        self.heard = bool(
+            getattr(self.root, "_callbacks", True)
+        )  # a step nobody hears costs nothing
         self._step: Any = None
 
     def __enter__(self) -> "Steps":
@@ -80,11 +83,15 @@ class Steps:
 
     def begin(self) -> None:
         """Tell the callbacks that a step begins (`done` does it where this was not called)."""
+        if not self.heard:
+            return
         self._step = self.root.subcontext(task_name=self.name)
         self._step.call_on_fit_task_begin(estimator=self.estimator)
 
     def done(self, **metadata: Any) -> bool:
         """Tell the callbacks that a step has ended; True when one of them asks to stop."""
+        if not self.heard:
+            return False
         if self._step is None:
             self.begin()
         step, self._step = self._step, None

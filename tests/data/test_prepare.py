@@ -371,3 +371,22 @@ def test_a_damaged_preparation_is_refused():
     for parts in broken:
         with pytest.raises(DataError, match="The preparation stored in the model is damaged"):
             Preparation.restore(*parts)
+
+
+def test_em_fills_as_pca_does():
+    _, X, _ = holed()
+    ready = prepare(table(X), missing="em", scale="none")
+    pca = PCA(missing="em", random_state=0).fit(X)
+    # With all components the way back is the row itself, filled in. The two are fitted to the same
+    # numbers up to a shift and a power of two, and differ by rounding.
+    np.testing.assert_allclose(ready.X, pca.inverse_transform(pca.transform(X)), atol=1e-10)
+
+
+def test_em_without_noise_fills_a_new_row_of_no_values_with_the_means():
+    whole = np.outer(np.arange(1.0, 9), [1, 2, 4, 8])
+    X = whole.copy()
+    X[3, 2] = np.nan
+    made = prepare(table(X), missing="em", scale="none").preparation
+    np.testing.assert_allclose(made.apply(table(X)).X, whole, rtol=1e-4)
+    filled = made.apply(table(np.full((1, 4), np.nan))).X
+    np.testing.assert_allclose(filled[0], whole.mean(axis=0), rtol=1e-4)

@@ -27,6 +27,7 @@ MODELS = {
     "weighted": lambda: PCA(
         3, feature_weight=np.arange(1.0, 13.0), random_state=np.random.default_rng(7)
     ).fit(X, sample_weight=np.arange(80.0)),
+    "fractions as weights": lambda: PCA(3, n_jobs=-2).fit(X, sample_weight=np.arange(80) / 7),
     "filled in": lambda: PCA(3, missing="em").fit(HOLES),
     "sparse": lambda: PCA(3).fit(sp.random_array((90, 12), density=0.3, rng=0, format="csr")),
     "huge numbers": lambda: PCA(3).fit(X * 1e200),

@@ -18,6 +18,9 @@ MODELS = {
     "about the origin": lambda: Procrustes(centering=False).fit(X, Y),
     "robust": lambda: Procrustes(scaling=True, robust="tukey").fit(X, moved(Y)),
     "weighted": lambda: Procrustes().fit(X, Y, sample_weight=np.arange(60.0)),
+    "fractions as weights": lambda: Procrustes(n_jobs=-2).fit(
+        X, Y, sample_weight=np.arange(60) / 7
+    ),
     "float32": lambda: Procrustes().fit(X.astype(np.float32), Y.astype(np.float32)),
     "integers": lambda: Procrustes().fit((X * 9).astype(int), (Y * 9).astype(int)),
     "narrower": lambda: Procrustes().fit(X[:, :4], Y[:, :2]),

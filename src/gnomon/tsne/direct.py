@@ -18,6 +18,7 @@ from gnomon.parallel import map_blocks, row_blocks
 Floats = NDArray[np.float32]
 
 ROWS = 128
+AT_ONCE = 3000  # up to so many points, waking a second thread costs more than it does
 
 __all__ = ["direct_field"]
 
@@ -44,7 +45,7 @@ def direct_field(
         if beside is not None:
             beside(start, stop)
 
-    map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=n_jobs)
+    map_blocks(block, row_blocks(len(Y), len(Y) if len(Y) <= AT_ONCE else ROWS), n_jobs=n_jobs)
     return phi, gradient
 
 

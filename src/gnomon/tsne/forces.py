@@ -95,12 +95,13 @@ class OverMesh:
 
     def at(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
-        if self.mesh_for(high - low) is None:
+        mesh = self.mesh_for(high - low)
+        if mesh is None:
             pull, block = self.attraction.pull_by_blocks(Y)
             phi, gradient = direct_field(Y, self.charges, self.dof, self.n_jobs, beside=block)
         else:
             pull = self.attraction.pull(Y)
-            phi, gradient = self.field(Y, low, high)
+            phi, gradient = self._over(mesh, Y, low, high)
         return pull, gradient, self.total(phi)
 
     def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
@@ -108,6 +109,11 @@ class OverMesh:
         mesh = self.mesh_for(high - low)
         if mesh is None:
             return direct_field(Y, self.charges, self.dof, self.n_jobs)
+        return self._over(mesh, Y, low, high)
+
+    def _over(
+        self, mesh: Mesh, Y: NDArray[Any], low: Floats64, high: Floats64
+    ) -> tuple[Floats, Floats]:
         phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
         potential, origin = mesh.potential(Y, self.charges, low, high)
         mesh.read(Y, self.charges, potential, origin, phi, gradient)
