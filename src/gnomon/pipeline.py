@@ -71,8 +71,8 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the map was cut short."""
-        return self.tsne is not None and self.tsne.stop_reason_ == "interrupted"
+        """Whether the map was cut short, or nobody waited for how far to trust it."""
+        return self.tsne is not None and self.trust is None
 
 
 def run(
@@ -128,9 +128,13 @@ def run(
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
-            stage("tsne", lambda: tsne.fit(X, ids=prepared.table.ids))
-            if tsne.stop_reason_ != "interrupted":
-                trust, quality = stage("trust", lambda: _trust(X, tsne, prepared, n_jobs))
+            try:
+                stage("tsne", lambda: tsne.fit(X, ids=prepared.table.ids))
+                if tsne.stop_reason_ != "interrupted":
+                    trust, quality = stage("trust", lambda: _trust(X, tsne, prepared, n_jobs))
+            except KeyboardInterrupt:
+                if not hasattr(tsne, "certificate_"):  # there is no map yet
+                    raise
     said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return Result(table, prepared, pca, components, tsne, trust, quality, seconds, said)
 

@@ -2,30 +2,28 @@
 
 import json
 import os
+import pty
 import re
+import signal
 import subprocess
-import sys
+from contextlib import suppress
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from commands import COMMAND, environment, first_words, gnomon, refused
 
-from gnomon import PCA, samples
-from gnomon.cli.map import parse_components
+from gnomon import PCA, load, samples
+from gnomon.cli.options import parse_components
 
-COMMAND = Path(sys.executable).parent / "gnomon"
-FILES = ["run.json", "scores.parquet", "scree.svg"]
+FILES = ["map.parquet", "map.svg", "model.gnomon", "run.json", "scree.svg"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
-
-
-def gnomon(*arguments, folder, **environment):
-    plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
-        cwd=folder, env={**plain, **environment}, timeout=120,
-    )  # fmt: skip
+SETTINGS = {
+    "data": "iris", "label": None, "id": None, "keep": [], "drop": [], "na": [],
+    "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
+    "dimensions": 2, "seed": 0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -67,32 +65,53 @@ def test_the_files_it_names_are_the_files_it_wrote(iris):
 def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     _, done = iris
     lines = done.stderr.splitlines()
-    assert [line.split()[0] for line in lines] == ["Read", "Scale", "PCA", "Exact", "Wrote"]
+    assert first_words(done) == [
+        "Read", "Using", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Wrote", "Next",
+    ]  # fmt: skip
     assert all(line[9] != " " and line[8] == " " for line in lines)
-    assert "iris: 150 rows × 4 columns" in lines[0]
-    assert "2 of 4 components hold 97.8 % of the variance" in lines[2]
+    assert "iris: 150 rows × 5 columns" in lines[0]
+    assert "4 numeric columns" in lines[1]
+    assert "coloured by species" in lines[1]
+    assert "2 of 4 components hold 97.8 % of the variance" in lines[3]
+    assert "perplexity 30" in lines[5]
+    assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[6])
+    assert lines[8] == "Next     gnomon place new.csv -m results"
     assert "\x1b" not in done.stderr
 
 
-def test_the_scores_are_those_of_pca(iris):
-    folder, _ = iris
-    table = pq.read_table(folder / "results" / "scores.parquet")
+def test_the_map_holds_labels_places_components_and_trust(iris):
+    folder, done = iris
+    table = pq.read_table(folder / "results" / "map.parquet")
     sample = samples.load("iris")
-    expected = PCA(0.95, random_state=0).fit_transform(sample.X)
-    assert table.column_names == [sample.label_name, "pc1", "pc2"]
+    assert table.column_names == [sample.label_name, "tsne1", "tsne2", "pc1", "pc2", "trust"]
     assert table[sample.label_name].to_pylist() == sample.labels.tolist()
-    scores = np.column_stack([table[name].to_numpy() for name in ("pc1", "pc2")])
-    assert np.array_equal(scores, expected)
+    components = np.column_stack([table[name].to_numpy() for name in ("pc1", "pc2")])
+    assert np.array_equal(components, PCA(0.95, random_state=0).fit_transform(sample.X))
+    trust = table["trust"].to_numpy()
+    assert ((trust >= 0) & (trust <= 1)).all()
+    assert f"neighbours kept {trust.mean():.2f}" in done.stderr
 
 
-def test_the_record_holds_settings_versions_plan_and_certificate(record):
-    assert record["settings"] == {"sample": "iris", "components": "0.95", "scale": "auto",
-                                  "seed": 0}  # fmt: skip
-    assert record["rows"] == 150
-    assert record["columns"] == list(samples.load("iris").columns)
+def test_the_model_is_the_map_that_was_written(iris):
+    folder, _ = iris
+    table = pq.read_table(folder / "results" / "map.parquet")
+    parts = load(folder / "results" / "model.gnomon")
+    places = np.column_stack([table[name].to_numpy() for name in ("tsne1", "tsne2")])
+    assert sorted(parts) == ["pca", "preparation", "tsne"]
+    assert np.array_equal(parts["tsne"].embedding_, places)
+    assert parts["preparation"]["plain"]["columns"] == list(samples.load("iris").columns)
+
+
+def test_the_record_holds_settings_versions_table_and_trust(record):
+    assert record["settings"] == SETTINGS
+    assert record["table"]["rows"] == 150
+    assert record["table"]["columns"] == list(samples.load("iris").columns)
     assert record["versions"]["gnomon"] == version("gnomon")
     assert {"python", "numpy", "scipy"} < set(record["versions"])
+    assert set(record["seconds"]) == {"read", "prepare", "pca", "tsne", "trust"}
     assert all(seconds >= 0 for seconds in record["seconds"].values())
+    assert record["tsne"]["certificate"]["n_iter"] > 0
+    assert record["trust"] is not None
 
 
 def test_the_certificate_on_record_is_that_of_the_model(record):
@@ -104,8 +123,9 @@ def test_the_certificate_on_record_is_that_of_the_model(record):
     assert record["pca"]["explained_variance_ratio"] == ratios
 
 
-def test_the_chart_is_an_svg(iris):
-    text = (iris[0] / "results" / "scree.svg").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["scree.svg", "map.svg"])
+def test_the_charts_are_svg(iris, name):
+    text = (iris[0] / "results" / name).read_text(encoding="utf-8")
     assert "<svg" in text[:200]
     assert text.rstrip().endswith("</svg>")
 
@@ -114,31 +134,83 @@ def test_results_that_exist_are_not_overwritten(iris):
     folder, _ = iris
     before = snapshot(folder / "results")
     done = gnomon("map", "iris", "-o", "results", folder=folder)
-    assert done.returncode == 2
-    assert "results/scores.parquet exists. Use --force" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert refused(done, 2, "results/map.parquet exists. Use --force")
     assert snapshot(folder / "results") == before
 
 
 def test_forced_they_are_overwritten_and_quiet_says_nothing(iris):
     folder, _ = iris
     before = snapshot(folder / "results")
-    (folder / "results" / "scores.parquet").write_bytes(b"mine")
+    (folder / "results" / "map.parquet").write_bytes(b"mine")
     done = gnomon("map", "iris", "-o", "results", "--force", "-q", folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     after = snapshot(folder / "results")
     assert sorted(after) == FILES
-    assert after["scores.parquet"] == before["scores.parquet"]
+    assert after["map.parquet"] == before["map.parquet"]
 
 
-def test_an_unknown_sample_is_told_the_known_ones_and_nothing_is_written(tmp_path):
+def test_an_unknown_name_is_told_the_known_ones_and_nothing_is_written(tmp_path):
     done = gnomon("map", "penguins", folder=tmp_path)
-    assert done.returncode == 2
-    assert "'penguins' is not a bundled sample (digits, iris, wine" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert refused(done, 2, "'penguins' is neither a file nor a bundled sample (digits, iris, wine")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_file_is_read_and_what_is_left_out_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["name;island;note;length;mass"]
+    for i in range(40):
+        a, b = rng.normal(5 * (i % 2), 1, 2)
+        lines.append(f"p{i};{'AB'[i % 2]};{'xyz'[i % 3]};{a:.4f};{'' if i == 7 else f'{b:.4f}'}")
+    (tmp_path / "pen guins.csv").write_text("\n".join(lines).replace(".", ",") + "\n")
+    done = gnomon("map", "pen guins.csv", "--missing", "drop", "--label", "island", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "pen guins.csv: 40 rows × 5 columns" in done.stderr
+    assert "2 numeric columns (length, mass), coloured by island, rows named by name" in done.stderr
+    assert "Left out note (text)" in done.stderr
+    assert "decimals are written with a comma" in done.stderr
+    assert "Missing  1 row dropped (2.5 %)" in done.stderr
+    assert "Next     gnomon place new.csv -m 'pen guins_map'" in done.stderr
+    table = pq.read_table(tmp_path / "pen guins_map" / "map.parquet")
+    assert table.column_names[:4] == ["name", "island", "tsne1", "tsne2"]
+    assert table["name"].to_pylist() == [f"p{i}" for i in range(40) if i != 7]
+
+
+@pytest.mark.parametrize(
+    ("moment", "whole"), [(r"[1-9]\d/750", False), ("perplexity 30", True)], ids=["map", "trust"]
+)
+def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "wide.csv", rng.normal(size=(3_000, 20)), delimiter=",", fmt="%.5f",
+               header=",".join(f"c{j}" for j in range(20)), comments="")  # fmt: skip
+    terminal, its_end = pty.openpty()  # on a terminal there is a bar, which says when to strike
+    process = subprocess.Popen(
+        [COMMAND, "map", "wide.csv", "--threads", "1"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=its_end, env=environment(TERM="xterm", COLUMNS="100"),
+    )  # fmt: skip
+    os.close(its_end)
+    words, struck = "", False
+    with suppress(OSError):  # the terminal is gone when its process is
+        while piece := os.read(terminal, 4096).decode("utf-8", "replace"):
+            words += piece
+            if not struck and re.search(moment, words):
+                process.send_signal(signal.SIGINT)
+                struck = True
+    os.close(terminal)
+    out, _ = process.communicate(timeout=60)
+    assert struck
+    assert process.returncode == 130, words
+    assert out == b""
+    assert ("(interrupted" in words) != whole
+    assert "Traceback" not in words
+    assert sorted(os.listdir(tmp_path / "wide_map")) == FILES
+    table = pq.read_table(tmp_path / "wide_map" / "map.parquet")
+    assert table.num_rows == 3_000
+    assert "trust" not in table.column_names
+    assert np.isfinite(table["tsne1"].to_numpy()).all()
+    record = json.loads((tmp_path / "wide_map" / "run.json").read_text(encoding="utf-8"))
+    assert record["trust"] is None
+    n_iter = record["tsne"]["certificate"]["n_iter"]
+    assert n_iter == 750 if whole else 0 < n_iter < 750
 
 
 @pytest.mark.parametrize(
@@ -152,27 +224,21 @@ def test_an_unknown_sample_is_told_the_known_ones_and_nothing_is_written(tmp_pat
 )
 def test_a_wrong_number_of_components_is_told_the_range_and_nothing_is_written(tmp_path, k, says):
     done = gnomon("map", "iris", "-k", k, folder=tmp_path)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert refused(done, 2, says)
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["map"], "Missing argument 'SAMPLE'"),
+        (["map"], "Missing argument 'DATA'"),
         (["map", "iris", "--nosuch"], "No such option"),
         (["map", "iris", "--scale", "log"], "'log' is not one of 'auto', 'none', 'standard'"),
         (["nosuch"], "No such command"),
     ],
 )
 def test_wrong_usage_is_told_at_once(tmp_path, arguments, says):
-    done = gnomon(*arguments, folder=tmp_path, COLUMNS="200")
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stdout == ""
+    assert refused(gnomon(*arguments, folder=tmp_path), 2, says)
 
 
 @pytest.mark.parametrize(
@@ -196,15 +262,19 @@ def test_no_color_gives_plain_text_where_colours_are_shown(tmp_path, arguments):
 @pytest.mark.slow
 def test_options_reach_the_model_and_the_folder_is_named_after_the_sample(tmp_path):
     done = gnomon("map", "wine", "-k", "3", "--scale", "standard", "--threads", "1", "--seed", "7",
-                  folder=tmp_path)  # fmt: skip
+                  "--dimensions", "1", "--perplexity", "12", folder=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert os.listdir(tmp_path) == ["wine_map"]
-    table = pq.read_table(tmp_path / "wine_map" / "scores.parquet")
+    table = pq.read_table(tmp_path / "wine_map" / "map.parquet")
     scores = np.column_stack([table[f"pc{i}"].to_numpy() for i in (1, 2, 3)])
-    expected = PCA(3, standardize=True).fit_transform(samples.load("wine").X)
-    assert np.array_equal(scores, expected)
+    X = samples.load("wine").X
+    expected = PCA(3).fit_transform((X - X.mean(axis=0)) / X.std(axis=0, ddof=1))
+    assert np.allclose(scores, expected, atol=1e-9)
+    assert [name for name in table.column_names if name.startswith("tsne")] == ["tsne1"]
     settings = json.loads((tmp_path / "wine_map" / "run.json").read_text())["settings"]
-    assert settings == {"sample": "wine", "components": "3", "scale": "standard", "seed": 7}
+    changed = {"data": "wine", "components": "3", "scale": "standard", "seed": 7, "dimensions": 1,
+               "perplexity": 12.0}  # fmt: skip
+    assert settings == SETTINGS | changed
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def table_of(done):
 
 
 def test_new_rows_get_places_and_how_unusual_they_are(made):
-    folder, X, groups = made
+    folder, _, groups = made
     done = gnomon("place", "new.csv", "-m", "old_map", folder=folder)
     table = table_of(done)
     assert table.column_names == ["id", "kind", "tsne1", "tsne2", "distance_ratio", "unusual"]

@@ -46,8 +46,8 @@ def test_all_components_give_the_data_back_to_rounding(runs):
 
 
 def test_fewer_lose_exactly_the_variance_that_the_record_states(runs):
-    done = gnomon("restore", "three/scores.parquet", "-m", "three/model.gnomon", "-o", "back.parquet",
-                  folder=runs)  # fmt: skip
+    done = gnomon("restore", "three/scores.parquet", "-m", "three/model.gnomon",
+                  "-o", "back.parquet", folder=runs)  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     lost = np.square(values(pq.read_table(runs / "back.parquet")) - WINE.X).sum()
     total = np.square(WINE.X - WINE.X.mean(axis=0)).sum()
@@ -119,5 +119,5 @@ def test_cells_that_would_be_formulas_are_not_written(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = done.stdout.splitlines()
     assert rows[0] == '"id","x","y"'
-    assert rows[1].startswith("\"'=1+1\"")
+    assert rows[1].startswith('"\'=1+1"')
     assert rows[3].startswith('"c"')

@@ -22,7 +22,7 @@ Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, th
 \b
 gnomon align new.csv --to old.csv --id name > aligned.csv
 gnomon align b_map/map.parquet --to a_map/map.parquet --id cell -o aligned.parquet
-gnomon align new.csv --to old.csv --id name --scaling yes --robust huber
+gnomon align new.csv --to old.csv --id name --scaling norm-ratio --robust tukey
 """
 SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm-ratio"}
 

@@ -1,5 +1,6 @@
 """What a run says while it works: aligned lines on stderr, data on stdout."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -41,7 +42,7 @@ class Words:
 
         The bar is gone when its work is done; the lines stay.
         """
-        if self.console.quiet or not self.console.is_terminal:
+        if self.console.quiet or PLAIN or not sys.stderr.isatty():  # a bar is made of escapes
             yield None
             return
         columns = (

@@ -1,0 +1,203 @@
+"""`gnomon align` as a user runs it: one map laid on another."""
+
+import io
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from commands import first_words, gnomon, refused
+
+from gnomon import align
+
+OLD = "id,x,y\na,0,0.5\nb,1,0\nc,0,2.5\nd,3,3.5\n"
+# b, d and a of OLD mirrored (x and y exchanged) and moved by 10; z is new
+NEW = "id,u,v\nd,13.5,13\na,10.5,10\nb,10,11\nz,1,2\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "old.csv").write_text(OLD)
+    (tmp_path / "new.csv").write_text(NEW)
+    return tmp_path
+
+
+def table_of(done):
+    assert done.returncode == 0, done.stderr
+    return pc.read_csv(io.BytesIO(done.stdout.encode()))
+
+
+def numbers(table, names):
+    return np.column_stack([table[name].to_numpy() for name in names])
+
+
+def test_every_row_of_new_comes_out_in_the_frame_of_old(folder):
+    done = gnomon("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
+    table = table_of(done)
+    assert table.column_names == ["id", "x", "y"]
+    assert table["id"].to_pylist() == ["d", "a", "b", "z"]
+    expected = [[3, 3.5], [0, 0.5], [1, 0], [-8, -9]]
+    assert np.allclose(numbers(table, "xy"), expected, atol=1e-12)
+    assert sorted(os.listdir(folder)) == ["new.csv", "old.csv"]
+
+
+def test_it_says_what_is_shared_how_close_it_came_and_what_had_no_partner(folder):
+    done = gnomon("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
+    assert first_words(done) == ["Read", "Using", "Read", "Using", "Shared", "Alone", "Alone",
+                                 "Fit"]  # fmt: skip
+    assert "3 rows of 4 in new.csv and 4 in old.csv, by id" in done.stderr
+    assert '1 only in new.csv: "z"' in done.stderr
+    assert '1 only in old.csv: "c"' in done.stderr
+    assert "scale 1, mirrored" in done.stderr
+
+
+def test_a_file_gets_the_format_of_its_ending_and_is_not_overwritten(folder):
+    order = ("align", "new.csv", "--to", "old.csv", "--id", "id", "-o", "out.parquet")
+    done = gnomon(*order, folder=folder)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.stderr.splitlines()[-1] == "Wrote    out.parquet"
+    assert pq.read_table(folder / "out.parquet").column_names == ["id", "x", "y"]
+    before = (folder / "out.parquet").read_bytes()
+    assert refused(gnomon(*order, folder=folder), 2, "out.parquet exists. Use --force")
+    assert (folder / "out.parquet").read_bytes() == before
+    done = gnomon(*order, "--force", "-q", folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("scaling", "robust", "outlier"),
+    [("yes", "tukey", "y"), ("norm-ratio", "tukey", "x"), ("yes", "no", "x")],
+)
+def test_scaling_and_robust_reach_the_fit(folder, scaling, robust, outlier):
+    Y = np.random.default_rng(0).normal(size=(30, 2))
+    tables = {"x": 3 * Y[:, ::-1] + 5, "y": Y.copy()}
+    tables[outlier][0] += 100
+    write_pair(folder, tables)
+    done = gnomon("align", "x.csv", "--to", "y.csv", "--id", "id", "--scaling", scaling, "--robust",
+                  robust, folder=folder)  # fmt: skip
+    found = numbers(table_of(done), "pq")
+    expected = align(
+        tables["x"],
+        tables["y"],
+        scaling={"yes": True}.get(scaling, scaling),
+        robust=False if robust == "no" else robust,
+    )
+    assert np.allclose(found, expected.aligned, rtol=1e-9, atol=1e-9)
+    if robust == "tukey":
+        assert np.allclose(found[1:], Y[1:], atol=1e-9)
+        assert "scale 0.3333, mirrored" in done.stderr
+        assert 'farthest "r0"' in done.stderr
+
+
+def test_a_mirror_can_be_forbidden(folder):
+    Y = np.random.default_rng(0).normal(size=(30, 2))
+    write_pair(folder, {"x": Y[:, ::-1], "y": Y})
+    order = ("align", "x.csv", "--to", "y.csv", "--id", "id")
+    assert "scale 1, mirrored;" in gnomon(*order, folder=folder).stderr
+    done = gnomon(*order, "--reflection", "forbid", folder=folder)
+    assert done.returncode == 0
+    assert "scale 1;" in done.stderr
+
+
+def write_pair(folder, tables):
+    names = [f"r{i}" for i in range(30)]
+    for name, Z in tables.items():
+        pc.write_csv(pa.table({"id": names, "p": Z[:, 0], "q": Z[:, 1]}), folder / f"{name}.csv")
+
+
+def test_of_tables_by_gnomon_map_the_map_is_taken_and_columns_overrule_it(folder):
+    rng = np.random.default_rng(1)
+    for name in ("a", "b"):
+        table = {"cell": [f"c{i}" for i in range(9)]}
+        for column in ("tsne1", "tsne2", "pc1", "pc2", "pc3", "trust"):
+            table[column] = rng.normal(size=9)
+        (folder / name).mkdir()
+        pq.write_table(pa.table(table), folder / name / "map.parquet")
+    order = ("align", "b/map.parquet", "--to", "a/map.parquet", "--id", "cell")
+    done = gnomon(*order, folder=folder)
+    assert table_of(done).column_names == ["cell", "tsne1", "tsne2"]
+    assert "pc1, pc2, pc3, trust (not the map: --columns to use others)" in done.stderr
+    assert "in b/map.parquet and 9 in a/map.parquet" in done.stderr  # not two of one name
+    done = gnomon(*order, "--columns", "pc*", folder=folder)
+    assert table_of(done).column_names == ["cell", "pc1", "pc2", "pc3"]
+    done = gnomon(*order, "--columns", "umap1", folder=folder)
+    assert refused(done, 2, 'no column of numbers "umap1"', '"tsne1"')
+
+
+def test_rows_without_ids_belong_together_by_their_order(folder):
+    (folder / "p.csv").write_text("x,y\n0.5,0\n1.5,0\n0.5,2\n")
+    (folder / "q.csv").write_text("x,y\n5.5,5\n6.5,5\n5.5,7\n")
+    done = gnomon("align", "p.csv", "--to", "q.csv", folder=folder)
+    assert np.allclose(numbers(table_of(done), "xy"), [[5.5, 5], [6.5, 5], [5.5, 7]])
+    assert "by their order" in done.stderr
+    (folder / "q.csv").write_text("x,y\n5.5,5\n6.5,5\n")
+    done = gnomon("align", "p.csv", "--to", "q.csv", folder=folder)
+    assert refused(done, 3, "p.csv has 3 rows and q.csv 2", "Use --id COLUMN")
+
+
+def test_tables_of_unequal_widths_are_aligned_in_the_wider_frame(folder):
+    (folder / "thin.csv").write_text("id,t\na,1.5\nb,2\nd,5\n")
+    done = gnomon("align", "thin.csv", "--to", "old.csv", "--id", "id", folder=folder)
+    assert table_of(done).column_names == ["id", "x", "y"]
+    assert "of different widths" in done.stderr
+    done = gnomon("align", "old.csv", "--to", "thin.csv", "--id", "id", folder=folder)
+    assert table_of(done).column_names == ["id", "x", "y"]
+    order = ("align", "thin.csv", "--to", "old.csv", "--id", "id", "--reflection", "forbid")
+    assert refused(gnomon(*order, folder=folder), 2, "different widths")
+
+
+def test_one_table_may_come_from_standard_input(folder):
+    done = gnomon("align", "-", "--to", "old.csv", "--id", "id", folder=folder, stdin=NEW)
+    assert table_of(done)["id"].to_pylist() == ["d", "a", "b", "z"]
+    done = gnomon("align", "-", "--to", "-", "--id", "id", folder=folder, stdin=NEW)
+    assert refused(done, 2, "Only one table")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ("id,x,y\nq,1.5,2\nr,3,4\n", 3, ["share no row", '"q", "r"', '"a", "b", "c" and 1 more']),
+        ("id,x,y\na,1.5,2\nr,3,4\n", 3, ["share only one row"]),
+        ("id,x,y\na,1.5,2\nb,3,4\na,5,6\n", 3, ['has "a" twice, in line 2 and line 4']),
+        ("id,x,y\na,1.5,2\n,3,4\nb,5,6\n", 3, ['line 3 has no id in column "id"']),
+        ("name,x,y\na,1.5,2\nb,3,4\n", 2, ['no column "id"', '"name", "x", "y"']),
+        ("id,x,y\na,1.5,\nb,3,4\n", 3, ["1 missing value", "line 2", "--missing drop"]),
+        ("id,x,y\na,u,v\nb,s,t\n", 3, ["no column of numbers"]),
+    ],
+    ids=["no shared", "one shared", "duplicate", "blank", "missing column", "gap", "text"],
+)
+def test_bad_tables_are_refused_in_one_sentence(folder, text, code, says):
+    (folder / "bad.csv").write_text(text)
+    order = ("align", "bad.csv", "--to", "old.csv", "--id", "id", "-o", "out.csv")
+    assert refused(gnomon(*order, folder=folder), code, *says)
+    assert not (folder / "out.csv").exists()
+
+
+def test_rows_with_gaps_can_be_dropped(folder):
+    (folder / "gap.csv").write_text(NEW + "c,,9\n")
+    order = ("align", "gap.csv", "--to", "old.csv", "--id", "id", "--missing", "drop")
+    done = gnomon(*order, folder=folder)
+    assert table_of(done)["id"].to_pylist() == ["d", "a", "b", "z"]
+    assert "1 row dropped" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (["align", "nope.csv", "--to", "old.csv"], "There is no file 'nope.csv'"),
+        (["align", "new.csv", "--to", "old.csv", "-o", "out.xlsx"], "-o must end in one of .csv"),
+        (["align", "new.csv", "--to", "old.csv", "-o", "no/out.csv"], "There is no folder 'no'"),
+    ],
+)
+def test_wrong_usage_is_told_before_any_work(folder, order, says):
+    done = gnomon(*order, folder=folder)
+    assert refused(done, 2, says)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_without_a_table_to_lie_on_it_is_wrong_usage(folder):
+    done = gnomon("align", "new.csv", folder=folder, COLUMNS="200")
+    assert done.returncode == 2
+    assert "Missing option '--to'" in done.stderr

@@ -1,0 +1,122 @@
+"""`gnomon compare` as a user runs it: how alike two maps are."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+from commands import first_words, gnomon, refused
+
+from gnomon import compare, permutation_test
+
+ORDER = ("compare", "a.csv", "b.csv", "--id", "id")
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Two tables of 40 shared rows in different orders, and one row more in each."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    Y = X[:, :2] + rng.normal(size=(40, 2)) / 4
+    names = np.array([f"r{i}" for i in range(40)])
+    turn = rng.permutation(40)
+    write(tmp_path / "a.csv", [*names, "only_a"], np.vstack([X, [1, 2, 3]]))
+    write(tmp_path / "b.csv", ["only_b", *names[turn]], np.vstack([[1, 2], Y[turn]]))
+    return tmp_path, X, Y
+
+
+def write(path, ids, X):
+    columns = {f"v{j}": axis for j, axis in enumerate(X.T)}
+    pc.write_csv(pa.table({"id": list(ids), **columns}), path)
+
+
+def strict(text):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_words_go_to_stderr_and_say_all_measures(made):
+    done = gnomon(*ORDER, folder=made[0])
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert first_words(done) == ["Read", "Using", "Read", "Using", "Shared", "Alone", "Alone",
+                                 "Alike", "RV", "Near", "p-value"]  # fmt: skip
+    assert "40 rows of 41 in a.csv and 41 in b.csv, by id" in done.stderr
+    assert "p-value  0.001: 0 of 999 shuffles as alike" in done.stderr
+    assert sorted(os.listdir(made[0])) == ["a.csv", "b.csv"]
+
+
+def test_json_holds_what_the_library_finds_on_the_shared_rows(made):
+    folder, X, Y = made
+    done = gnomon(*ORDER, "--json", "-q", "--permutations", "99", "--neighbors", "5", "--seed", "7",
+                  folder=folder)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = strict(done.stdout)
+    expected = compare(X, Y, n_neighbors=5).to_dict()
+    test = permutation_test(X, Y, 99, random_state=7)
+    assert found["p_value"] == test.p_value
+    assert (found["n_permutations"], found["seed"], found["id"]) == (99, 7, "id")
+    assert (found["only_a"], found["only_b"]) == (["only_a"], ["only_b"])
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-9)
+
+
+def test_a_file_gets_the_format_of_its_ending_and_is_not_overwritten(made):
+    folder = made[0]
+    assert gnomon(*ORDER, "-o", "c.json", folder=folder).returncode == 0
+    numbers = strict((folder / "c.json").read_text())
+    done = gnomon(*ORDER, "-o", "c.csv", folder=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines()[-1] == "Wrote    c.csv"
+    (row,) = pc.read_csv(folder / "c.csv").to_pylist()
+    assert row["correlation"] == pytest.approx(numbers["correlation"])
+    assert (row["a"], row["b"], row["only_a"]) == ("a.csv", "b.csv", 1)
+    assert refused(gnomon(*ORDER, "-o", "c.json", folder=folder), 2, "c.json exists. Use --force")
+    assert strict((folder / "c.json").read_text()) == numbers
+
+
+def test_unrelated_tables_have_a_large_p_value(made):
+    folder = made[0]
+    names = [f"r{i}" for i in range(40)]
+    write(folder / "n.csv", names, np.random.default_rng(5).normal(size=(40, 2)))
+    done = gnomon("compare", "a.csv", "n.csv", "--id", "id", "--json", folder=folder)
+    assert strict(done.stdout)["p_value"] > 0.05
+
+
+def test_what_three_rows_cannot_tell_is_null_in_json_and_unsaid_in_words(tmp_path):
+    write(tmp_path / "a.csv", "abc", np.array([[0.5, 0], [1, 0], [0, 2]]))
+    done = gnomon("compare", "a.csv", "a.csv", "--id", "id", "--json", folder=tmp_path)
+    assert strict(done.stdout)["unbiased_cka"] is None
+    assert "nan" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ("id,x\nq,1.5\nr,2\n", 3, ["share no row"]),
+        ("id,x\nr1,1.5\nr1,2\n", 3, ['has "r1" twice, in line 2 and line 3']),
+        ("key,x\nr1,1.5\nr2,2\n", 2, ['no column "id"']),
+        ("id,x\nr1,1.5\nr2,inf\n", 3, ["infinit"]),
+        ("id,x\nr1,1.5\nr2,1.5\nr3,1.5\n", 3, ["bad.csv", "the same point"]),
+    ],
+    ids=["no shared", "duplicate", "missing column", "infinite", "no shape"],
+)
+def test_bad_tables_are_refused_in_one_sentence(made, text, code, says):
+    (made[0] / "bad.csv").write_text(text)
+    done = gnomon("compare", "a.csv", "bad.csv", "--id", "id", "--json", folder=made[0])
+    assert refused(done, code, *says)
+
+
+def test_ids_of_different_names_must_be_named(made):
+    (made[0] / "k.csv").write_text("key,x\nr1,1.5\nr2,2\n")
+    done = gnomon("compare", "a.csv", "k.csv", folder=made[0])
+    assert refused(done, 2, 'named by "id" and "key"', "--id COLUMN")
+
+
+def test_missing_and_wrong_files_are_told_before_any_work(made):
+    assert refused(gnomon("compare", "a.csv", "no.csv", folder=made[0]), 2, "no file 'no.csv'")
+    done = gnomon(*ORDER, "-o", "c.xlsx", folder=made[0])
+    assert refused(done, 2, "-o must end in one of", ".json")

@@ -1,0 +1,137 @@
+"""`gnomon inspect` and `gnomon map --dry-run` as a user runs them: nothing is made."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from commands import first_words, gnomon, refused
+
+from gnomon import PCA, samples
+from gnomon.cli.estimate import about, estimate
+
+LINES = ["Read", "Using", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory"]
+
+
+def test_it_says_what_would_be_used_and_what_it_costs_and_writes_nothing(tmp_path):
+    done = gnomon("inspect", "iris", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert first_words(done) == LINES
+    plan = PCA(0.95).plan(samples.load("iris").X)
+    assert f"{plan.solver}, {plan.passes} pass" in done.stderr
+    assert f"{plan.operations:.1e} operations" in done.stderr
+    assert "2-D, perplexity 30, 750 iterations" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_dry_run_of_map_says_the_same(tmp_path):
+    def said(*order):
+        done = gnomon(*order, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        return [line for line in done.stderr.splitlines() if line[:6] not in ("Read  ", "Memory")]
+
+    options = ("wine", "-k", "3", "--scale", "standard", "--threads", "1")
+    assert said("map", *options, "--dry-run") == said("inspect", *options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_json_holds_table_preparation_plan_and_estimate(tmp_path):
+    order = ("inspect", "wine", "--json", "-q", "--threads", "2", "--dimensions", "3")
+    done = gnomon(*order, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert list(found) == ["table", "preparation", "pca", "tsne", "estimate"]
+    assert found["table"]["rows"] == 178
+    assert found["preparation"]["scale"] == "standard"
+    assert found["pca"]["shape"] == [178, 13]
+    assert found["tsne"] == {"perplexity": 30.0, "dimensions": 3, "iterations": 750}
+    assert found["estimate"]["threads"] == 2
+    assert found["estimate"]["seconds"] > 0
+    assert found["estimate"]["peak_bytes"] >= found["pca"]["peak_bytes"]
+
+
+def test_options_about_columns_and_gaps_are_those_of_map(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"r{i},{i % 3 or ''},{x:.3f},{y:.3f},u" for i, (x, y) in enumerate(rng.normal(size=(30, 2)))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["id,n,x,y,note", *rows]) + "\n")
+    order = ("inspect", "t.csv", "--keep", "n", "--drop", "y", "--json")
+    assert refused(gnomon(*order, folder=tmp_path), 3, "10 missing values", "--missing em")
+    done = gnomon(*order, "--missing", "drop", folder=tmp_path)
+    found = json.loads(done.stdout)
+    assert found["table"]["columns"] == ["n", "x"]
+    assert found["pca"]["shape"] == [20, 2]
+    assert "10 rows dropped" in done.stderr
+    done = gnomon(*order, "--missing", "em", folder=tmp_path)
+    assert json.loads(done.stdout)["preparation"]["missing"] == "em"
+    assert "10 values to be filled in from the other columns" in done.stderr
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "says"),
+    [
+        (["nope.csv"], 2, "neither a file nor a bundled sample"),
+        (["iris", "--perplexity", "500"], 2, "from 1 to 149; got 500"),
+        (["iris", "-k", "9"], 2, "must be an integer from 1 to 4; got 9"),
+        (["text.csv"], 3, "no column of numbers"),
+        (["t.csv", "--id", "nope"], 2, 'no column "nope"'),
+    ],
+)
+def test_what_map_would_refuse_is_refused(tmp_path, order, code, says):
+    (tmp_path / "text.csv").write_text("a,b\nu,v\ns,t\n")
+    (tmp_path / "t.csv").write_text("a,b\n1.5,2\n3,4\n5,6\n")
+    assert refused(gnomon("inspect", *order, folder=tmp_path), code, says)
+
+
+def test_a_dry_run_does_not_mind_results_that_exist(tmp_path):
+    (tmp_path / "iris_map").mkdir()
+    (tmp_path / "iris_map" / "map.parquet").write_bytes(b"mine")
+    assert gnomon("map", "iris", "--dry-run", folder=tmp_path).returncode == 0
+    assert (tmp_path / "iris_map" / "map.parquet").read_bytes() == b"mine"
+
+
+def cost(n, d=50, dimensions=2, perplexity=30.0, threads=2):
+    plan = PCA(2).plan(np.broadcast_to(np.float32(1), (n, d)))
+    return estimate(plan, dimensions=dimensions, perplexity=perplexity, iterations=750,
+                    threads=threads)  # fmt: skip
+
+
+# Seconds of the fit and MB above the table, as measured with two threads (see estimate.py).
+@pytest.mark.parametrize(
+    ("n", "d", "dimensions", "perplexity", "seconds", "megabytes"),
+    [
+        (300, 50, 2, 30, 0.35, None),
+        (1_000, 50, 2, 30, 0.69, None),
+        (3_000, 50, 2, 30, 1.37, None),
+        (10_000, 50, 2, 30, 6.39, 65),
+        (30_000, 50, 2, 30, 19.3, 212),
+        (70_000, 50, 2, 30, 40.5, 504),
+        (10_000, 50, 2, 100, 12.6, 196),
+        (10_000, 50, 1, 30, 7.0, 59),
+        (3_000, 50, 3, 30, 8.75, None),
+        (10_000, 50, 3, 30, 55.2, 83),
+        (30_000, 784, 2, 30, 16.4, 198),
+    ],
+)
+def test_estimates_are_within_twice_of_what_was_measured(
+    n, d, dimensions, perplexity, seconds, megabytes
+):
+    found = cost(n, d, dimensions, perplexity)
+    assert seconds / 2 < found.tsne_seconds < 2 * seconds
+    if megabytes is not None:  # below, PCA's buffers are more
+        assert megabytes / 2 < found.peak_bytes / 1e6 < 2 * megabytes
+
+
+def test_more_threads_take_less_time_and_more_rows_more(tmp_path):
+    assert cost(20_000, threads=1).seconds > cost(20_000).seconds > cost(20_000, threads=4).seconds
+    assert cost(20_000).seconds < cost(40_000).seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [(0.4, "under a second"), (12.3, "about 12 s"), (200, "about 3 min"), (9000, "about 2.5 h")],
+)
+def test_times_are_said_roughly(seconds, says):
+    assert about(seconds) == says
