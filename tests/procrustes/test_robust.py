@@ -92,3 +92,20 @@ def test_weights_that_do_not_settle_are_reported(monkeypatch):
     monkeypatch.setattr("gnomon.procrustes.robust.STEPS", 1)
     with pytest.warns(NotConvergedWarning, match="still change by .* after 1 steps"):
         Procrustes(robust="huber").fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", ["huber", "tukey"])
+@pytest.mark.parametrize("side", ["X", "Y"])
+@pytest.mark.parametrize("scaling", [False, True, "norm-ratio"])
+def test_one_wild_row_on_either_side_does_not_bend_scale_or_rotation(kind, side, scaling):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 2))
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    Y = (X @ turn) * (1.0 if scaling is False else 3.0) + 7 + rng.normal(size=(30, 2)) * 0.01
+    (X if side == "X" else Y)[4] += 1000
+    model = Procrustes(scaling=scaling, robust=kind).fit(X, Y)
+    # Tukey leaves the row out, and noise of 0.01 is left; Huber's bounded pull leaves a trace.
+    loose = 0.01 if kind == "tukey" else 0.05
+    if scaling != "norm-ratio":  # a ratio of norms sees the wild row's norm unless it weighs 0
+        assert abs(model.scale_ / (1.0 if scaling is False else 3.0) - 1) < loose
+    np.testing.assert_allclose(model.rotation_, turn, atol=loose)
