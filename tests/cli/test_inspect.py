@@ -10,6 +10,9 @@ from commands import first_words, gnomon, refused
 from gnomon import PCA, samples
 from gnomon.cli.estimate import about, estimate
 
+# Every test starts the command, which takes a second or two; `make check` has those of `map`.
+pytestmark = pytest.mark.slow
+
 LINES = ["Read", "Using", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory"]
 
 
