@@ -93,7 +93,7 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         columns of zeros; then only ``reflection="allow"`` has a meaning.
     scale_ : float
     translation_ : array (D,)
-        y ≈ scale_ · x @ rotation_ + translation_.
+        y ≈ s·xR + t, with s = `scale_`, R = `rotation_` and t = `translation_`.
     disparity_ : float
         1 − t² / (‖X‖²‖Y‖²), t = tr(RᵀXᵀY): 0 when the shapes are the same, at most 1; the same
         number whatever the scaling, and with X and Y exchanged. ``sqrt(1 - disparity_)`` is the

@@ -30,7 +30,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         def _names(self) -> NDArray[Any] | None: ...
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """scale_ · X R + translation_, shape (n, D): rows of X in the frame of Y.
+        """The rows of X in the frame of Y, s·XR + t, shape (n, D).
 
         A row's result does not depend on the rows beside it. float32 stays float32.
         """
@@ -50,7 +50,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return out
 
     def inverse_transform(self, Y: Any) -> NDArray[Any]:
-        """(Y − translation_) Rᵀ / scale_, shape (n, dx): rows of Y's frame back in X's."""
+        """Rows of Y's frame back in that of X, (Y − t) Rᵀ / s, shape (n, dx)."""
         check_is_fitted(self)
         frame: Frame = self._frame
         x, y = frame.moments.x, frame.moments.y
