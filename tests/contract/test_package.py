@@ -23,6 +23,7 @@ LAYERS = [
     ["pca"],
     ["tsne"],
     ["charts", "data"],
+    ["report"],
     ["pipeline"],
     ["cli"],
 ]

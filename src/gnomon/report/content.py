@@ -1,0 +1,256 @@
+"""Everything a page is made from, gathered once: the sections only read."""
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.neighbors import find_neighbors
+from gnomon.pca import PCA
+from gnomon.procrustes import Procrustes
+from gnomon.procrustes.stability import Stability
+from gnomon.scores import MapScores, score_map
+from gnomon.scores.kept import TRUSTED, neighbors_kept
+from gnomon.scores.tables import METRICS
+from gnomon.tsne import TSNE
+
+__all__ = ["NEIGHBORS", "Content", "gather", "versions"]
+
+NEIGHBORS = 5  # of each row, that the page names
+# Sizes of neighbourhoods that the map is scored for, where there are rows enough.
+SIZES = (5, 10, 15, 25, 50, 100, 200)
+# Wider tables are compared in as many leading scores, as `TSNE` does by itself.
+WIDE, LEADING = 100, 50
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What a page shows.
+
+    Attributes
+    ----------
+    title, source : str
+        Of the page; and the file's name, or "data".
+    names : tuple of str, length d
+        The columns in use.
+    X : array (n, d) or None
+        The numbers in their own units, without gaps; None where a page is built again without the
+        data.
+    prepared : array (n, d) or None
+        What the PCA was fitted to: `X` itself, or `X` with its columns standardised.
+    ids : pair of str and array (n,) of str, or None
+        What the rows are called.
+    labels : tuple of pairs of str and array (n,)
+        Columns to colour by: text (object; None where a row has none) or numbers (float64; NaN).
+    pca : PCA
+    scores : array (n, k)
+        The rows in the components' frame; without the data only as many as were stored.
+    tsne : TSNE or None
+    Y : array (n, 1), (n, 2) or (n, 3), or None
+        Positions on the map.
+    pca_map : array (n, 2)
+        The first two scores; where there is a map, laid on it by Procrustes and as large.
+    trust : array (n,) or None
+        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
+    neighbors : array (n, m), int32
+        The 5 nearest rows in the data, nearest first; fewer where there are not so many rows.
+    space : str
+        Where neighbours were looked for, in words.
+    quality : MapScores or None
+    stability : Stability or None
+    preparation : tuple of pairs of str
+        What was done to the table first: name and sentence.
+    left_out : tuple of pairs of str
+        Columns that are not in use, and why.
+    notes, warnings : tuple of str
+    seconds : dict
+        Time of each stage.
+    versions : dict
+    command : str or None
+        What to type for the same page.
+    """
+
+    title: str
+    source: str
+    names: tuple[str, ...]
+    X: NDArray[Any] | None
+    prepared: NDArray[Any] | None
+    ids: tuple[str, NDArray[np.object_]] | None
+    labels: tuple[tuple[str, NDArray[Any]], ...]
+    pca: PCA
+    scores: NDArray[Any]
+    tsne: TSNE | None
+    Y: NDArray[Any] | None
+    pca_map: NDArray[np.float64]
+    trust: NDArray[np.float64] | None
+    neighbors: NDArray[np.int32]
+    space: str
+    quality: MapScores | None = None
+    stability: Stability | None = None
+    preparation: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return len(self.scores)
+
+    @property
+    def d(self) -> int:
+        """Columns in use."""
+        return len(self.names)
+
+
+def gather(
+    prepared: NDArray[Any] | None,
+    *,
+    pca: PCA,
+    names: Sequence[str],
+    X: NDArray[Any] | None = None,
+    scores: NDArray[Any] | None = None,
+    tsne: TSNE | None = None,
+    title: str = "",
+    source: str = "data",
+    ids: tuple[str, NDArray[Any]] | None = None,
+    labels: Sequence[tuple[str, NDArray[Any]]] = (),
+    trust: NDArray[np.float64] | None = None,
+    neighbors: NDArray[np.int32] | None = None,
+    quality: MapScores | None = None,
+    score: bool = True,
+    n_jobs: int | None = None,
+    **said: Any,
+) -> Content:
+    """Put together what is known, and compute what is not.
+
+    Parameters
+    ----------
+    prepared : array (n, d) or None
+        What `pca` was fitted to, and `tsne` on it or on its scores. None where a page is built
+        again without the data; then `scores` must be given.
+    X : array (n, d), optional
+        The same rows in the units of the file; by default `prepared`.
+    scores, trust, neighbors, quality : optional
+        Computed if they are not given; trust and quality only if `score`.
+    said : optional
+        The other attributes of `Content`, as they are.
+    """
+    if scores is None:
+        scores = pca.transform(prepared)
+    Y = None if tsne is None else tsne.embedding_
+    n = len(scores)
+    space, words = _space(prepared, scores, pca, tsne)
+    near = neighbors
+    if near is None:
+        near = _nearest(space, min(TRUSTED, n - 1), tsne, n_jobs)
+    if Y is not None and score:
+        if trust is None:
+            trust = neighbors_kept(near, Y, n_jobs=n_jobs)
+        if quality is None and _metric(tsne) in METRICS:
+            quality = score_map(
+                space, Y, _groups(labels), n_neighbors=sizes(n), metric=_metric(tsne),
+                n_jobs=n_jobs,
+            )  # fmt: skip
+    return Content(
+        title=title or source,
+        source=source,
+        names=tuple(names),
+        X=prepared if X is None else X,
+        prepared=prepared,
+        ids=ids,
+        labels=tuple(labels),
+        pca=pca,
+        scores=scores,
+        tsne=tsne,
+        Y=Y,
+        pca_map=lay_scores(scores, Y),
+        trust=trust,
+        neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
+        space=words,
+        quality=quality,
+        versions=said.pop("versions", None) or versions(),
+        **said,
+    )
+
+
+def sizes(n: int) -> list[int]:
+    """Sizes of neighbourhoods that a map of `n` rows is scored for."""
+    return [size for size in SIZES if 2 * size < n] or [1]
+
+
+def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float64]:
+    """The first two scores (n, 2), turned, mirrored and scaled to lie on the map `Y` if there is.
+
+    So a reader who goes from one to the other sees points move, not the whole picture turn over.
+    """
+    n = len(scores)
+    flat = np.zeros((n, 2))
+    flat[:, : min(2, scores.shape[1])] = scores[:, :2]
+    if Y is None or n < 2:
+        return flat
+    onto = np.zeros((n, 2))
+    onto[:, : min(2, Y.shape[1])] = Y[:, :2]
+    if not (np.ptp(flat, axis=0).any() and np.ptp(onto, axis=0).any()):
+        return flat
+    return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what a result depends on."""
+    packages = ("gnomon", "numpy", "scipy", "scikit-learn", "numba", "faiss-cpu")
+    found = {name: importlib.metadata.version(name) for name in packages}
+    return {"python": platform.python_version(), **found}
+
+
+def _space(
+    prepared: NDArray[Any] | None, scores: NDArray[Any], pca: PCA, tsne: TSNE | None
+) -> tuple[NDArray[Any], str]:
+    """The table in which rows are neighbours, the one that the map was made from; and its name."""
+    d = pca.n_features_in_
+    if prepared is not None and tsne is not None and tsne.n_features_in_ == d:
+        if tsne.pca_ is not None:
+            return tsne.pca_.transform(prepared), _components(tsne.pca_.n_components_)
+        return prepared, _columns(d)
+    if tsne is not None and tsne.n_features_in_ == scores.shape[1]:
+        return scores, _components(scores.shape[1])
+    if prepared is not None and d <= WIDE:
+        return prepared, _columns(d)
+    k = min(LEADING, scores.shape[1])
+    return np.ascontiguousarray(scores[:, :k]), _components(k)
+
+
+def _columns(d: int) -> str:
+    return "the one column" if d == 1 else f"all {d:,} columns"
+
+
+def _components(k: int) -> str:
+    return "the first component" if k == 1 else f"the first {k} components"
+
+
+def _metric(tsne: TSNE | None) -> str:
+    """The map's own, but for distances that were given: those are not in the table."""
+    return "euclidean" if tsne is None or tsne.metric == "precomputed" else str(tsne.metric)
+
+
+def _nearest(
+    space: NDArray[Any], k: int, tsne: TSNE | None, n_jobs: int | None
+) -> NDArray[np.int32]:
+    if k < 1:
+        return np.empty((len(space), 0), np.int32)
+    params = None if tsne is None else tsne.metric_params
+    return find_neighbors(
+        space, k, metric=_metric(tsne), metric_params=params, n_jobs=n_jobs
+    ).indices
+
+
+def _groups(labels: Sequence[tuple[str, NDArray[Any]]]) -> NDArray[Any] | None:
+    """The first column of groups, whose neighbours are asked whether they share them."""
+    return next((values for _, values in labels if values.dtype.kind == "O"), None)

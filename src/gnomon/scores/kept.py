@@ -1,0 +1,44 @@
+"""How many of its neighbours each row keeps: one number for every row, at any number of rows.
+
+The same share as `recall`, whose neighbours are exact and which samples rows where there are many;
+here all rows are scored, by neighbours of a measured recall (`gnomon.neighbors`).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.neighbors import find_neighbors
+from gnomon.parallel import row_blocks
+
+__all__ = ["TRUSTED", "neighbors_kept"]
+
+TRUSTED = 15  # neighbours that a row's `trust` is about
+BLOCK = 8192
+
+
+def neighbors_kept(
+    near: NDArray[np.int32], Y: NDArray[Any], *, n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    """Share of each row's neighbours that are among as many nearest on the map.
+
+    Parameters
+    ----------
+    near : array (n, k)
+        The k nearest rows of each row in the data.
+    Y : array (n, p)
+        The map.
+
+    Returns
+    -------
+    array (n,)
+        From 0 to 1.
+    """
+    n, k = near.shape
+    there = find_neighbors(Y.astype(np.float64), k, n_jobs=n_jobs).indices
+    kept = np.empty(n)
+    for start, stop in row_blocks(n, BLOCK):
+        same = near[start:stop, :, None] == there[start:stop, None, :]
+        kept[start:stop] = same.any(axis=2).sum(axis=1) / k
+    return kept
