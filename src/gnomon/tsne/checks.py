@@ -87,6 +87,7 @@ def fingerprint(model: "TSNE", X: Table, weights: Floats64 | None) -> str:
     parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
     init = getattr(model.init, "embedding_", model.init)
     parts += [weights if weights is not None else np.empty(0), np.asarray(init)]
+    parts += [getattr(model.pca, name, np.empty(0)) for name in ("components_", "mean_")]
     for part in parts:
         digest.update(f"{part.shape}{part.dtype}".encode())
         digest.update(np.ascontiguousarray(part).tobytes())

@@ -107,9 +107,10 @@ class TSNE(
         ``"cosine"`` is the angle (scikit-learn squares 1 − cos instead), ``"precomputed"`` an
         (n, n) matrix of distances or a sparse graph of them; others by scikit-learn.
     metric_params : dict, optional
-    pca : "auto", int or None, default="auto"
+    pca : "auto", int, fitted PCA or None, default="auto"
         ``"auto"`` first reduces more than 100 columns, or a sparse table, to 50 principal scores
-        (euclidean only), and `certificate_` says so. None is off.
+        (euclidean only), and `certificate_` says so. A fitted PCA is used as it is: that of all
+        rows, for a map of some of them. None is off.
     init : {"pca", "random"}, array (n, n_components) or fitted TSNE, default="pca"
         Arrays and maps are taken as they are.
     dof : float, default=1.0
@@ -311,7 +312,8 @@ class TSNE(
         if X.shape[0] == 0:
             empty = np.empty(0)
             positions = np.empty((0, int(self.n_components)), self.embedding_.dtype)
-            return Placement(positions, empty, self._ratio_limit, empty.astype(bool))
+            near = np.empty((0, k), np.int32)
+            return Placement(positions, empty, self._ratio_limit, empty.astype(bool), near)
         if self.metric == "precomputed":
             indices, distances = _nearest_given(X, k)
         else:
@@ -323,7 +325,8 @@ class TSNE(
             indices, distances = self._search.of(X, k)
         ratio = distance_ratios(indices, distances, self._typical)
         positions = self._map.place(indices, distances).astype(self.embedding_.dtype)
-        return Placement(positions, ratio, self._ratio_limit, ratio > self._ratio_limit)
+        unusual = ratio > self._ratio_limit
+        return Placement(positions, ratio, self._ratio_limit, unusual, indices)
 
     def _descend(self, until: int, forces: Forces | None = None) -> Self:
         """Run to iteration `until` from where the run stands, and say how it went."""
@@ -518,7 +521,8 @@ class TSNE(
             refuse(
                 "n_components", "be that of the map to be saved", self.n_components, "Fit again."
             )
-        return estimator_state(self, FIELDS, **pack_parameters(self.init, self.align_to))
+        stored = pack_parameters(self.init, self.align_to, self.pca)
+        return estimator_state(self, FIELDS, **stored)
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -526,9 +530,9 @@ class TSNE(
         return new_estimator(cls, {**state, "parameters": parameters}, unpack)
 
     def __sklearn_clone__(self) -> Self:
-        """As scikit-learn clones, but for fitted maps among the parameters, which stay fitted."""
+        """As scikit-learn clones, but for fitted models among the parameters, which stay fitted."""
         new: Self = _clone_parametrized(self)
-        new.init, new.align_to = self.init, self.align_to
+        new.init, new.align_to, new.pca = self.init, self.align_to, self.pca
         return new
 
     def __sklearn_tags__(self) -> Any:

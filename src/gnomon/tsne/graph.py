@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import Table, check_integer, check_real, is_sparse, refuse_bad_values
@@ -133,10 +134,17 @@ def reduce(
     weights: Floats64 | None,
     n_jobs: int | None,
 ) -> Reduction:
-    """`X` itself, or its principal scores where it has more than a hundred columns or is sparse."""
+    """`X` itself, or its principal scores where it has more than a hundred columns or is sparse.
+
+    A fitted `pca` is used as it is: that of all rows, of which `X` is a sample.
+    """
     n, d = X.shape
     most = min(n, d)
-    if pca not in (None, "auto") or isinstance(pca, bool):
+    if isinstance(pca, PCA):
+        check_is_fitted(pca)
+        if metric == "euclidean":
+            return _reduced(X, pca, "a PCA that was given")
+    elif pca not in (None, "auto") or isinstance(pca, bool):
         k = check_integer("pca", pca, 1, most, "Or 'auto', or None for the table as it is.")
     else:
         k = min(REDUCED, most)
@@ -152,9 +160,13 @@ def reduce(
     if not wanted:
         refuse_bad_values(X, names=names)
         return Reduction(X, None, "")
-    model = PCA(k, n_jobs=n_jobs).fit(X, sample_weight=weights)
+    return _reduced(X, PCA(k, n_jobs=n_jobs).fit(X, sample_weight=weights), "PCA")
+
+
+def _reduced(X: Table, model: PCA, by: str) -> Reduction:
     kept = float(model.explained_variance_ratio_.sum())
-    note = f"{d:,} columns to {k} by PCA, which keep {kept:.1%} of the variance"
+    d, k = X.shape[1], model.n_components_
+    note = f"{d:,} columns to {k} by {by}, which keep {kept:.1%} of the variance"
     return Reduction(model.transform(X), model, note)
 
 

@@ -55,12 +55,15 @@ class Placement(Record):
         The ratio that 99 % of the data's own rows stay below.
     unusual : array (m,), bool
         Rows beyond it: nothing in the data is like them, and their place means little.
+    neighbors : array (m, 15), int32
+        The rows of the data that each one was placed by, nearest first.
     """
 
     positions: Floats = field(repr=False)
     distance_ratio: Floats64 = field(repr=False)
     limit: float
     unusual: NDArray[np.bool_] = field(repr=False)
+    neighbors: NDArray[np.int32] = field(repr=False)
 
     def title(self) -> str:
         """One sentence."""

@@ -2,7 +2,8 @@
 
 A map that was given as `init` is kept as its positions. Of one that was given as `align_to`, the
 places and the keys of its rows are kept (`FormerMap`): enough to align to it again, not to place
-rows on it.
+rows on it. Of a PCA that was given as `pca`, the parameter keeps the number of components; the
+model itself is `pca_`.
 """
 
 from collections.abc import Mapping
@@ -218,12 +219,16 @@ FORMER = Fields(
 )
 
 
-def pack_parameters(init: Any, align_to: Any) -> dict[str, Any]:
-    """The two parameters that may be maps, as a file holds them."""
+def pack_parameters(init: Any, align_to: Any, pca: Any) -> dict[str, Any]:
+    """The parameters that may be fitted models, as a file holds them."""
     former = None
     if align_to is not None:
         former = {"embedding": align_to.embedding_, "keys": align_to._keys}
-    return {"init": getattr(init, "embedding_", init), "align_to": former}
+    return {
+        "init": getattr(init, "embedding_", init),
+        "align_to": former,
+        "pca": getattr(pca, "n_components_", pca),
+    }
 
 
 def unpack_parameters(parameters: Any) -> Any:

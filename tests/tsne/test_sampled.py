@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+
+from gnomon import PCA, TSNE
+from gnomon.errors import ParameterError, TooLargeError
+from gnomon.models import load, save
+from gnomon.tsne.sampled import (
+    Placer,
+    blocks_of_array,
+    choose_sample,
+    map_bytes,
+    place_all,
+    shared,
+)
+
+
+def clusters(n, d=5, groups=4, seed=0):
+    rng = np.random.default_rng(seed)
+    which = rng.integers(groups, size=n)
+    return (8 * rng.standard_normal((groups, d)))[which] + rng.standard_normal((n, d)), which
+
+
+@pytest.fixture(scope="module")
+def mapped():
+    X, which = clusters(900)
+    sampling = choose_sample(900, asked=300, budget=1e9, perplexity=20, seed=4)
+    tsne = TSNE(perplexity=20, random_state=0, max_iter=400, n_jobs=1).fit(X[sampling.rows])
+    return X, which, sampling, tsne
+
+
+def test_all_rows_are_mapped_as_long_as_memory_allows():
+    n = 10_000
+    enough = map_bytes(n, 30.0)
+    assert choose_sample(n, asked=None, budget=enough, perplexity=30, seed=0) is None
+    sampling = choose_sample(n, asked=None, budget=enough / 2, perplexity=30, seed=0)
+    m = sampling.rows.size
+    assert map_bytes(m, 30.0) <= enough / 2 < map_bytes(m + 1, 30.0)
+    assert sampling.why == (
+        "a map of all would take about 92.0 MB of memory, and 46.0 MB may be used"
+    )
+
+
+def test_too_little_memory_for_any_map_is_refused():
+    with pytest.raises(TooLargeError, match=r"A map needs 27.2 MB or more; 21.0 MB may be used"):
+        choose_sample(10_000, asked=None, budget=2.1e7, perplexity=30, seed=0)
+
+
+def test_the_sample_is_drawn_by_the_seed_and_its_rows_are_in_order():
+    first, again, other = (
+        choose_sample(500, asked=50, budget=1e9, perplexity=30, seed=seed).rows
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (np.diff(first) > 0).all()
+    assert choose_sample(500, asked=500, budget=1e9, perplexity=30, seed=0) is None
+    with pytest.raises(ParameterError, match="`sample` must be an integer ≥ 3; got 2"):
+        choose_sample(500, asked=2, budget=1e9, perplexity=30, seed=0)
+
+
+def test_sampled_rows_keep_their_places_and_the_others_land_among_their_kind(mapped):
+    X, which, sampling, tsne = mapped
+    told = []
+    blocks = blocks_of_array(Placer(tsne), X, sampling)
+    found = place_all(tsne, sampling, blocks, lambda done, of: told.append((done, of)))
+    assert told == [(600, 600)]
+    assert found.finished
+    assert np.array_equal(found.positions[sampling.rows], tsne.embedding_)
+    assert np.array_equal(np.flatnonzero(~found.placed), sampling.rows)
+    assert np.isnan(found.trust[sampling.rows]).all()
+    assert np.array_equal(found.positions[found.placed], tsne.transform(X[found.placed]))
+    # The groups are 8 spreads apart: the nearest mapped row of nearly all is of their kind.
+    gaps = np.linalg.norm(found.positions[:, None] - tsne.embedding_, axis=2)
+    gaps[sampling.rows, np.arange(300)] = np.inf
+    same = which[sampling.rows][gaps.argmin(axis=1)] == which
+    assert same[found.placed].mean() > 0.97
+    assert (
+        found.title() == f"600 rows placed, {found.unusual.sum()} of them unlike any of the sample"
+    )
+
+
+def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch):
+    X, _, sampling, tsne = mapped
+    whole = place_all(tsne, sampling, blocks_of_array(Placer(tsne), X, sampling))
+    monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
+    parts = place_all(tsne, sampling, blocks_of_array(Placer(tsne), X, sampling))
+    for name in ("positions", "placed", "unusual", "trust"):
+        assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
+
+
+def test_trust_is_the_share_of_the_nearest_sampled_rows_that_stay_nearest(mapped):
+    X, _, sampling, tsne = mapped
+    rows = np.setdiff1d(np.arange(900), sampling.rows)[:50]
+    block = Placer(tsne)(X[rows])
+    data = np.linalg.norm(X[rows][:, None] - X[sampling.rows], axis=2).argsort(axis=1)[:, :15]
+    there = np.linalg.norm(block.positions[:, None] - tsne.embedding_, axis=2)
+    expected = [
+        np.isin(a, b).mean() for a, b in zip(data, there.argsort(axis=1)[:, :15], strict=True)
+    ]
+    assert np.allclose(block.trust, expected)
+    assert 0.2 < block.trust.mean() < 1
+    assert shared(np.array([[1, 2]], "i4"), np.array([[2, 5]], "i4")).tolist() == [0.5]
+
+
+def test_an_interrupt_keeps_what_has_its_place(mapped):
+    X, _, sampling, tsne = mapped
+    place = Placer(tsne)
+
+    def blocks():
+        yield 0, place(X[np.setdiff1d(np.arange(900), sampling.rows)[:10]])
+        raise KeyboardInterrupt
+
+    found = place_all(tsne, sampling, blocks())
+    assert not found.finished
+    assert np.isnan(found.positions).any(axis=1).sum() == 590
+
+
+def test_rows_unlike_the_sample_are_called_unusual(mapped):
+    X, _, _, tsne = mapped
+    far = Placer(tsne)(X[:5] + 500.0)
+    assert far.unusual.all()
+    assert Placer(tsne)(X[:0]).trust.shape == (0,)
+
+
+def test_a_pca_of_all_rows_reduces_a_sample_and_what_is_placed(tmp_path):
+    X, _ = clusters(400, d=30)
+    pca = PCA(6).fit(X)
+    others = {"init": "random", "perplexity": 10, "max_iter": 60, "n_jobs": 1}
+    tsne = TSNE(pca=pca, **others).fit(X[:150])
+    assert tsne.pca_ is pca
+    assert "30 columns to 6 by a PCA that was given" in tsne.certificate_.reduced
+    bare = TSNE(pca=None, **others).fit(pca.transform(X[:150]))
+    assert np.array_equal(tsne.embedding_, bare.embedding_)
+    new = tsne.transform(X[150:])
+    assert np.array_equal(new, bare.transform(pca.transform(X[150:])))
+    save(tsne, tmp_path / "map.gnomon")
+    back = load(tmp_path / "map.gnomon")
+    assert back.pca == 6
+    assert np.array_equal(back.transform(X[150:]), new)
+
+
+def test_a_pca_that_was_given_must_be_fitted_and_goes_with_euclidean_distances():
+    X, _ = clusters(60)
+    with pytest.raises(Exception, match="not fitted"):
+        TSNE(pca=PCA(2), perplexity=5).fit(X)
+    with pytest.raises(ParameterError, match="unless the metric is euclidean"):
+        TSNE(pca=PCA(2).fit(X), metric="cosine", perplexity=5).fit(X)
