@@ -7,8 +7,10 @@
     ├── ParameterTypeError  (TypeError)   a parameter is of a kind that is never allowed
     ├── DataError           (ValueError)  the data cannot be used as they are
     │   ├── MissingValueError             NaN, None or masked cells where none are allowed
+    │   ├── ChangedSourceError            a table read in blocks is not what it was before
     │   └── ModelFileError                a file is no model, is damaged, or is not to be trusted
     ├── DataTypeError       (TypeError)   the data are not numbers
+    ├── PartitionError      (RuntimeError) a part of a table could not be read or worked on
     ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
     ├── TooLargeError       (MemoryError) the work does not fit into the memory allowed
     ├── ExistingFileError   (FileExistsError) a file is there already and was not to be replaced
@@ -45,12 +47,20 @@ class MissingValueError(DataError):
     """There are missing values where none are allowed."""
 
 
+class ChangedSourceError(DataError):
+    """A table that is read in blocks is not what it was when it was first read."""
+
+
 class ModelFileError(DataError):
     """A file is no model, is damaged, or is not to be trusted."""
 
 
 class DataTypeError(GnomonError, TypeError):
     """The data are not numbers."""
+
+
+class PartitionError(GnomonError, RuntimeError):
+    """A part of a table could not be read or worked on, three times running."""
 
 
 class UnavailableError(GnomonError, ValueError):

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "gnomon"
 LAYERS = [
     ["errors"],
     ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
-    ["inputs"],
+    ["inputs", "engine"],
     ["rows"],
     ["carry", "moments", "certificate", "neighbors"],
     ["scores"],

@@ -1,0 +1,90 @@
+"""The engine of this machine: partitions on the threads of `gnomon.parallel`.
+
+Each thread reads a partition and works on it, so that one reads while another computes. At most one
+more result than there are threads waits for its turn.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from gnomon.engine.source import Block, Source
+from gnomon.engine.task import Part, Task
+from gnomon.engine.tree import Tree
+from gnomon.errors import DataError
+from gnomon.parallel import fold_blocks, row_blocks, thread_count
+
+T = TypeVar("T")
+
+__all__ = ["LocalEngine"]
+
+
+class LocalEngine:
+    """Threads on this machine; the methods are those of `gnomon.engine.engine.Engine`.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads: None or −1 for all CPUs. The bits of results do not depend on it.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    @property
+    def workers(self) -> int:
+        """How many threads work."""
+        return thread_count(self.n_jobs)
+
+    def map(
+        self,
+        function: Callable[[Block], T],
+        source: Source,
+        *,
+        beside: Sequence[Any] | None = None,
+        done: Callable[[int], object] | None = None,
+    ) -> list[T]:
+        """See `Engine.map`."""
+        results: list[T] = []
+        self.write(function, source, results.append, beside=beside, done=done)
+        return results
+
+    def reduce(
+        self,
+        function: Callable[[Block], T],
+        source: Source,
+        combine: Callable[[T, T], T],
+        *,
+        beside: Sequence[Any] | None = None,
+        done: Callable[[int], object] | None = None,
+    ) -> T:
+        """See `Engine.reduce`."""
+        if not source.partitions:
+            raise DataError("The source has no rows: there is nothing to add up.")
+        tree = Tree(combine)
+        self.write(function, source, tree.add, beside=beside, done=done)
+        return tree.total()
+
+    def write(
+        self,
+        function: Callable[[Block], T],
+        source: Source,
+        add: Callable[[T], object],
+        *,
+        beside: Sequence[Any] | None = None,
+        done: Callable[[int], object] | None = None,
+    ) -> None:
+        """See `Engine.write`."""
+        partitions, task = source.partitions, Task(source, function)
+        extras = [None] * len(partitions) if beside is None else beside
+
+        def run(index: int, _: int) -> Part[T]:
+            return task(partitions[index], source.seals.get(index), extras[index])
+
+        def take(part: Part[T]) -> None:
+            add(part.value)
+            source.seals.update(part.seals)
+            if done is not None:
+                last = partitions[part.seals[0][0]]
+                done(last.start + last.rows)
+
+        fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)

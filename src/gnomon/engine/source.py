@@ -1,0 +1,128 @@
+"""What a table in blocks is.
+
+A source knows its columns and lists its partitions: small references (a file, a range of rows),
+never data. `Source.read` turns one of them into an array. It may be called for any partition, any
+number of times, on several threads and in other processes, and gives the same numbers each time;
+`gnomon.engine.task` holds it to that by counting rows and comparing checksums.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PARTITION_NUMBERS", "Block", "Partition", "Source", "partition_rows"]
+
+# What a partition holds unless something else is asked for: 8 MB of float32, 16 MB of float64.
+# Large enough that reading and handing out work cost nothing beside it, and small enough that a
+# thread's share of memory is a matter of megabytes.
+PARTITION_NUMBERS = 2**21
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A reference to some rows of a table.
+
+    Attributes
+    ----------
+    index : int
+        Its place in the order of all partitions, from 0.
+    start : int
+        Its first row, counted over the whole table.
+    rows : int
+        How many rows it has.
+    file : str
+        The file it stands in, or what the table is called where there is none.
+    first : int
+        Its first row, counted in that file.
+    place : object
+        What the source needs besides to find it: a byte, row groups. Small, and can be pickled.
+    """
+
+    index: int
+    start: int
+    rows: int
+    file: str
+    first: int = 0
+    place: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.file}, rows {self.first} to {self.first + self.rows - 1}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a task is given: the rows of one partition, and what goes with them.
+
+    `X` is (rows, d) and is not to be written to; `beside` is whatever the caller of the engine gave
+    for this partition (weights of its rows, for instance).
+    """
+
+    partition: Partition
+    X: NDArray[Any]
+    beside: Any = None
+
+
+class Source(ABC):
+    """A table that is read in blocks of rows, again and again, in the same order.
+
+    Attributes
+    ----------
+    columns : int
+        How many columns every block has.
+    names : tuple of str or None
+        Their names, where they have any.
+    dtype : dtype
+        The type of the numbers in every block.
+    partitions : sequence of Partition
+        All of them, in order.
+    seals : dict of int to int
+        Checksums of the partitions read so far, by their index; see `gnomon.engine.task`.
+
+    A copy that was pickled for a worker reads like any other, but has no list of partitions: it is
+    told which to read.
+    """
+
+    def __init__(
+        self,
+        columns: int,
+        dtype: np.dtype[Any],
+        partitions: Sequence[Partition],
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.columns, self.dtype = columns, np.dtype(dtype)
+        self.names = None if names is None else tuple(names)
+        self.partitions = partitions
+        self.seals: dict[int, int] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "partitions": (), "seals": {}}
+
+    @abstractmethod
+    def read(self, partition: Partition) -> NDArray[Any]:
+        """The rows of one partition, shape (partition.rows, columns), of type `dtype`."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole table."""
+        last = self.partitions[-1] if self.partitions else None
+        return 0 if last is None else last.start + last.rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows, self.columns
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the largest block."""
+        most = max((partition.rows for partition in self.partitions), default=0)
+        return most * self.columns * self.dtype.itemsize
+
+
+def partition_rows(columns: int, rows: int | None = None) -> int:
+    """How many rows a partition has: `rows` if given, otherwise by the number of columns alone."""
+    return max(1, PARTITION_NUMBERS // max(1, columns)) if rows is None else rows

@@ -1,0 +1,59 @@
+"""Results added up in a tree that depends on the order of partitions alone.
+
+Every node adds up to `FAN` children, from the left. The leaves are the partitions in order, sixteen
+of them make a node of the next level, sixteen of those the next, and so on; the last node of a
+level may have fewer. Whoever builds it, a thread that adds results as they come (`Tree`) or a
+cluster that adds what lies beside each other (`fold`), adds the same numbers in the same order.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from gnomon.engine.task import Part
+
+T = TypeVar("T")
+FAN = 16
+
+__all__ = ["FAN", "Tree", "fold"]
+
+
+def fold(parts: Sequence[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
+    """One node: `parts` from left to right. `combine` must not change what it is given."""
+    value, seals = parts[0].value, list(parts[0].seals)
+    for part in parts[1:]:
+        value = combine(value, part.value)
+        seals += part.seals
+    return Part(value, tuple(seals))
+
+
+class Tree(Generic[T]):
+    """The same tree for results that come one after the other: one sum a level is kept."""
+
+    def __init__(self, combine: Callable[[T, T], T]) -> None:
+        self.combine = combine
+        self.levels: list[tuple[int, Any]] = []  # children so far, and their sum
+
+    def add(self, value: T) -> None:
+        """The next leaf."""
+        self._add(value, 0)
+
+    def _add(self, value: Any, level: int) -> None:
+        if level == len(self.levels):
+            self.levels.append((0, None))
+        count, total = self.levels[level]
+        total = value if count == 0 else self.combine(total, value)
+        if count + 1 < FAN:
+            self.levels[level] = (count + 1, total)
+        else:
+            self.levels[level] = (0, None)
+            self._add(total, level + 1)
+
+    def total(self) -> T:
+        """The root; there must be a leaf."""
+        carried: Any = None
+        for count, total in self.levels:
+            if count == 0:
+                continue
+            carried = total if carried is None else self.combine(total, carried)
+        result: T = carried
+        return result

@@ -1,0 +1,47 @@
+import pickle
+
+import numpy as np
+
+from gnomon.engine.arrays import ArraySource
+from gnomon.engine.source import Partition, partition_rows
+from gnomon.engine.task import checksum
+
+
+def test_a_checksum_changes_with_every_number_and_its_place():
+    X = np.random.default_rng(0).standard_normal((500, 41)).astype(np.float32)  # words and a rest
+    first, seen = checksum(X), set()
+    for at in (0, 1, 8191, 8192, 16384, X.size - 1):
+        changed = X.copy()
+        changed.flat[at] = np.nextafter(changed.flat[at], np.float32(9))
+        seen.add(checksum(changed))
+    swapped = X.copy()
+    swapped[[3, 400]] = swapped[[400, 3]]
+    seen |= {checksum(swapped), checksum(X[:-1]), checksum(np.zeros((3, 1))), checksum(X[:0])}
+    assert len(seen) == 10
+    assert first not in seen
+    assert checksum(np.asfortranarray(X)) == first == checksum(X)
+
+
+def test_a_partition_says_where_it_stands():
+    assert str(Partition(3, 700, 50, "b.npy", 100)) == "b.npy, rows 100 to 149"
+
+
+def test_the_size_of_partitions_depends_on_the_columns_alone():
+    assert partition_rows(100) == 20971
+    assert partition_rows(10**9) == 1
+    assert partition_rows(100, 7) == 7
+
+
+def test_a_pickled_source_is_small_and_reads():
+    source = ArraySource(np.arange(8.0).reshape(4, 2), rows=1)
+    source.seals[0] = 1
+    copy = pickle.loads(pickle.dumps(source))
+    assert (copy.partitions, copy.seals) == ((), {})
+    np.testing.assert_array_equal(copy.read(source.partitions[2]), [[4.0, 5.0]])
+
+
+def test_a_source_knows_its_shape():
+    source = ArraySource(np.zeros((10, 3), np.float32), rows=4, names=["a", "b", "c"])
+    assert source.shape == (10, 3)
+    assert source.block_bytes == 48
+    assert source.names == ("a", "b", "c")
