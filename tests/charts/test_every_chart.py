@@ -35,8 +35,26 @@ DRAWERS = {
     "scatter by group": lambda model, X: charts.scatter(
         np.asarray(model.transform(X))[:, :2], [HOSTILE[i % len(HOSTILE)] for i in range(len(X))]
     ),
+    "maps": lambda model, X: charts.maps(
+        {name: np.asarray(model.transform(X))[:, :d] for d, name in enumerate(HOSTILE[:3], 1)},
+        [HOSTILE[i % len(HOSTILE)] for i in range(len(X))],
+        notes={HOSTILE[0]: HOSTILE},
+    ),
+    "overlay": lambda model, X: charts.overlay(
+        np.asarray(X)[:, :2],
+        np.asarray(X)[::-1, :2],
+        [HOSTILE[i % len(HOSTILE)] for i in range(len(X))],
+        names=tuple(HOSTILE[:2]),
+    ),
+    "images": lambda model, X: charts.images(
+        np.asarray(X)[:4], (1, np.shape(X)[1]), across=2, names=HOSTILE[:2]
+    ),
+    "signed images": lambda model, X: charts.images(
+        np.asarray(X)[:4], (np.shape(X)[1], 1), signed=True
+    ),
 }
-ONE_AXIS = [name for name in DRAWERS if not {"biplot", "circle", "scatter"} & set(name.split())]
+SEVERAL_AXES = {"biplot", "circle", "scatter", "maps", "overlay"}
+ONE_AXIS = [name for name in DRAWERS if not SEVERAL_AXES & set(name.split())]
 every_chart = pytest.mark.parametrize("draw", DRAWERS.values(), ids=DRAWERS.keys())
 every_chart_of_one = pytest.mark.parametrize(
     "draw", [DRAWERS[name] for name in ONE_AXIS], ids=ONE_AXIS

@@ -17,7 +17,7 @@ from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
 
-__all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups"]
+__all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups", "natural"]
 
 SHAPES = ("round", "open", "triangle")
 # Each colour in each shape; rarer groups beyond them share one quiet mark.
@@ -99,7 +99,7 @@ def _categories(texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
     counts = Counter(texts)
     # Colours go by name and not by size, so that they stay when rows come or go.
     most = MOST_GROUPS if len(counts) <= MOST_GROUPS else MOST_GROUPS - 1
-    own = sorted((name for name, _ in counts.most_common(most)), key=_natural)
+    own = sorted((name for name, _ in counts.most_common(most)), key=natural)
     codes = {name: i for i, name in enumerate(own)}
     of_row = np.array([codes.get(text, -1) for text in texts], dtype=np.intp)
     groups = [
@@ -114,18 +114,21 @@ def _categories(texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
     return groups
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts "class 2" before "class 10"."""
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def draw_points(canvas: Canvas, points: Sequence[Point], groups: list[Group]) -> None:
-    """All points; one path a group when there are many, which keeps the file small."""
+def draw_points(
+    canvas: Canvas, points: Sequence[Point], groups: list[Group], *, small: bool = False
+) -> None:
+    """All points; one path a group when there are many or small, which keeps the file small."""
     radius = 4.0 if len(points) <= 250 else 3.2 if len(points) <= FEW_POINTS else 2.2
+    dots, radius = ("dots small", 1.3) if small else ("dots", radius)
     for group in groups:
         at = [points[row] for row in group.rows]
-        if len(points) <= FEW_POINTS:
+        if len(points) <= FEW_POINTS and not small:
             for x, y in at:
                 draw_mark(canvas, x, y, radius, group)
         elif group.shape == "triangle":
@@ -133,9 +136,9 @@ def draw_points(canvas: Canvas, points: Sequence[Point], groups: list[Group]) ->
         else:
             # A line of no length with a round end is a dot as wide as the line.
             d = "".join(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in at)
-            canvas.path(d, f"line-{group.colour} dots")
+            canvas.path(d, f"line-{group.colour} {dots}")
             if group.shape == "open":
-                canvas.path(d, "dots hole")
+                canvas.path(d, f"{dots} hole")
 
 
 def draw_mark(canvas: Canvas, x: float, y: float, radius: float, group: Group) -> None:

@@ -10,12 +10,12 @@ from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import Floats
 from gnomon.charts.groups import draw_key, draw_points, group_rows, name_groups
 from gnomon.charts.plane import plane_around
-from gnomon.errors import refuse
+from gnomon.charts.view import read_positions, seen
+from gnomon.inputs import check_integer
 
 __all__ = ["scatter"]
 
 MOST_POINTS = 20_000
-STRIP = 0.15  # height of the strip that points on a line are spread over, as a share of its length
 
 
 def scatter(
@@ -24,6 +24,7 @@ def scatter(
     *,
     title: str = "Map",
     turn: tuple[float, float] = (35.0, 25.0),
+    most_points: int = MOST_POINTS,
 ) -> Chart:
     """Points of a map in 1, 2 or 3 dimensions.
 
@@ -33,33 +34,30 @@ def scatter(
     Parameters
     ----------
     positions : array (n, 1), (n, 2) or (n, 3), or a fitted model with `embedding_`
-        With more than 20,000 rows, a sample of them (the same every time) is drawn.
+        With more than `most_points` rows, a sample of them (the same every time) is drawn.
     labels : array-like, shape (n,), optional
         Groups (text, or a few distinct numbers) or values (other numbers), for colour.
     title : str
     turn : pair of float
         For three dimensions: degrees about the vertical axis, and upwards.
+    most_points : int
 
     Returns
     -------
     Chart
     """
-    Y = np.asarray(getattr(positions, "embedding_", positions), dtype=np.float64)
-    if Y.ndim != 2 or not 1 <= Y.shape[1] <= 3 or not len(Y):
-        refuse("positions", "have shape (n, 1), (n, 2) or (n, 3) with n ≥ 1", f"shape {Y.shape}")
-    if not np.isfinite(Y).all():
-        refuse("positions", "be finite", "NaN or infinity among them")
+    Y = read_positions(positions)
     total = len(Y)
     rows = np.arange(total)
-    if total > MOST_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
-    points, depth = _seen(Y - Y.mean(axis=0), turn)
+    if total > check_integer("most_points", most_points, 1):
+        rows = np.sort(np.random.default_rng(0).choice(total, most_points, replace=False))
+    points, depth = seen(Y - Y.mean(axis=0), turn)
     # Nearer points later, so that they are drawn over the others.
     rows = rows[np.argsort(depth[rows], kind="stable")]
     points = points[rows]
     groups, span = group_rows(labels, total, rows)
 
-    canvas = Canvas(title, _subtitle(total, Y.shape[1], float(np.ptp(Y, axis=0).max())))
+    canvas = Canvas(title, _subtitle(Y, most_points))
     plane = plane_around(points, canvas.top + 16)
     end = plane.box.bottom
     at = [plane(point) for point in points]
@@ -73,26 +71,11 @@ def scatter(
     return canvas.finish(end + 26, "; ".join(details) + "." if details else "")
 
 
-def _seen(Y: Floats, turn: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Points on the drawing (n, 2), and how near each is."""
-    n, d = Y.shape
-    if d == 1:
-        length = float(np.ptp(Y)) or 1.0
-        spread = np.random.default_rng(0).uniform(-0.5, 0.5, n) * STRIP * length
-        return np.column_stack([Y[:, 0], spread]), np.zeros(n)
-    if d == 2:
-        return Y, np.zeros(n)
-    about, up = np.radians(turn)
-    x = np.cos(about) * Y[:, 0] - np.sin(about) * Y[:, 1]
-    away = np.sin(about) * Y[:, 0] + np.cos(about) * Y[:, 1]
-    y = np.cos(up) * Y[:, 2] + np.sin(up) * away
-    return np.column_stack([x, y]), np.sin(up) * Y[:, 2] - np.cos(up) * away
-
-
-def _subtitle(total: int, dimensions: int, spread: float) -> str:
+def _subtitle(Y: Floats, most_points: int) -> str:
+    total, dimensions = Y.shape
     rows = words.count(total, "row")
-    if spread == 0:
+    if not np.ptp(Y, axis=0).any():
         return f"{rows}, all in one place: there is nothing to tell them apart by."
-    rows = f"A sample of {MOST_POINTS:,} of {rows}" if total > MOST_POINTS else rows
+    rows = f"A sample of {most_points:,} of {rows}" if total > most_points else rows
     form = {1: "on a line", 2: "on a plane", 3: "in space"}[dimensions]
     return f"{rows} {form}. Neighbours are alike; gaps mean little."

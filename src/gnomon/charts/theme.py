@@ -9,12 +9,15 @@ chart (JupyterLab's own attribute works too).
 
 from gnomon.charts.colours import CATEGORIES, DARK, DIVERGING, LIGHT, SEQUENTIAL
 
-__all__ = ["SIZES", "STYLE", "WIDEST"]
+__all__ = ["INKS", "SIZES", "STYLE", "WIDEST"]
 
 # Font sizes in units of the drawing (600 wide): on a screen, and below 480 pixels, where the whole
 # drawing shrinks. Layout reckons with the larger ones.
 _SIZES = {"title": (20, 21), "sub": (14, 15), "label": (13, 15), "tick": (12, 15), "cell": (12, 14)}
 SIZES = {name: narrow for name, (_, narrow) in _SIZES.items()}
+
+# Strengths of the ink that pictures are drawn with; 0 is blank.
+INKS = 15
 
 # In pixels: beyond this a chart is a poster.
 WIDEST = 760
@@ -70,6 +73,10 @@ def _rules() -> list[str]:
         ".gn-area{opacity:.13}",
         ".gn-dots{fill:none;stroke-width:4.4;stroke-linecap:round;stroke-opacity:.7}",
         ".gn-dots.gn-hole{stroke-width:2;stroke-opacity:1}",
+        ".gn-dots.gn-small{stroke-width:2.6}",
+        ".gn-dots.gn-small.gn-hole{stroke-width:1.2}",
+        ".gn-pixels{shape-rendering:crispEdges}",
+        *(f".gn-ink{i}{{fill-opacity:{i / INKS:.2g}}}" for i in range(1, INKS + 1)),
         ".gn-many{fill-opacity:.7}",
         _paint(".gn-ring,.gn-point,.gn-halo", "surface", stroke=True),
         _paint(".gn-hole", "surface", stroke=True),

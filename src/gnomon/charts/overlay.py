@@ -1,0 +1,117 @@
+"""Overlay: two sets of the same points in one frame, and how far each point is from its other."""
+
+from typing import Any
+
+import numpy as np
+
+from gnomon.charts import words
+from gnomon.charts.canvas import LEFT, Canvas, coordinate
+from gnomon.charts.chart import Chart
+from gnomon.charts.fitted import Floats
+from gnomon.charts.plane import plane_around
+from gnomon.charts.text import clean, shorten, width
+from gnomon.charts.theme import SIZES
+from gnomon.charts.view import read_positions
+from gnomon.errors import refuse
+
+__all__ = ["overlay"]
+
+MOST_POINTS = 5_000
+FEW_POINTS = 60  # up to this many, labels are written beside the points
+
+
+def overlay(
+    X: Any,
+    Y: Any,
+    labels: Any = None,
+    *,
+    names: tuple[str, str] = ("X", "Y"),
+    title: str = "Two sets of points",
+) -> Chart:
+    """Points of `X` and of `Y` in one plane, with a line from each to its other.
+
+    Both directions have the same unit, so lengths of lines are true. Draw the sets as they are,
+    and again with ``found.aligned`` of `gnomon.align` in the place of `X`, to see what a rotation
+    can lay on each other and what it cannot.
+
+    Parameters
+    ----------
+    X, Y : arrays (n, 2)
+        Row i of both is the same point. With more than 5,000 rows, a sample of them (the same
+        every time) is drawn.
+    labels : array-like, shape (n,), optional
+        Names of the points, written beside those of `Y` if there are at most 60.
+    names : pair of str
+        What the two sets are.
+    title : str
+
+    Returns
+    -------
+    Chart
+
+    Examples
+    --------
+    >>> from gnomon import align, charts, samples
+    >>> X = samples.load("iris").X
+    >>> found = align(X[:, :2], X[:, 2:])
+    >>> charts.overlay(found.aligned, X[:, 2:], names=("sepals", "petals")).title
+    'Two sets of points'
+    """
+    X, Y = read_positions(X, "X"), read_positions(Y, "Y")
+    for name, Z in (("X", X), ("Y", Y)):
+        if Z.shape[1] != 2:
+            refuse(name, "have shape (n, 2)", f"shape {Z.shape}")
+    if len(X) != len(Y):
+        refuse("Y", f"have as many rows as X, {len(X)}", len(Y), "Join them first: gnomon.align.")
+    texts = None if labels is None else [clean(label) for label in np.asarray(labels).tolist()]
+    if texts is not None and len(texts) != len(X):
+        refuse("labels", f"hold one name for each of the {len(X)} rows", len(texts))
+    total = len(X)
+    rows = np.arange(total)
+    if total > MOST_POINTS:
+        rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
+
+    canvas = Canvas(title, _subtitle(X, Y, names))
+    plane = plane_around(np.vstack([X[rows], Y[rows]]), canvas.top + 12)
+    at_x, at_y = [plane(x) for x in X[rows]], [plane(y) for y in Y[rows]]
+    lines = "".join(
+        f"M{coordinate(a)} {coordinate(b)}L{coordinate(c)} {coordinate(d)}"
+        for (a, b), (c, d) in zip(at_x, at_y, strict=True)
+    )
+    canvas.path(lines, "line line-soft fine")
+    few = total <= FEW_POINTS
+    for at, colour in ((at_y, "c1"), (at_x, "c0")):
+        if few:
+            for x, y in at:
+                canvas.circle(x, y, 4.5, f"{colour} ring")
+        else:
+            d = "".join(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in at)
+            canvas.path(d, f"line-{colour} dots small")
+    if texts is not None and few:
+        for (x, y), text in zip(at_y, texts, strict=True):
+            shown = shorten(text, 90, SIZES["tick"])
+            canvas.text(x + 7, y - 6, shown, "tick ink halo", tip=text)
+    end = _draw_names(canvas, plane.box.bottom + 26, names)
+    return canvas.finish(end)
+
+
+def _draw_names(canvas: Canvas, y: float, names: tuple[str, str]) -> float:
+    x = LEFT
+    for name, colour in zip(names, ("c0", "c1"), strict=True):
+        shown = shorten(clean(name), 220, SIZES["label"])
+        canvas.circle(x + 5, y - 5, 4.5, f"{colour} ring")
+        canvas.text(x + 16, y, shown, "label ink", tip=clean(name))
+        x += 16 + width(shown, SIZES["label"]) + 18
+    return y + 20
+
+
+def _subtitle(X: Floats, Y: Floats, names: tuple[str, str]) -> str:
+    points = words.count(len(X), "point")
+    spread = float(np.max(np.ptp(np.vstack([X, Y]), axis=0)))
+    if spread == 0:
+        return f"{points}, all in one place: there is nothing to tell them apart by."
+    one, other = (clean(name) for name in names)
+    # Scaled before it is squared: coordinates may be as large as floats go.
+    apart = np.sqrt(np.mean(np.sum(((X - Y) / spread) ** 2, axis=1)))
+    apart_in_words = words.number(float(apart) * spread)
+    return f"{points} of {one} and of {other}, {apart_in_words} apart (root mean square)."
