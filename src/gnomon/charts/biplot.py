@@ -33,10 +33,12 @@ _POWER = {"rows": 1.0, "columns": 0.0, "symmetric": 0.5}
 
 def biplot(
     model: FittedPCA,
-    X: Any,
+    X: Any = None,
     labels: Any = None,
     axes: tuple[int, int] = (0, 1),
     scaling: Scaling = "rows",
+    *,
+    scores: Any = None,
 ) -> Chart:
     """Rows of `X` as points, the table's columns as arrows.
 
@@ -57,6 +59,8 @@ def biplot(
         Which components, counted from 0.
     scaling : {"rows", "columns", "symmetric"}
         What is exact: distances between points, angles between arrows, or neither.
+    scores : array (n, k), optional
+        What `model.transform` gave, where it is known; `X` is not needed then.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def biplot(
     """
     pair = check_axes(model, axes)
     check_choice("scaling", scaling, tuple(_POWER))
-    points, arrows = _coordinates(model, X, pair, _POWER[scaling])
+    known = model.transform(X) if scores is None else scores
+    points, arrows = _coordinates(model, known, pair, _POWER[scaling])
     total = len(points)
     rows = np.arange(total)
     if total > MOST_POINTS:
@@ -105,11 +110,11 @@ def biplot(
 
 
 def _coordinates(
-    model: FittedPCA, X: Any, axes: tuple[int, int], power: float
+    model: FittedPCA, known: Any, axes: tuple[int, int], power: float
 ) -> tuple[Floats, Floats]:
     """Points (n, 2) and arrows (D, 2) of the scaling with the given α."""
     pair = list(axes)
-    scores = np.asarray(model.transform(X), dtype=np.float64)[:, pair]
+    scores = np.asarray(known, dtype=np.float64)[:, pair]
     if not len(scores):
         raise DataError("X has no rows to draw. Give at least one.")
     deviations = np.sqrt(np.asarray(model.explained_variance_, dtype=np.float64)[pair].clip(0.0))

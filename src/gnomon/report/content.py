@@ -18,13 +18,17 @@ from gnomon.scores.kept import TRUSTED, neighbors_kept
 from gnomon.scores.tables import METRICS
 from gnomon.tsne import TSNE
 
-__all__ = ["NEIGHBORS", "Content", "gather", "versions"]
+Floats = NDArray[Any]
+
+__all__ = ["NEIGHBORS", "Content", "Floats", "gather", "lay_scores", "versions"]
 
 NEIGHBORS = 5  # of each row, that the page names
 # Sizes of neighbourhoods that the map is scored for, where there are rows enough.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
 # Wider tables are compared in as many leading scores, as `TSNE` does by itself.
 WIDE, LEADING = 100, 50
+# Pairs whose distances are drawn; with fewer than the least there is no picture.
+PAIRS, LEAST_PAIRS = 20_000, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,8 @@ class Content:
     space : str
         Where neighbours were looked for, in words.
     quality : MapScores or None
+    pairs : pair of arrays (m,), or None
+        Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
     preparation : tuple of pairs of str
         What was done to the table first: name and sentence.
@@ -90,6 +96,7 @@ class Content:
     neighbors: NDArray[np.int32]
     space: str
     quality: MapScores | None = None
+    pairs: tuple[Floats, Floats] | None = None
     stability: Stability | None = None
     preparation: tuple[tuple[str, str], ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
@@ -176,6 +183,7 @@ def gather(
         neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
         space=words,
         quality=quality,
+        pairs=None if Y is None or not score else draw_pairs(space, Y),
         versions=said.pop("versions", None) or versions(),
         **said,
     )
@@ -201,6 +209,25 @@ def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float
     if not (np.ptp(flat, axis=0).any() and np.ptp(onto, axis=0).any()):
         return flat
     return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
+
+
+def draw_pairs(space: Floats, Y: Floats) -> tuple[Floats, Floats] | None:
+    """Distances of some pairs of rows in the data and on the map; None where there are too few."""
+    n = len(space)
+    if n * (n - 1) // 2 < LEAST_PAIRS:
+        return None
+    if n * (n - 1) // 2 <= PAIRS:
+        i, j = np.triu_indices(n, 1)
+    else:
+        rng = np.random.default_rng(0)
+        i, j = rng.integers(n, size=PAIRS), rng.integers(n - 1, size=PAIRS)
+        j = j + (j >= i)  # over i, so that every other row is as likely
+    return _distances(space, i, j), _distances(Y, i, j)
+
+
+def _distances(Z: Floats, i: NDArray[Any], j: NDArray[Any]) -> Floats:
+    distances: Floats = np.linalg.norm(Z[i].astype(np.float64) - Z[j], axis=1)
+    return distances
 
 
 def versions() -> dict[str, str]:

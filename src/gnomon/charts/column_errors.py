@@ -1,0 +1,91 @@
+"""Column errors: how much of each column's variance the kept components do not hold."""
+
+import numpy as np
+
+from gnomon.charts import words
+from gnomon.charts.canvas import LEFT, RIGHT, Canvas
+from gnomon.charts.chart import Chart
+from gnomon.charts.fitted import FittedPCA, Floats, column_names
+from gnomon.charts.scale import Scale
+from gnomon.charts.text import shorten, width
+from gnomon.charts.theme import SIZES
+from gnomon.inputs import check_integer
+
+__all__ = ["column_errors", "lost_shares"]
+
+ROW = 26.0
+LONGEST_NAME = 190.0
+
+
+def lost_shares(model: FittedPCA) -> Floats:
+    """Share of each column's variance that the components do not hold, shape (D,).
+
+    1 − Σr² over the correlations with the components; NaN for a constant column, which has no
+    variance to lose.
+    """
+    r = np.asarray(model.correlations(), dtype=np.float64)
+    lost: Floats = (1.0 - (np.nan_to_num(r) ** 2).sum(axis=1)).clip(0.0, 1.0)
+    lost[lost < 1e-12] = 0.0
+    constant = ~np.isfinite(r).all(axis=1) | ~r.any(axis=1)
+    return np.where(constant, np.nan, lost)
+
+
+def column_errors(model: FittedPCA, n_columns: int = 12) -> Chart:
+    """Bars of the columns that the components hold worst.
+
+    Parameters
+    ----------
+    model : fitted PCA
+    n_columns : int
+        How many columns to show; fewer if there are fewer.
+
+    Returns
+    -------
+    Chart
+    """
+    lost = lost_shares(model)
+    names = column_names(model)
+    known = np.flatnonzero(np.isfinite(lost))
+    order = known[np.argsort(-lost[known], kind="stable")]
+    shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
+    canvas = Canvas("Columns that are held worst", _subtitle(lost, names, shown, model))
+    size = SIZES["label"]
+    room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)
+    left = LEFT + room + 14
+    top = canvas.top + 24
+    x = Scale(0.0, 1.0, left, RIGHT - 56)
+    bottom = top + ROW * len(shown)
+    if shown:
+        for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+            canvas.line(x(share), top - 8, x(share), bottom, "grid" if share else "axis")
+            if share in (0.0, 0.5, 1.0):
+                canvas.text(x(share), bottom + 20, words.percent(share), "tick soft", "middle")
+    for row, d in enumerate(shown):
+        y = top + ROW * row
+        text = words.percent(float(lost[d]))
+        name = shorten(names[d], room, size)
+        canvas.text(left - 12, y + ROW / 2 + 3, name, "label ink", "end", tip=names[d])
+        long = x(float(lost[d])) - left
+        canvas.rect(left, y + 2, long, ROW - 8, "accent", round=min(3.0, long / 2),
+                    tip=f"{names[d]}: {text} lost")  # fmt: skip
+        canvas.text(left + long + 8, y + ROW / 2 + 3, text, "label ink halo")
+    end = bottom + 20 if shown else canvas.top
+    details = "; ".join(f"{names[d]} {words.percent(float(lost[d]))}" for d in shown)
+    return canvas.finish(end + 22, f"Variance lost: {details}." if details else "")
+
+
+def _subtitle(lost: Floats, names: list[str], shown: list[int], model: FittedPCA) -> str:
+    if not shown:
+        return "All columns are constant: there is nothing to lose."
+    worst, kept = float(lost[shown[0]]), words.count(int(model.n_components_), "component")
+    if worst == 0:
+        return f"{kept} hold every column entirely."
+    some = (
+        f" The {len(shown)} worst of {len(names):,} are shown." if len(shown) < len(names) else ""
+    )
+    middle = words.percent(float(np.nanmedian(lost)))
+    return (
+        f"Share of each column's variance that {kept} "
+        f"{'does' if model.n_components_ == 1 else 'do'} not hold; {middle} for the median column."
+        f"{some}"
+    )

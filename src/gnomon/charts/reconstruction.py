@@ -1,0 +1,96 @@
+"""Reconstruction: how far cells are off when rows are rebuilt from the first components."""
+
+import numpy as np
+
+from gnomon.charts import words
+from gnomon.charts.canvas import LEFT, RIGHT, Canvas
+from gnomon.charts.chart import Chart
+from gnomon.charts.fitted import FittedPCA, Floats, known_shares
+from gnomon.charts.scale import Scale, ticks
+
+__all__ = ["reconstruction", "relative_errors"]
+
+PLOT_HEIGHT = 250.0
+MOST_COMPONENTS = 60
+
+
+def relative_errors(model: FittedPCA) -> Floats:
+    """Root mean square error of a cell rebuilt from 0, 1, 2 … components, relative to none.
+
+    √(1 − Σλ/total): 1 when every cell is replaced by its column's mean, 0 when nothing is lost.
+    """
+    held = np.concatenate([[0.0], np.cumsum(known_shares(model))])
+    errors: Floats = np.sqrt((1.0 - held).clip(0.0, 1.0))
+    # The whole spectrum holds everything, whatever rounding leaves.
+    errors[errors < 1e-7] = 0.0
+    return errors
+
+
+def reconstruction(model: FittedPCA) -> Chart:
+    """Error of rebuilt cells by number of components, relative to the spread of their columns.
+
+    Parameters
+    ----------
+    model : fitted PCA
+
+    Returns
+    -------
+    Chart
+    """
+    errors = relative_errors(model)
+    kept = int(model.n_components_)
+    varies = bool(known_shares(model).any())
+    canvas = Canvas("Error of rebuilt cells", _subtitle(errors, kept, varies))
+    known = len(errors) - 1
+    shown = min(known, max(MOST_COMPONENTS, kept + 2))
+    top = canvas.top + 24
+    x = Scale(0.0, shown, LEFT + 46, RIGHT - 16)
+    y = Scale(0.0, 1.0, top + PLOT_HEIGHT, top)
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        canvas.line(x.start, y(share), x.end, y(share), "grid" if share else "axis")
+        canvas.text(x.start - 10, y(share) + 4, words.percent(share), "tick soft", "end")
+    for mark in ticks(0, shown, 6):
+        if mark == round(mark):
+            canvas.text(x(mark), y.start + 20, f"{mark:.0f}", "tick soft", "middle")
+    middle = (x.start + x.end) / 2
+    canvas.text(middle, y.start + 44, "components used", "label soft", "middle")
+    if varies:
+        _draw_curve(canvas, x, y, errors[: shown + 1], kept)
+    end = y.start + 52
+    if shown < known:
+        note = f"The first {shown} of {words.count(known, 'component')} are drawn."
+        end = canvas.note(end + 16, note)
+    details = "; ".join(f"{k}: {words.percent(float(errors[k]))}" for k in range(shown + 1))
+    return canvas.finish(end + 16, f"Error by components used: {details}." if varies else "")
+
+
+def _subtitle(errors: Floats, kept: int, varies: bool) -> str:
+    if not varies:
+        return "All columns are constant: there is nothing to rebuild."
+    error = float(errors[kept])
+    if error == 0:
+        return f"From {words.count(kept, 'component')} every cell is rebuilt exactly."
+    return (
+        f"From {words.count(kept, 'component')} a cell is rebuilt to within "
+        f"{words.percent(error)} of the spread of the columns, root mean square."
+    )
+
+
+def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Floats, kept: int) -> None:
+    points = [(x(k), y(float(error))) for k, error in enumerate(errors)]
+    if kept + 1 < len(points):
+        canvas.polyline(points[kept:], "line thick line-quiet")
+    canvas.polyline(points[: kept + 1], "line thick line-accent")
+    at_x, at_y = points[kept]
+    canvas.line(at_x, at_y, at_x, y.start, "line line-soft dash")
+    tip = f"{words.count(kept, 'component')}: {words.percent(float(errors[kept]))}"
+    canvas.circle(at_x, at_y, 5, "ink ring", tip)
+    right = at_x < (x.start + x.end) / 2
+    text = f"{kept} kept: {words.percent(float(errors[kept]))}"
+    canvas.text(
+        at_x + 12 if right else at_x - 4,
+        at_y - 12,
+        text,
+        "label ink bold halo",
+        "start" if right else "end",
+    )

@@ -1,0 +1,135 @@
+"""What a section of a page is made of; `page.html` says how each part looks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnomon.charts import Chart
+from gnomon.charts.text import clean
+from gnomon.report.content import Content
+
+__all__ = [
+    "Block",
+    "Bullets",
+    "Code",
+    "Facts",
+    "Figures",
+    "Grid",
+    "RowLink",
+    "Section",
+    "Words",
+    "names",
+    "row_link",
+    "shown",
+]
+
+LONGEST = 60  # letters of a name in a sentence or a cell
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Charts, side by side where there is room."""
+
+    kind: ClassVar[str] = "figures"
+    charts: tuple[Chart, ...]
+
+
+@dataclass(frozen=True)
+class RowLink:
+    """A row of the table, to be found on the map; counted from 0, as rows are."""
+
+    row: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; columns named in `words` hold words, the others numbers."""
+
+    kind: ClassVar[str] = "grid"
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str | RowLink, ...], ...]
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what is said of them."""
+
+    kind: ClassVar[str] = "facts"
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences under a heading."""
+
+    kind: ClassVar[str] = "bullets"
+    title: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to be typed."""
+
+    kind: ClassVar[str] = "code"
+    caption: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph."""
+
+    kind: ClassVar[str] = "words"
+    text: str
+
+
+Block = Figures | Grid | Facts | Bullets | Code | Words
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: sentences written from the numbers, what they were written from, and help.
+
+    Attributes
+    ----------
+    id : str
+        Its anchor.
+    title : str
+    lead : tuple of str
+        What the section says, in plain sentences.
+    blocks : tuple of blocks
+    help : tuple of str
+        Paragraphs of "What does this mean?".
+    warnings : tuple of str
+        What the reader should know first.
+    """
+
+    id: str
+    title: str
+    lead: tuple[str, ...]
+    blocks: tuple[Block, ...] = ()
+    help: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def shown(name: object, longest: int = LONGEST) -> str:
+    """A name from the data as it may stand in a sentence: one line, of bearable length."""
+    return clean(name, longest)
+
+
+def row_link(content: Content, row: int) -> RowLink:
+    """The row under its own name, or its number."""
+    name = f"row {row}" if content.ids is None else shown(content.ids[1][row], 40)
+    return RowLink(int(row), name)
+
+
+def names(texts: Sequence[object], most: int = 3) -> str:
+    """Some names as a list: ``"a, b, c and 4 more"``."""
+    said = [shown(text) for text in texts[:most]]
+    if len(texts) > most:
+        return f"{', '.join(said)} and {len(texts) - most:,} more"
+    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))

@@ -1,0 +1,96 @@
+"""How many components: shares of the variance, and what the rules say."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.fitted import known_shares
+from gnomon.charts.words import count, hold, percent
+from gnomon.pca import component_panel
+from gnomon.pca.rank import ComponentPanel
+from gnomon.report.content import Content
+from gnomon.report.section import Figures, Grid, Section
+
+__all__ = ["counting"]
+
+RULES = {
+    "mle": "Minka",
+    "parallel": "parallel analysis (Horn)",
+    "broken-stick": "broken stick",
+    "gavish-donoho": "Gavish and Donoho",
+    "kaiser": "Kaiser",
+}
+HELP = (
+    "A component is a direction in the table: a sum of its columns with weights. They are ordered "
+    "by how much the rows differ along them. Where the bars level off, what is left is mostly "
+    "noise, or detail spread over many columns.",
+    "The rules answer different questions, so they often disagree. To see whether there is "
+    "structure at all, ask parallel analysis, which compares with columns that have nothing to do "
+    "with each other. To keep the data almost as they are, take the 95\u00a0% line. To remove "
+    "noise, take Gavish and Donoho's.",
+)
+
+
+def counting(content: Content) -> Section | None:
+    """The third section; None for a single column, of which there is one component."""
+    if min(content.n, content.d) < 2:
+        return None
+    pca = content.pca
+    panel = component_panel(pca)
+    rules = {RULES.get(row.rule, row.rule): row.k for row in panel.rows}
+    charted = charts.scree(pca, panel=rules), charts.cumulative(pca)
+    return Section(
+        "counting",
+        "How many components?",
+        (_sentence(content, panel),),
+        (Figures(charted), _table(content, panel)),
+        HELP,
+    )
+
+
+def _sentence(content: Content, panel: ComponentPanel) -> str:
+    shares = known_shares(content.pca)
+    if not shares.any():
+        return "All columns are constant, so there is nothing to count."
+    kept = int(content.pca.n_components_)
+    held = percent(float(shares[:kept].sum()))
+    said = (
+        f"This model keeps {count(kept, 'component')}, which {hold(kept)} {held} of the variance."
+    )
+    chance = panel.counts.get("parallel")
+    if chance is None:
+        return said
+    if chance == 0:
+        return f"{said} None stands out from what unrelated columns would show."
+    more = percent(float(shares[:chance].sum()))
+    if chance < kept:
+        return (
+            f"{said} Only the first {chance:,} ({more}) {_stand(chance)} out from what unrelated "
+            "columns would show; the others refine the picture or are noise."
+        )
+    if chance > kept:
+        return (
+            f"{said} {chance:,} ({more}) stand out from what unrelated columns would show, so "
+            "there is structure that this model leaves out."
+        )
+    return f"{said} As many stand out from what unrelated columns would show."
+
+
+def _stand(n: int) -> str:
+    return "stands" if n == 1 else "stand"
+
+
+def _table(content: Content, panel: ComponentPanel) -> Grid:
+    shares = known_shares(content.pca)
+    sums = np.concatenate([[0.0], np.cumsum(shares)]).clip(0.0, 1.0)
+    rows = []
+    for row in panel.rows:
+        held = "" if row.k is None or row.k >= len(sums) else percent(float(sums[row.k]))
+        number = "–" if row.k is None else f"{row.k:,}"
+        name = RULES.get(row.rule, row.rule.replace(" ", "\u00a0") + " of the variance")
+        rows.append((name, number, held, row.unavailable or row.meaning))
+    return Grid(
+        "What each rule would keep",
+        ("rule", "components", "variance held", "it counts"),
+        tuple(rows),
+        frozenset({"rule", "it counts"}),
+    )

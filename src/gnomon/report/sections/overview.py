@@ -1,0 +1,162 @@
+"""Overview: what was looked at, what was found, what to be careful about."""
+
+from typing import Any
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.fitted import components_needed, known_shares
+from gnomon.charts.words import count, hold, percent
+from gnomon.report.content import Content
+from gnomon.report.section import Facts, Figures, Section, names, shown
+
+__all__ = ["FAR_MEANS_LITTLE", "overview"]
+
+FAR_MEANS_LITTLE = 0.8  # rank correlation below which distances between far points mislead
+MOST_POINTS = 4_000  # of the small map
+MOST_LEFT_OUT = 8
+
+HELP = (
+    "Each point of the map is one row of the table. Points that lie close together are rows with "
+    "similar numbers; the map is drawn from the numbers alone and does not know the labels that "
+    "colour it.",
+    "PCA finds the directions along which the rows differ most and says how much each holds; "
+    "t-SNE lays the rows out so that neighbours stay neighbours. PCA keeps large distances and may "
+    "lay different rows on top of each other; t-SNE keeps neighbourhoods and gives up large "
+    "distances.",
+)
+
+
+def overview(content: Content) -> Section:
+    """The first section."""
+    labels = content.labels[0] if content.labels else None
+    positions = content.pca_map if content.Y is None else content.Y
+    way = "PCA" if content.Y is None else "t-SNE"
+    chart = charts.scatter(
+        positions,
+        None if labels is None else labels[1],
+        title=f"{shown(content.title, 36)} by {way}",
+        most_points=MOST_POINTS,
+    )
+    return Section(
+        "overview",
+        "Overview",
+        (_what(content), _map(content), _pca(content)),
+        (Figures((chart,)), Facts(tuple(_facts(content)))),
+        HELP if content.Y is not None else HELP[1:],
+        tuple(shown(text, 400) for text in content.warnings),
+    )
+
+
+def _what(content: Content) -> str:
+    table = f"{shown(content.source)} has {count(content.n, 'row')} and " + (
+        f"{count(content.d, 'column')} of numbers"
+    )
+    if not content.labels:
+        return table + "."
+    name, values = content.labels[0]
+    if values.dtype.kind == "O":
+        groups = len({value for value in values.tolist() if value is not None})
+        return f"{table}; points are coloured by {shown(name)} ({count(groups, 'group')})."
+    return f"{table}; points are coloured by {shown(name)}."
+
+
+def _map(content: Content) -> str:
+    """What can be read from the map."""
+    if content.Y is None:
+        share = float(np.nan_to_num(content.pca.explained_variance_ratio_[:2]).sum())
+        k = min(2, content.pca.n_components_)
+        what = "The first component holds" if k == 1 else "The first two components hold"
+        return (
+            f"{what} {percent(share)} of the variance: what the picture shows of the differences "
+            "between rows."
+        )
+    if content.trust is None:
+        return "Nobody measured how far the map can be trusted: the run was cut short."
+    kept = f"The map keeps {percent(float(content.trust.mean()))} of each row's nearest neighbours"
+    if content.quality is None:
+        return kept + "."
+    far = content.quality.distances.value
+    if not np.isfinite(far):
+        return kept + "."
+    if far < FAR_MEANS_LITTLE:
+        return (
+            f"{kept}, so groups can be believed; the order of distances is kept only in part (rank "
+            f"correlation {far:.2f}), so do not read how far groups lie from each other."
+            if content.trust.mean() >= 0.5
+            else f"{kept}, and the order of distances only in part (rank correlation {far:.2f}): "
+            "look at it with care."
+        )
+    return f"{kept}, and distances keep their order well (rank correlation {far:.2f})."
+
+
+def _pca(content: Content) -> str:
+    shares = known_shares(content.pca)
+    if not shares.any():
+        return "All columns are constant: there is nothing to tell rows apart by."
+    needed = components_needed(shares, 0.95)
+    kept = int(content.pca.n_components_)
+    k = kept if needed is None else needed
+    held = percent(float(shares[:k].sum())) if needed is None else "95\u00a0%"
+    most = min(content.n, content.d)
+    return f"{k:,} of {count(most, 'component')} {hold(k)} {held} of the variance: " + _redundancy(
+        k, content.d
+    )
+
+
+def _redundancy(k: int, d: int) -> str:
+    if d == 1:
+        return "there is only one column."
+    if 2 * k <= d:
+        return f"the {d:,} columns say much the same thing in different ways."
+    return f"the {d:,} columns say mostly different things."
+
+
+def _facts(content: Content) -> list[tuple[str, str]]:
+    facts = [("rows", f"{content.n:,}"), ("columns in use", _in_use(content))]
+    if content.left_out:
+        facts.append(("left out", _left_out(content.left_out)))
+    facts += [(name, shown(text, 300)) for name, text in content.preparation]
+    facts += [("note", shown(text, 300)) for text in content.notes]
+    facts.append(("PCA", _pca_settings(content.pca)))
+    if content.tsne is not None:
+        facts.append(("t-SNE", _tsne_settings(content.tsne)))
+    if content.seconds:
+        total = sum(content.seconds.values())
+        stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in content.seconds.items())
+        facts.append(("time", f"{total:.1f} s ({stages})"))
+    return facts
+
+
+def _in_use(content: Content) -> str:
+    return f"{content.d:,} ({names(content.names, 4)})"
+
+
+def _left_out(left_out: tuple[tuple[str, str], ...]) -> str:
+    said = [f"{shown(name)} ({shown(why, 120)})" for name, why in left_out[:MOST_LEFT_OUT]]
+    more = len(left_out) - len(said)
+    return ", ".join(said) + (f" and {more:,} more" if more else "")
+
+
+def _pca_settings(pca: Any) -> str:
+    asked = pca.n_components
+    how = {
+        type(None): "all components",
+        float: f"as many as hold {percent(float(asked or 0)) if isinstance(asked, float) else ''}",
+        str: f"as many as the rule {asked} keeps",
+    }.get(type(asked), "")
+    kept = f"{pca.n_components_} kept" + (f" ({how})" if how else "")
+    scaled = ", columns standardised" if pca.standardize else ""
+    return f"{kept}{scaled}; {pca.certificate_.title().removeprefix('PCA ')}"
+
+
+def _tsne_settings(tsne: Any) -> str:
+    c = tsne.certificate_
+    reduced = f"; {c.reduced}" if c.reduced else ""
+    # A list goes with several scales at once.
+    perplexity = np.atleast_1d(np.asarray(tsne.perplexity, dtype=float))
+    said = " and ".join(f"{value:g}" for value in perplexity)
+    return (
+        f"perplexity {said}, {c.n_iter} iterations ({c.stop_reason}), KL {c.kl_divergence:.3g}, "
+        f"error of the forces {percent(float(c.force_error))}{reduced}"
+    )

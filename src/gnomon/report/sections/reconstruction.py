@@ -1,0 +1,118 @@
+"""Reconstruction: what is lost when rows are rebuilt from the components, and where."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.column_errors import lost_shares
+from gnomon.charts.reconstruction import relative_errors
+from gnomon.charts.words import count, number, percent
+from gnomon.data.spread import measure_spread
+from gnomon.errors import UnavailableError
+from gnomon.report.content import Content, Floats
+from gnomon.report.section import Figures, Grid, Section, Words, row_link, shown
+
+__all__ = ["reconstruction"]
+
+MOST_ROWS = 10
+ALPHA = 0.01  # a row that normal data would give so rarely does not fit
+
+HELP = (
+    "From its scores a row can be rebuilt, though not entirely: what the components left out is "
+    "lost. The error says how far rebuilt cells are off, compared with replacing every cell by the "
+    "mean of its column, which is 100\u00a0%.",
+    "Rows that are rebuilt badly are unlike the others in a way that the components do not know: "
+    "errors in the data, rare kinds, or columns that go their own way. Look at them one by one. "
+    "The same is true of columns: one that is lost almost entirely does not show in the PCA.",
+)
+
+
+def reconstruction(content: Content) -> Section | None:
+    """The fifth section; None where there is nothing to rebuild."""
+    pca = content.pca
+    errors = relative_errors(pca)
+    kept = int(pca.n_components_)
+    if content.d < 2 or not np.nan_to_num(pca.explained_variance_ratio_).any():
+        return None
+    whole = float(errors[kept]) == 0
+    blocks: list[Figures | Grid | Words] = []
+    lead = [_sentence(content, float(errors[kept]))]
+    drawn = [charts.reconstruction(pca)]
+    if not whole:
+        drawn.append(charts.column_errors(pca))
+        lead.append(_columns(content, lost_shares(pca)))
+    blocks.append(Figures(tuple(drawn)))
+    if content.prepared is None:
+        text = "The rows that are rebuilt worst cannot be found without the table itself."
+        blocks.append(Words(text))
+    elif not whole:
+        blocks.append(_worst_rows(content))
+    return Section("reconstruction", "Reconstruction", tuple(lead), tuple(blocks), HELP)
+
+
+def _sentence(content: Content, error: float) -> str:
+    kept = count(int(content.pca.n_components_), "component")
+    if error == 0:
+        return f"{kept} rebuild every cell exactly: nothing is lost."
+    return (
+        f"Rebuilt from {kept}, a cell is off by {percent(error)} of what it would be off if every "
+        "cell were replaced by the mean of its column (root mean square)."
+    )
+
+
+def _columns(content: Content, lost: Floats) -> str:
+    varying = np.isfinite(lost)
+    worst = int(np.nanargmax(lost))
+    badly = int((lost[varying] >= 0.5).sum())
+    name = shown(content.names[worst])
+    said = f"The column held worst is {name}, of which {percent(float(lost[worst]))} is lost"
+    if badly > 1:
+        return f"{said}; of {count(badly, 'column')} more than half is lost."
+    return said + "."
+
+
+def _worst_rows(content: Content) -> Grid:
+    assert content.prepared is not None
+    assert content.X is not None
+    pca = content.pca
+    sq_errors = pca.prediction_error(content.prepared)
+    worst = np.argsort(-sq_errors, kind="stable")[:MOST_ROWS]
+    typical = float(np.sqrt(np.median(sq_errors))) or 1.0
+    rebuilt = pca.inverse_transform(pca.transform(content.prepared[worst]))
+    same = content.X is content.prepared
+    spread = measure_spread(content.prepared).std
+    own = spread if same else measure_spread(content.X).std
+    away = rebuilt - np.asarray(content.prepared[worst], np.float64)
+    away /= np.where(spread > 0, spread, 1.0)
+    rows = []
+    for i, row in enumerate(map(int, worst)):
+        d = int(np.abs(away[i]).argmax())
+        label = [shown(_cell(values[row]), 24) for _, values in content.labels[:1]]
+        times = number(float(np.sqrt(sq_errors[row])) / typical, 2)
+        rows.append(
+            (row_link(content, row), *label, f"{times}×", shown(content.names[d], 32),
+             number(float(content.X[row, d])),
+             number(float(content.X[row, d]) + float(away[i, d] * own[d])))
+        )  # fmt: skip
+    labelled = (shown(content.labels[0][0], 24),) if content.labels else ()
+    words = frozenset({"row", "most in column", *labelled})
+    head = ("row", *labelled, "error", "most in column", "is", "rebuilt as")
+    return Grid(_caption(content, sq_errors), head, tuple(rows), words)
+
+
+def _caption(content: Content, sq_errors: Floats) -> str:
+    said = "Rows that are rebuilt worst; errors in multiples of the median row's"
+    try:
+        limit = content.pca.prediction_error_limit(ALPHA)
+    except UnavailableError:  # not every variance is known
+        return said
+    beyond = int((sq_errors > limit).sum())
+    if beyond <= 2 * ALPHA * content.n + 3:
+        return said
+    return (
+        f"{said}. {count(beyond, 'row')} ({percent(beyond / content.n)}) fit worse than "
+        f"{percent(ALPHA)} of normal data would"
+    )
+
+
+def _cell(value: object) -> str:
+    return "–" if value is None else str(value)

@@ -1,0 +1,140 @@
+"""Reproduce: the command, the Python lines, versions, and a paragraph for a paper."""
+
+import numpy as np
+
+from gnomon.charts.words import count, percent
+from gnomon.report.content import Content
+from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
+
+__all__ = ["REFERENCES", "reproduce"]
+
+# The same words as in docs/references.md; a test compares them.
+REFERENCES = {
+    "Gower 1975": "J. C. Gower, “Generalized Procrustes analysis”, Psychometrika 40(1), 33–51.",
+    "Hotelling 1933": (
+        "Harold Hotelling, “Analysis of a complex of statistical variables into principal "
+        "components”, Journal of Educational Psychology 24, 417–441 and 498–520."
+    ),
+    "Kobak & Berens 2019": (
+        "Dmitry Kobak, Philipp Berens, “The art of using t-SNE for single-cell transcriptomics”, "
+        "Nature Communications 10, 5416."
+    ),
+    "Linderman et al. 2019": (
+        "George C. Linderman, Manas Rachh, Jeremy G. Hoskins, Stefan Steinerberger, Yuval Kluger, "
+        "“Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data”, "
+        "Nature Methods 16, 243–245."
+    ),
+    "van der Maaten & Hinton 2008": (
+        "Laurens van der Maaten, Geoffrey Hinton, “Visualizing data using t-SNE”, Journal of "
+        "Machine Learning Research 9, 2579–2605."
+    ),
+    "Venna & Kaski 2001": (
+        "Jarkko Venna, Samuel Kaski, “Neighborhood preservation in nonlinear projection methods: "
+        "an experimental study”, International Conference on Artificial Neural Networks, Lecture "
+        "Notes in Computer Science 2130, 485–491."
+    ),
+}
+HELP = (
+    "The same command on the same data and the same versions gives the same map to the last bit, "
+    "on any number of threads. The paragraph may be copied into a paper as it is.",
+)
+
+
+def reproduce(content: Content) -> Section:
+    """The last section."""
+    blocks: list[Code | Facts | Words | Bullets] = []
+    if content.command:
+        blocks.append(Code("Command", shown(content.command, 1000)))
+    blocks.append(Code("Python", _python(content)))
+    blocks.append(Words(_methods(content)))
+    cited = [key for key in REFERENCES if key in _methods(content)]
+    blocks.append(Bullets("References", tuple(f"[{key}] {REFERENCES[key]}" for key in cited)))
+    blocks.append(Facts(tuple(content.versions.items())))
+    lead = (
+        "Type the command" if content.command else "Run the lines"
+    ) + " below for the same numbers again."
+    return Section("reproduce", "Reproduce", (lead,), tuple(blocks), HELP)
+
+
+def _python(content: Content) -> str:
+    tsne = content.tsne
+    used = "PCA, TSNE, report" if tsne is not None else "PCA, report"
+    lines = [
+        f"from gnomon import {used}",
+        "",
+        f"# X: the {content.n:,} × {content.d:,} numbers of {shown(content.source)}",
+    ]
+    if content.X is not content.prepared:
+        lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)")
+    lines.append(f"pca = {_call(content.pca)}.fit(X)")
+    if tsne is not None:
+        on_scores = tsne.n_features_in_ != content.d and (
+            tsne.n_features_in_ == content.pca.n_components_
+        )
+        lines.append(f"tsne = {_call(tsne)}.fit({'pca.transform(X)' if on_scores else 'X'})")
+    given = "pca=pca, tsne=tsne" if tsne is not None else "pca=pca"
+    lines.append(f'report(X, {given}).save("report.html")')
+    return "\n".join(lines)
+
+
+def _call(estimator: object) -> str:
+    """The estimator with the parameters that are not the usual ones, on one line."""
+    return " ".join(repr(estimator).split())
+
+
+def _methods(content: Content) -> str:
+    pca, version = content.pca, content.versions.get("gnomon", "")
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
+    said = [
+        f"The table of {count(content.n, 'row')} and {count(content.d, 'column')} was centred"
+        + (" and its columns were divided by their standard deviations" if scaled else "")
+        + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
+        f"(solver “{pca.solver_}”); {pca.n_components_} were kept, which hold "
+        f"{percent(float(shares.sum()))} of the variance."
+    ]
+    tsne = content.tsne
+    if tsne is not None:
+        c = tsne.certificate_
+        mesh = (
+            ", its repulsion computed on a mesh by Fourier transforms [Linderman et al. 2019]"
+            if "mesh" in c.repulsion
+            else ""
+        )
+        start = (
+            ", started from the first principal components [Kobak & Berens 2019]"
+            if isinstance(tsne.init, str) and tsne.init == "pca" and tsne.align_to is None
+            else ""
+        )
+        reduced = f" of {content.space}" if tsne.pca_ is not None else ""
+        said.append(
+            f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
+            f"[van der Maaten & Hinton 2008] with perplexity {tsne.perplexity}{start}{mesh}, in "
+            f"{c.n_iter} iterations (KL divergence {c.kl_divergence:.3f})."
+        )
+    if content.quality is not None and content.trust is not None:
+        said.append(
+            f"The map keeps {percent(float(content.trust.mean()))} of the 15 nearest neighbours "
+            "[Kobak & Berens 2019]; trustworthiness and continuity [Venna & Kaski 2001] are "
+            f"{_at_fifteen(content)}."
+        )
+    if content.stability is not None:
+        said.append(
+            f"In {len(content.stability.runs)} repeated maps laid on each other by generalised "
+            f"Procrustes analysis [Gower 1975], {percent(content.stability.score)} of the points "
+            "stay among their neighbours."
+        )
+    return " ".join(said)
+
+
+def _scale(content: Content) -> tuple[tuple[str, str], ...]:
+    own = (("scale", "standard"),) if content.pca.standardize else ()
+    return (*own, *content.preparation)
+
+
+def _at_fifteen(content: Content) -> str:
+    quality = content.quality
+    assert quality is not None
+    at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - 15)))
+    scores = quality.trustworthiness.mean[at], quality.continuity.mean[at]
+    return f"{scores[0]:.3f} and {scores[1]:.3f} for {quality.n_neighbors[at]} neighbours"

@@ -1,0 +1,86 @@
+"""Stability: which points stay where they are when the map is made again."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.words import number, percent
+from gnomon.procrustes.stability import Stability
+from gnomon.report.content import Content
+from gnomon.report.section import Facts, Figures, Grid, Section, row_link
+
+__all__ = ["stability"]
+
+MOST_POINTS = 4_000
+MOST_ROWS = 8
+STEADY, SHAKY = 0.5, 2.0  # in distances of neighbours; between 1 and this a point moves a little
+
+VARIED = {
+    "rows": "with other rows left out each time",
+    "start": "from a random start each time",
+}
+HELP = (
+    "The map was made several times, all maps were laid on each other by Procrustes, and each "
+    "point's distance from its mean place was compared with that of its nearest neighbours. "
+    "Below 1 a point stays among its neighbours.",
+    "A point may move with its neighbours, when a whole group finds another place, or alone, when "
+    "it does not know where it belongs. Groups whose points move alone should not be named.",
+)
+
+
+def stability(content: Content) -> Section | None:
+    """The seventh section; None unless it was asked for."""
+    found = content.stability
+    if found is None:
+        return None
+    kinds = np.where(found.spread < 1, "stays", np.where(found.spread < SHAKY, "moves", "jumps"))
+    mapped = charts.scatter(
+        found.mean, kinds.astype(object), title="Mean of all maps, by stability",
+        most_points=MOST_POINTS,
+    )  # fmt: skip
+    histogram = charts.histogram(
+        found.spread,
+        title="Movement, row by row",
+        subtitle=f"Half of the rows move by {number(float(np.median(found.spread)), 2)} of the "
+        "distance of their neighbours or less.",
+        axis="movement in distances of neighbours",
+        span=(0.0, max(SHAKY, float(np.quantile(found.spread, 0.99)))),
+    )
+    return Section(
+        "stability",
+        "Is it stable?",
+        (_sentence(found), _together(found)),
+        (Figures((mapped, histogram)), Facts(tuple(found.lines())), _worst(content, found)),
+        HELP,
+    )
+
+
+def _sentence(found: Stability) -> str:
+    return (
+        f"{percent(found.score)} of the points stay among their neighbours when the map is made "
+        f"{len(found.runs)} times, {VARIED.get(found.vary, found.vary)}."
+    )
+
+
+def _together(found: Stability) -> str:
+    together, alone = (float(np.median(part)) for part in (found.moved_with, found.moved_alone))
+    if together > alone:
+        return (
+            "What moves moves mostly together with its neighbours: groups hold, and it is their "
+            "places on the map that change."
+        )
+    return "What moves moves mostly alone: single points change places, groups as a whole stay."
+
+
+def _worst(content: Content, found: Stability) -> Grid:
+    rows = tuple(
+        (row_link(content, int(row)), f"{number(float(found.spread[row]), 2)}×",
+         f"{number(float(found.moved_with[row]), 2)}×",
+         f"{number(float(found.moved_alone[row]), 2)}×")
+        for row in np.argsort(-found.spread, kind="stable")[:MOST_ROWS]
+    )  # fmt: skip
+    return Grid(
+        "Rows that move most, in distances of neighbours",
+        ("row", "in all", "with neighbours", "alone"),
+        rows,
+        frozenset({"row"}),
+    )

@@ -1,0 +1,196 @@
+"""Can I trust the map? What it keeps, what it does not, and for which rows."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.distance_ranks import kept_in_order
+from gnomon.charts.words import count, percent
+from gnomon.report.content import Content, Floats
+from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
+from gnomon.report.sections.overview import FAR_MEANS_LITTLE
+from gnomon.scores import MapScores
+from gnomon.scores.kept import TRUSTED
+
+__all__ = ["trust"]
+
+LITTLE = 1 / 3  # a row that keeps fewer neighbours is not where it belongs
+MOST_ROWS = 8
+MOST_GROUPS = 12
+
+HELP = (
+    "A map in the plane cannot keep all that a table of many columns holds. Neighbours kept: of a "
+    "row's nearest rows in the data, the share that are also its nearest on the map. "
+    "Trustworthiness is high when no strangers have come in among the neighbours on the map; "
+    "continuity is high when no neighbours have been torn away. Both are 1 at best and about "
+    "0.5 by chance.",
+    "The picture of distances shows pairs of rows: across, from near to far in the data; up, from "
+    "near to far on the map. If all lay on the dotted line, distances would keep their order.",
+    "In the map above, colour by trust to see where it can be believed.",
+)
+
+
+def trust(content: Content) -> Section | None:
+    """The sixth section; None without a map."""
+    if content.Y is None:
+        return None
+    if content.trust is None:
+        text = "The run was cut short before anybody measured how far this map can be trusted."
+        return Section("trust", "Can I trust the map?", (text,), (_cautions(content, None),))
+    drawn = [_histogram(content.trust)]
+    lead = [_sentence(content, content.trust)]
+    blocks: list[Block] = []
+    quality, pairs = content.quality, content.pairs
+    far = None
+    if quality is not None:
+        drawn.insert(0, charts.neighborhoods(quality))
+        far = float(quality.distances.value)
+        blocks.append(_scores(quality))
+        if quality.class_accuracy is not None:
+            lead.append(_classes(content, quality))
+    if pairs is not None:
+        drawn.insert(1, charts.distance_ranks(*pairs))
+        lead.append(_distances(far, *kept_in_order(*pairs)))
+    blocks = [Figures(tuple(drawn)), _cautions(content, far), *blocks]
+    groups = _groups(content, content.trust)
+    return Section(
+        "trust",
+        "Can I trust the map?",
+        tuple(lead),
+        (*blocks, *((groups,) if groups else ()), *_least(content, content.trust)),
+        HELP,
+    )
+
+
+def _sentence(content: Content, kept: Floats) -> str:
+    k = min(TRUSTED, content.n - 1)
+    mean = float(kept.mean())
+    chance = k / (content.n - 1)
+    said = (
+        f"Of a row's {k} nearest rows in the data, {percent(mean)} are among its {k} nearest on "
+        f"the map; by chance it would be {percent(chance)}."
+    )
+    lost = int((kept < LITTLE).sum())
+    if not lost:
+        return f"{said} Every row keeps at least a third."
+    which = "row keeps" if lost == 1 else "rows keep"
+    return f"{said} {lost:,} {which} fewer than a third ({percent(lost / content.n)} of all)."
+
+
+def _classes(content: Content, quality: MapScores) -> str:
+    assert quality.class_accuracy is not None
+    assert quality.class_accuracy_in_data is not None
+    at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - TRUSTED)))
+    name = next(shown(name) for name, values in content.labels if values.dtype.kind == "O")
+    here = percent(float(quality.class_accuracy.mean[at]))
+    there = percent(float(quality.class_accuracy_in_data.mean[at]))
+    return (
+        f"The neighbours on the map would guess the right {name} for {here} of the rows, those in "
+        f"the data for {there}."
+    )
+
+
+def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
+    said = (
+        f"Of the nearest fifth of all pairs {percent(near_kept)} are in the nearest fifth on the "
+        f"map; of the farthest fifth {percent(far_kept)} in the farthest."
+    )
+    if far is None or not np.isfinite(far):
+        return said
+    if far < FAR_MEANS_LITTLE:
+        return f"{said} So which groups lie close to which others is not to be read from the map."
+    return f"{said} So even far distances are roughly in order, which few such maps can say."
+
+
+def _cautions(content: Content, far: float | None) -> Bullets:
+    """What not to read, with the numbers where there are any."""
+    k = content.Y.shape[1] if content.Y is not None else 2
+    items = [
+        "The size of a group: t-SNE spreads dense groups out and draws loose ones together, so a "
+        "large patch is not a varied group.",
+        "The width of a gap"
+        + (f" (rank correlation of distances {far:.2f})" if far is not None else "")
+        + ": two groups side by side need not be more alike than two that are far apart.",
+        "The axes" if k > 1 else "The direction of the line",
+    ]
+    items[2] += ": they have no unit and no meaning, and the map could be turned or mirrored."
+    items.append(
+        "A lone row or a thin bridge: check its neighbours in the data (click the row) and its "
+        "trust before it becomes a finding."
+    )
+    return Bullets("What not to read from it", tuple(items))
+
+
+def _histogram(kept: Floats) -> charts.Chart:
+    half = percent(float(np.median(kept)))
+    return charts.histogram(
+        kept,
+        title="Trust, row by row",
+        subtitle=f"Half of the rows keep {half} of their neighbours or more.",
+        axis=f"share of {TRUSTED} neighbours kept",
+    )
+
+
+def _scores(quality: MapScores) -> Grid:
+    scores = {
+        "neighbours kept": quality.recall, "trustworthiness": quality.trustworthiness,
+        "continuity": quality.continuity, "order of neighbours": quality.order,
+    }  # fmt: skip
+    rows = tuple(
+        (name, *(f"{v:.3f}" if np.isfinite(v) else "–" for v in score.mean))
+        for name, score in scores.items()
+    )
+    scored = (
+        "" if quality.exact
+        else f", means over {len(quality.rows):,} rows drawn at random (± "
+        f"{float(np.nanmax(quality.recall.standard_error)):.3f})"
+    )  # fmt: skip
+    head = ("neighbours", *(str(k) for k in quality.n_neighbors))
+    return Grid(f"Scores by size of neighbourhood{scored}", head, rows, frozenset({"neighbours"}))
+
+
+def _groups(content: Content, kept: Floats) -> Grid | None:
+    """Mean trust of each group, the least first."""
+    found = next(((n, v) for n, v in content.labels if v.dtype.kind == "O"), None)
+    if found is None:
+        return None
+    name, values = found[0], np.array([_text(v) for v in found[1].tolist()], dtype=object)
+    groups = {group: kept[values == group] for group in dict.fromkeys(values.tolist())}
+    if not 2 <= len(groups) <= content.n // 2:
+        return None
+    order = sorted(groups, key=lambda group: float(groups[group].mean()))
+    some = f"; the {MOST_GROUPS} least of {len(order):,}" if len(order) > MOST_GROUPS else ""
+    rows = tuple(
+        (shown(group), f"{groups[group].size:,}", percent(float(groups[group].mean())),
+         percent(float((groups[group] < LITTLE).mean())))
+        for group in order[:MOST_GROUPS]
+    )  # fmt: skip
+    first = shown(name, 32)
+    return Grid(
+        f"Trust by {first}, the least first{some}",
+        (first, "rows", "neighbours kept", "rows that keep less than a third"),
+        rows,
+        frozenset({first}),
+    )
+
+
+def _least(content: Content, kept: Floats) -> tuple[Grid, ...]:
+    """The rows that are least where they belong."""
+    order = np.argsort(kept, kind="stable")[:MOST_ROWS]
+    order = order[kept[order] < LITTLE]
+    if not order.size:
+        return ()
+    lost = int((kept < LITTLE).sum())
+    rows = []
+    for row in map(int, order):
+        near = content.neighbors[row, :1]
+        nearest = row_link(content, int(near[0])) if near.size else "–"
+        rows.append((row_link(content, row), percent(float(kept[row])), nearest))
+    caption = "Rows to look at first: they keep the fewest neighbours"
+    if lost > len(rows):
+        caption += f" ({count(lost, 'row')} keep less than a third)"
+    head = ("row", "neighbours kept", "nearest in the data")
+    return (Grid(caption, head, tuple(rows), frozenset({"row", "nearest in the data"})),)
+
+
+def _text(value: object) -> str:
+    return "no label" if value is None else str(value)
