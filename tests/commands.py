@@ -1,9 +1,12 @@
-"""The installed command `gnomon`, in a process of its own, as a user runs it."""
+"""The command `gnomon` as a user runs it: in this process, or in one of its own."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 COMMAND = Path(sys.executable).parent / "gnomon"
 
@@ -15,7 +18,37 @@ def environment(**changes):
 
 
 def gnomon(*arguments, folder, stdin=None, **changes):
-    """Run it in `folder`; its exit code, stdout and stderr."""
+    """Run it in `folder`; its exit code, stdout and stderr.
+
+    It runs in this process, which spares a second or two of imports: its arguments, streams, folder
+    and environment are those of a process of its own, and so is all that it says. Warnings are
+    errors here, so what is not caught and said is found.
+    """
+    from gnomon.cli import main
+
+    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for name in
+               ("stdout", "stderr")}  # fmt: skip
+    streams["stdin"] = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), "utf-8", newline="")
+    argv = ["gnomon", *map(str, arguments)]
+    code = 0
+    with (
+        contextlib.chdir(folder),
+        mock.patch.multiple(sys, argv=argv, **streams),
+        mock.patch.dict(os.environ, environment(**changes), clear=True),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    said = []
+    for name in ("stdout", "stderr"):
+        streams[name].flush()
+        said.append(streams[name].buffer.getvalue().decode("utf-8"))
+    return subprocess.CompletedProcess(argv, code, *said)
+
+
+def process(*arguments, folder, stdin=None, **changes):
+    """The same, of the installed command in a process of its own."""
     return subprocess.run(
         [COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
         cwd=folder, env=environment(**changes), input=stdin, timeout=300,

@@ -1,8 +1,15 @@
 """How much memory there is, and how to say so."""
 
+import re
 from pathlib import Path
 
-__all__ = ["available_bytes", "readable_bytes"]
+from gnomon.errors import refuse
+
+__all__ = ["available_bytes", "parse_bytes", "readable_bytes"]
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+         "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)(?:b|bytes)?", re.ASCII | re.IGNORECASE)
 
 
 def available_bytes() -> int:
@@ -40,3 +47,22 @@ def readable_bytes(count: float) -> str:
             )
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def parse_bytes(size: int | str) -> int:
+    """Bytes of a size such as ``"2GB"``, ``"500 MB"`` or ``"1.5GiB"``; a number is bytes.
+
+    Examples
+    --------
+    >>> from gnomon.memory import parse_bytes
+    >>> parse_bytes("1.5 GB"), parse_bytes("64KiB"), parse_bytes(1000)
+    (1500000000, 65536, 1000)
+    """
+    number = isinstance(size, int) and not isinstance(size, bool)
+    found = _SIZE.fullmatch(str(size).strip()) if number or isinstance(size, str) else None
+    unit = "" if found is None else found[2].lower()
+    bytes_ = 0 if found is None or unit not in UNITS else int(float(found[1]) * UNITS[unit])
+    if bytes_ < 1:
+        refuse("memory", "be a size above 0, such as 2GB or 500MB", size,
+               kind=not isinstance(size, (int, str)))  # fmt: skip
+    return bytes_

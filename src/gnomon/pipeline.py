@@ -15,19 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.content import Room
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.samples import Sample, load, names
 from gnomon.data.table import Table, table_of_sample
 from gnomon.errors import ParameterError
+from gnomon.estimate import map_bytes
 from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.progress import Watch
 from gnomon.scores import MapScores, score_map
 from gnomon.tsne import TSNE
 
-__all__ = ["Result", "read_source", "run", "usual_perplexity"]
+__all__ = ["Result", "check_room", "read_source", "run", "usual_perplexity"]
 
 PERPLEXITY = 30.0
 TRUSTED = 15  # neighbours that `trust` is about
@@ -85,6 +87,7 @@ def run(
     scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
+    memory: int | str | None = None,
     told: Told = lambda stage, seconds, what: None,
     progress: Callable[..., Any] | None = None,
     **reading: Any,
@@ -102,6 +105,9 @@ def run(
         By default 30, or a third of the rows if there are fewer than 91; what was taken is told.
     missing : {"error", "drop", "mean", "em"}
     scale : {"auto", "none", "standard"}
+    memory : int or str, optional
+        Bytes, or a size such as "2GB", that may be used; by default what the machine or its
+        container has free. What would need more is refused before it begins.
     progress : callable, optional
         Told ``iteration``, ``of``, ``kl`` and ``seconds_left`` after every iteration of the map;
         True from it ends the map there.
@@ -117,14 +123,16 @@ def run(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = stage("read", lambda: read_source(source, **reading))
+        table = stage("read", lambda: read_source(source, memory=memory, **reading))
         prepared = stage("prepare", lambda: prepare(table, missing=missing, scale=scale))
         X = prepared.X
-        pca = stage("pca", lambda: PCA(n_components, random_state=seed, n_jobs=n_jobs).fit(X))
+        usual = usual_perplexity(len(X)) if perplexity is None else perplexity
+        pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
+        check_room(table, prepared, pca, None if dimensions is None else usual, memory)
+        stage("pca", lambda: pca.fit(X))
         components = pca.transform(X)
         tsne = trust = quality = None
         if dimensions is not None:
-            usual = usual_perplexity(len(X)) if perplexity is None else perplexity
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
@@ -139,18 +147,47 @@ def run(
     return Result(table, prepared, pca, components, tsne, trust, quality, seconds, said)
 
 
-def read_source(source: str | os.PathLike[str] | Sample | Table, **reading: Any) -> Table:
+def read_source(
+    source: str | os.PathLike[str] | Sample | Table,
+    *,
+    memory: int | str | None = None,
+    **reading: Any,
+) -> Table:
     """The table of a bundled sample, or of a file read with `reading`."""
     if isinstance(source, str) and source in names() and not Path(source).exists():
         source = load(source)
     if not isinstance(source, (Sample, Table)):
-        return read(source, **reading)
+        return read(source, memory=memory, **reading)
     for name in ("label", "id", "keep", "drop", "na"):
         if reading.get(name):
             raise ParameterError(
                 f"`{name}` is for files; {source.name} is in memory already. Leave it out."
             )
     return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def check_room(
+    table: Table,
+    prepared: Prepared,
+    pca: PCA,
+    perplexity: float | None,
+    memory: int | str | None = None,
+) -> None:
+    """Refuse a run that would not fit into the memory that the table leaves.
+
+    `perplexity` is that of the map, None if there is none.
+    """
+    X, room = prepared.X, Room.of(memory)
+    held = {id(part): part.nbytes for part in (table.X, prepared.table.X, X)
+            if not isinstance(part, np.memmap)}  # fmt: skip
+    needs = {"PCA": pca.plan(X).peak_bytes}
+    if perplexity is not None:
+        needs["a map"] = map_bytes(X.shape[0], X.shape[1], perplexity)
+    # What the user allows is for all; of what the machine has free, the tables are taken already.
+    tables = sum(held.values()) if room.asked else 0
+    what = max(needs, key=needs.__getitem__)
+    size = " × ".join(f"{length:,}" for length in X.shape)
+    room.check(f"{table.name}: {what} of {size} numbers", tables + needs[what])
 
 
 def usual_perplexity(n: int) -> float:

@@ -12,9 +12,6 @@ from commands import first_words, gnomon, refused
 
 from gnomon import align
 
-# Every test starts the command, which takes a second or two; `make check` has those of `map`.
-pytestmark = pytest.mark.slow
-
 OLD = "id,x,y\na,0,0.5\nb,1,0\nc,0,2.5\nd,3,3.5\n"
 # b, d and a of OLD mirrored (x and y exchanged) and moved by 10; z is new
 NEW = "id,u,v\nd,13.5,13\na,10.5,10\nb,10,11\nz,1,2\n"

@@ -11,9 +11,6 @@ from commands import first_words, gnomon, refused
 
 from gnomon import compare, permutation_test
 
-# Every test starts the command, which takes a second or two; `make check` has those of `map`.
-pytestmark = pytest.mark.slow
-
 ORDER = ("compare", "a.csv", "b.csv", "--id", "id")
 
 

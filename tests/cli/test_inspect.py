@@ -8,10 +8,7 @@ import pytest
 from commands import first_words, gnomon, refused
 
 from gnomon import PCA, samples
-from gnomon.cli.estimate import about, estimate
-
-# Every test starts the command, which takes a second or two; `make check` has those of `map`.
-pytestmark = pytest.mark.slow
+from gnomon.estimate import about, estimate
 
 LINES = ["Read", "Using", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory"]
 
@@ -43,7 +40,7 @@ def test_json_holds_table_preparation_plan_and_estimate(tmp_path):
     done = gnomon(*order, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert list(found) == ["table", "preparation", "pca", "tsne", "estimate"]
+    assert list(found) == ["command", "files", "table", "preparation", "pca", "tsne", "estimate"]
     assert found["table"]["rows"] == 178
     assert found["preparation"]["scale"] == "standard"
     assert found["pca"]["shape"] == [178, 13]

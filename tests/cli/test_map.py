@@ -217,9 +217,9 @@ def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
     ("k", "says"),
     [
         ("9", "must be an integer from 1 to 4; got 9"),
-        pytest.param("two", "a fraction or one of 'mle'", marks=pytest.mark.slow),
-        pytest.param("1.5", "a fraction between 0 and 1; got 1.5", marks=pytest.mark.slow),
-        pytest.param("0", "must be an integer from 1 to 4; got 0", marks=pytest.mark.slow),
+        ("two", "a fraction or one of 'mle'"),
+        ("1.5", "a fraction between 0 and 1; got 1.5"),
+        ("0", "must be an integer from 1 to 4; got 0"),
     ],
 )
 def test_a_wrong_number_of_components_is_told_the_range_and_nothing_is_written(tmp_path, k, says):
@@ -244,7 +244,7 @@ def test_wrong_usage_is_told_at_once(tmp_path, arguments, says):
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(["map", "iris", "--force"], marks=pytest.mark.slow),
+        ["map", "iris", "--force"],
         ["--help"],
         ["map", "--help"],
     ],
@@ -259,7 +259,6 @@ def test_no_color_gives_plain_text_where_colours_are_shown(tmp_path, arguments):
     assert COLOUR.search(empty.stderr + empty.stdout)
 
 
-@pytest.mark.slow
 def test_options_reach_the_model_and_the_folder_is_named_after_the_sample(tmp_path):
     done = gnomon("map", "wine", "-k", "3", "--scale", "standard", "--threads", "1", "--seed", "7",
                   "--dimensions", "1", "--perplexity", "12", folder=tmp_path)  # fmt: skip

@@ -12,9 +12,6 @@ from commands import first_words, gnomon, refused
 
 from gnomon import load
 
-# Every test starts the command, which takes a second or two; `make check` has those of `map`.
-pytestmark = pytest.mark.slow
-
 COLUMNS = ["height", "weight", "age"]
 
 

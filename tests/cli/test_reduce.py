@@ -145,4 +145,4 @@ def test_what_is_wrong_is_told_in_one_sentence_with_the_place_and_the_option(
 
 def test_options_for_files_are_not_ignored_with_a_sample(tmp_path):
     done = gnomon("reduce", "wine", "--drop", "ash", folder=tmp_path)
-    assert refused(done, 2, "`drop` is for files")
+    assert refused(done, 2, "--drop is for files")

@@ -13,9 +13,6 @@ from commands import gnomon, refused
 
 from gnomon import PCA, samples, save
 
-# Every test starts the command, which takes a second or two; `make check` has those of `map`.
-pytestmark = pytest.mark.slow
-
 WINE = samples.load("wine")
 FULL = len(WINE.columns)
 

@@ -24,7 +24,7 @@ LAYERS = [
     ["tsne"],
     ["charts", "data"],
     ["report"],
-    ["pipeline"],
+    ["estimate", "pipeline"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -182,7 +182,7 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_refused_first(tmp_path):
     path = tmp_path / "zeros.parquet"
     pq.write_table(pa.table({"a": np.zeros(1_000_000)}), path)
     assert path.stat().st_size < 20_000
-    with pytest.raises(TooLargeError, match=r"zeros\.parquet: its table would take about 16\.0 MB"):
+    with pytest.raises(TooLargeError, match=r"zeros\.parquet: its table needs about 16\.0 MB"):
         read(path, memory=1_000_000)
 
 

@@ -157,7 +157,7 @@ def test_a_gap_is_refused_with_its_line_and_the_ways_out():
     problem = 't.csv: 2 missing values in 2 columns (first: line 5, column "b").'
     ways = 'Use missing="drop", missing="mean", or missing="em".'
     assert str(info.value) == f"{problem} {ways}"
-    assert info.value.command_line == (
+    assert info.value.command_line() == (
         f"{problem} Use --missing drop, --missing mean, or --missing em."
     )
     assert isinstance(info.value, MissingValueError)

@@ -12,8 +12,8 @@ from gnomon.errors import DataError, MissingValueError, ParameterError
 def test_an_error_speaks_to_those_who_wrote_python_and_to_those_who_typed_a_command():
     error = FileError("Bad.", ("na", "n/a"), ("drop", "my price"), "Or mend it.")
     assert str(error) == 'Bad. Use na="n/a", or drop="my price". Or mend it.'
-    assert error.command_line == "Bad. Use --na n/a, or --drop 'my price'. Or mend it."
-    assert str(FileError("Bad.")) == FileError("Bad.").command_line == "Bad."
+    assert error.command_line() == "Bad. Use --na n/a, or --drop 'my price'. Or mend it."
+    assert str(FileError("Bad.")) == FileError("Bad.").command_line() == "Bad."
 
 
 @pytest.mark.parametrize(

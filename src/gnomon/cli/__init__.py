@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import rich_click as click
 from click.exceptions import Exit, NoArgsIsHelpError
@@ -35,14 +36,17 @@ EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
 Errors are one sentence; --debug shows where they came from.
 """
-# NO_COLOR asks for text without any escapes; Rich by itself would keep bold and dim.
-PLAIN = bool(os.environ.get("NO_COLOR"))
-if PLAIN:
-    click.rich_click.COLOR_SYSTEM = None
+
+
+def plain() -> bool:
+    """Whether NO_COLOR asks for text without any escapes; Rich would keep bold and dim."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 class LazyGroup(click.RichGroup):
     """Commands are imported when they are asked for."""
+
+    chosen: click.Command | None = None  # the last of them, whose options errors speak of
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
@@ -53,22 +57,21 @@ class LazyGroup(click.RichGroup):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(COMMANDS[name]).command
+        self.chosen = command
         return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]},
              epilog=EXIT_CODES, help=HELP)  # fmt: skip
 @click.version_option(__version__, prog_name="gnomon")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
 def cli() -> None:
     """Hold the commands."""
 
 
 def main() -> None:
     """Entry point: runs the command and turns errors into one sentence and an exit code."""
-    if "--debug" in sys.argv:
-        sys.argv.remove("--debug")
-        cli(standalone_mode=False)
-        return
+    click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
     try:
         cli(prog_name="gnomon", standalone_mode=False)
     except Exit as stop:
@@ -81,22 +84,11 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         _last_words("interrupted", 130)
     except Exception as error:
-        from gnomon.errors import (
-            DataError,
-            DataTypeError,
-            GnomonError,
-            TooLargeError,
-            WriteError,
-        )
+        from gnomon.cli.failures import exit_code, sentence
 
-        text = str(getattr(error, "command_line", error))  # errors about files have two wordings
-        if isinstance(error, TooLargeError):
-            _last_words(text, 4)
-        if isinstance(error, (DataError, DataTypeError)):
-            _last_words(text, 3)
-        if isinstance(error, GnomonError):
-            _last_words(text, 1 if isinstance(error, WriteError) else 2)
-        _last_words(f"{text} (--debug shows where)", 1)
+        options = [] if cli.chosen is None else cli.chosen.params
+        known = {name.lstrip("-") for option in options for name in option.opts}
+        _last_words(sentence(error, known), exit_code(error))
 
 
 def _usage(error: click.ClickException) -> str:
@@ -106,6 +98,11 @@ def _usage(error: click.ClickException) -> str:
     return text if context is None else f"{text} See {context.command_path} --help."
 
 
-def _last_words(text: str, code: int) -> None:
+def _last_words(text: str, code: int) -> NoReturn:
+    # Not by the parsed option: what is wrong may be the options themselves.
+    if "--debug" in sys.argv[1:]:
+        import traceback
+
+        traceback.print_exc()
     click.echo(f"error: {text}", err=True)
     sys.exit(code)

@@ -1,6 +1,5 @@
 """`gnomon align`: one map laid on another."""
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 
 
 @click.command("align", help=HELP)
-@click.argument("new", metavar="NEW")
+@options.source("new")
 @click.option("--to", "old", metavar="OLD", required=True, help="The table that stays.")
 @options.pairing
 @click.option("--scaling", type=click.Choice(list(SCALINGS)), default="no", show_default=True,
@@ -38,12 +37,12 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 @click.option("--reflection", type=click.Choice(["allow", "forbid", "force"]), default="allow",
               show_default=True, help="Mirror NEW.")  # fmt: skip
 @options.out_file
-@click.option("--threads", type=int, help="Threads to use (default: all CPUs).")
+@options.resources
 @options.writing
 def command(
     new: str,
     old: str,
-    id_: str | None,
+    id_: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
     missing: str,
@@ -52,20 +51,25 @@ def command(
     reflection: str,
     out: Path | None,
     threads: int | None,
+    memory: int | None,
     force: bool,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Read, join, move, write."""
     options.new_file(out, force=force)
+    options.table_or_json(out, as_json)
+    from gnomon.cli import results
     from gnomon.cli.pairs import read_pairing
-    from gnomon.cli.results import write_table_or_stdout
     from gnomon.procrustes.align import align
 
-    words = Words(quiet=quiet)
-    pair = read_pairing(new, old, id=id_, columns=columns, na=na, missing=missing, words=words)
+    words = Words(quiet=quiet, verbose=verbose)
+    pair = read_pairing(
+        new, old, id=id_, columns=columns, na=na, missing=missing, memory=memory, words=words
+    )
     pair.say(words)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with words.warnings() as warned:
         found = align(
             pair.left.X,
             pair.right.X,
@@ -76,10 +80,31 @@ def command(
             reflection=reflection,
             n_jobs=threads,
         )
-    words.say("Fit", fit_words(found))
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        words.say("Warning", text)
-    write_table_or_stdout(out, moved_table(pair, found), force=force, words=words)
+        words.say("Fit", fit_words(found))
+        words.details("", found.lines())
+    results.say_versions(words)
+    table = moved_table(pair, found)
+    results.write_table_or_stdout(out, table, force=force, words=words)
+    if as_json and out is not None:
+        results.say_json("align", [out], numbers(pair, found) | {"warnings": warned})
+
+
+def numbers(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
+    """What was laid on what, and how close it came, for JSON."""
+    (new, only_new), (old, only_old) = pair.alone()
+    return {
+        "new": new,
+        "old": old,
+        "id": pair.by,
+        "shared": len(found.shared),
+        "only_new": only_new,
+        "only_old": only_old,
+        "disparity": found.disparity,
+        "rmsd": found.rmsd,
+        "scale": found.scale,
+        "reflected": found.reflected,
+        "certificate": found.model.certificate_.to_dict(),
+    }
 
 
 def fit_words(found: "Alignment") -> str:

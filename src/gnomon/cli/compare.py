@@ -26,8 +26,8 @@ gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*' -o alike.csv
 
 
 @click.command("compare", help=HELP)
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@options.source("a")
+@options.source("b")
 @options.pairing
 @click.option("--neighbors", type=click.IntRange(1), default=10, show_default=True,
               help="Nearest rows whose agreement is counted.")  # fmt: skip
@@ -35,39 +35,48 @@ gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*' -o alike.csv
               help="Shuffles behind the p-value.")  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
               "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON on standard output.")
 @options.computing
 @options.writing
 def command(
     a: str,
     b: str,
-    id_: str | None,
+    id_: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
     missing: str,
     neighbors: int,
     permutations: int,
     out: Path | None,
-    as_json: bool,
     seed: int,
     threads: int | None,
+    memory: int | None,
     force: bool,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Read, join, compare, say."""
     options.new_file(out, force=force, also=(".json",))
     from gnomon.cli.pairs import read_pairing
+    from gnomon.cli.results import say_json, say_versions
     from gnomon.procrustes.compare import compare
     from gnomon.procrustes.permute import permutation_test
 
-    words = Words(quiet=quiet)
-    pair = read_pairing(a, b, id=id_, columns=columns, na=na, missing=missing, words=words)
+    words = Words(quiet=quiet, verbose=verbose)
+    pair = read_pairing(
+        a, b, id=id_, columns=columns, na=na, missing=missing, memory=memory, words=words
+    )
     pair.say(words)
     X, Y = pair.shared()
-    found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
-    test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
-    _say(words, found, test)
-    _write(out, _numbers(pair, found, test, seed), as_json=as_json, force=force, words=words)
+    with words.warnings() as warned:
+        found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
+        test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
+        _say(words, found, test)
+    say_versions(words)
+    numbers = _numbers(pair, found, test, seed)
+    _write(out, numbers, force=force, words=words)
+    if as_json:
+        say_json("compare", [] if out is None else [out], numbers | {"warnings": warned})
 
 
 def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
@@ -99,20 +108,18 @@ def _numbers(
     }
 
 
-def _write(
-    out: Path | None, numbers: dict[str, Any], *, as_json: bool, force: bool, words: Words
-) -> None:
+def _write(out: Path | None, numbers: dict[str, Any], *, force: bool, words: Words) -> None:
+    if out is None:
+        return
     import numpy as np
 
-    from gnomon.cli.results import to_stdout, write_table_or_stdout
-    from gnomon.data.write import json_text, write_json
+    from gnomon.cli.results import write_table_or_stdout
+    from gnomon.data.write import write_json
 
-    if out is not None and out.suffix.lower() == ".json":
+    if out.suffix.lower() == ".json":
         write_json(out, numbers, force=force)
         words.say("Wrote", str(out))
-    elif out is not None:
-        counted = {name: len(v) if isinstance(v, list) else v for name, v in numbers.items()}
-        row = {name: np.array([v]) for name, v in counted.items() if v is not None}
-        write_table_or_stdout(out, row, force=force, words=words)
-    if as_json:
-        to_stdout(json_text(numbers).encode())
+        return
+    counted = {name: len(v) if isinstance(v, list) else v for name, v in numbers.items()}
+    row = {name: np.array([v]) for name, v in counted.items() if v is not None}
+    write_table_or_stdout(out, row, force=force, words=words)

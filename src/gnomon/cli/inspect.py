@@ -9,9 +9,9 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
-    from gnomon.cli.estimate import Cost
     from gnomon.data.preparation import Preparation
     from gnomon.data.table import Table
+    from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
 
 HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
@@ -27,14 +27,13 @@ gnomon inspect cells.parquet --json
 
 
 @click.command("inspect", help=HELP)
-@click.argument("data", metavar="DATA")
+@options.source("data")
 @options.reading
 @options.preparing
 @options.components
 @options.mapping
-@click.option("--threads", type=int, help="Threads to use (default: all CPUs).")
-@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON on standard output.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options.resources
+@options.speaking
 def command(
     data: str,
     label: str | None,
@@ -48,20 +47,23 @@ def command(
     perplexity: float | None,
     dimensions: int,
     threads: int | None,
-    as_json: bool,
+    memory: int | None,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Read and say."""
     options.check_source(data)
     found = look(
         data,
-        words=Words(quiet=quiet),
+        words=Words(quiet=quiet, verbose=verbose),
         missing=missing,
         scale=scale,
         components=components,
         perplexity=perplexity,
         dimensions=dimensions,
         threads=threads,
+        memory=memory,
         label=label,
         id=id_,
         na=list(na) or None,
@@ -69,10 +71,9 @@ def command(
         drop=list(drop) or None,
     )
     if as_json:
-        from gnomon.cli.results import to_stdout
-        from gnomon.data.write import json_text
+        from gnomon.cli.results import say_json
 
-        to_stdout(json_text(found).encode())
+        say_json("inspect", [], found)
 
 
 def look(
@@ -85,12 +86,13 @@ def look(
     perplexity: float | None,
     dimensions: int,
     threads: int | None,
+    memory: int | None,
     **reading: Any,
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
-    from gnomon.cli.estimate import estimate
-    from gnomon.cli.results import say_read
+    from gnomon.cli.results import say_read, say_versions
     from gnomon.data.prepare import prepare
+    from gnomon.estimate import estimate
     from gnomon.inputs import check_real
     from gnomon.parallel import thread_count
     from gnomon.pca import PCA
@@ -98,7 +100,7 @@ def look(
     from gnomon.tsne import TSNE
 
     start = time.perf_counter()
-    table = read_source(data, **reading)
+    table = read_source(data, memory=memory, **reading)
     say_read(words, table, time.perf_counter() - start)
     # What `em` fills in takes long to find, and changes neither the scale nor the cost.
     prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=scale)
@@ -116,6 +118,8 @@ def look(
         copied=0 if X is table.X else X.nbytes,
     )
     _say_costs(words, table, plan, cost, dimensions, usual)
+    _say_memory(words, cost, X.nbytes if memory else 0, memory)
+    say_versions(words)
     return {
         "table": table.to_dict(),
         "preparation": {**preparation.to_dict(), "missing": missing},
@@ -135,9 +139,9 @@ def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> 
 def _say_costs(
     words: Words, table: "Table", plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
 ) -> None:
-    from gnomon.cli.estimate import about
     from gnomon.data.table import count
-    from gnomon.memory import available_bytes, readable_bytes
+    from gnomon.estimate import about
+    from gnomon.memory import readable_bytes
 
     n, d = plan.shape
     words.say("Table", f"{n:,} × {d:,} {table.X.dtype}, {readable_bytes(table.X.nbytes)}")
@@ -152,8 +156,15 @@ def _say_costs(
     words.say(
         "Time", f"{about(cost.seconds)} in all, on {count(cost.threads, 'thread')} (estimated)"
     )
-    free = available_bytes()
+
+
+def _say_memory(words: Words, cost: "Cost", held: int, memory: int | None) -> None:
+    """What is needed beyond the table, and whether there is as much."""
+    from gnomon.memory import available_bytes, readable_bytes
+
+    room = available_bytes() if memory is None else max(0, memory - held)
+    there = "free" if memory is None else "left by --memory"
     words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
-              f"{readable_bytes(free)} free")  # fmt: skip
-    if cost.peak_bytes > free:
-        words.say("Warning", "This may be more memory than there is. Take fewer rows or columns.")
+              f"{readable_bytes(room)} {there}")  # fmt: skip
+    if cost.peak_bytes > room:
+        words.say("Warning", "This is more memory than there is. Take fewer rows or columns.")

@@ -29,7 +29,7 @@ MOST_COMPONENTS = 10  # of the scores written beside the map
 
 
 @click.command("map", help=HELP)
-@click.argument("data", metavar="DATA")
+@options.source("data")
 @options.out_folder("the data's name and _map")
 @options.reading
 @options.preparing
@@ -53,13 +53,16 @@ def command(
     dimensions: int,
     seed: int,
     threads: int | None,
+    memory: int | None,
     dry_run: bool,
     force: bool,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Run the pipeline and write what it found."""
     options.check_source(data)
-    words = Words(quiet=quiet)
+    words = Words(quiet=quiet, verbose=verbose)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
@@ -67,8 +70,13 @@ def command(
     if dry_run:
         from gnomon.cli.inspect import look
 
-        look(data, words=words, missing=missing, scale=scale, components=components,
-             perplexity=perplexity, dimensions=dimensions, threads=threads, **reading)  # fmt: skip
+        seen = look(data, words=words, missing=missing, scale=scale, components=components,
+                    perplexity=perplexity, dimensions=dimensions, threads=threads, memory=memory,
+                    **reading)  # fmt: skip
+        if as_json:
+            from gnomon.cli.results import say_json
+
+            say_json("inspect", [], seen)
         return
     out = options.new_folder(out, data, "map", OUTPUTS, force=force)
     from gnomon import pipeline
@@ -84,24 +92,29 @@ def command(
             scale=scale,
             seed=seed,
             n_jobs=threads,
+            memory=memory,
             told=results.reporter(words),
             progress=progress,
             **reading,
         )
-    for text in result.warnings:
-        words.say("Warning", text)
+    results.say_warnings(words, result)
+    results.say_versions(words)
     settings = {
         "data": data, **asked, "missing": missing, "scale": scale, "components": components,
         "perplexity": perplexity, "dimensions": dimensions, "seed": seed,
     }  # fmt: skip
-    _write(out, result, settings)
-    words.say("Wrote", ", ".join(str(out / name) for name in OUTPUTS))
+    found = results.record(result, settings)
+    _write(out, result, found)
+    files = [out / name for name in OUTPUTS]
+    words.say("Wrote", ", ".join(map(str, files)))
+    if as_json:
+        results.say_json("map", files, {"interrupted": result.interrupted, **found})
     if result.interrupted:
         sys.exit(130)
     words.say("Next", f"gnomon place new.csv -m {shlex.quote(str(out))}")
 
 
-def _write(out: Path, result: "Result", settings: dict[str, Any]) -> None:
+def _write(out: Path, result: "Result", found: dict[str, Any]) -> None:
     """Map, model, charts and the record of the run."""
     from gnomon import charts
     from gnomon.cli import results
@@ -113,6 +126,6 @@ def _write(out: Path, result: "Result", settings: dict[str, Any]) -> None:
     results.put(columns, "pc", result.components[:, :MOST_COMPONENTS])
     if result.trust is not None:
         columns["trust"] = result.trust
-    results.write_together(out, "map.parquet", columns, result, settings)
+    results.write_together(out, "map.parquet", columns, result, found)
     chart = charts.scatter(result.tsne, table.labels, title=f"{table.name} by t-SNE")
     chart.save(out / "map.svg")

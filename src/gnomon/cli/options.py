@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
+from click.shell_completion import CompletionItem
 
 __all__ = [
     "check_source",
@@ -21,6 +22,10 @@ __all__ = [
     "parse_components",
     "preparing",
     "reading",
+    "resources",
+    "source",
+    "speaking",
+    "table_or_json",
     "writing",
 ]
 
@@ -36,6 +41,37 @@ def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+class _Size(click.ParamType[int]):
+    """``2GB``, ``500MB`` or ``1.5GiB``, as bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes; anything else is wrong usage."""
+        from gnomon.errors import ParameterError
+        from gnomon.memory import parse_bytes
+
+        try:
+            return parse_bytes(value)
+        except ParameterError:
+            self.fail(f"'{value}' is no size above 0, such as 2GB or 500MB.", param, ctx)
+
+
+def _complete_source(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Files, by the shell itself, and the bundled samples."""
+    from gnomon.data.samples import names
+
+    samples = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+    return [*samples, CompletionItem(incomplete, type="file")]
+
+
+def source(name: str) -> Callable[[F], F]:
+    """The argument for a table: a file, standard input or a sample."""
+    return click.argument(name, metavar=name.upper(), shell_complete=_complete_source)
 
 
 # Which columns name and colour the rows, and what stands for a gap: `label`, `id_`, `na`.
@@ -61,8 +97,9 @@ preparing = _together(
 )  # fmt: skip
 # Which rows and columns of two tables belong together: `id_`, `columns`, `na`, `missing`.
 pairing = _together(
-    click.option("--id", "id_", metavar="COLUMN", help="Column of both that names the rows "
-                 "(default: what names them in both, otherwise their order)."),
+    click.option("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
+                 "of both; given twice, of the first and of the second (default: what names them "
+                 "in both, otherwise their order)."),
     click.option("--columns", metavar="NAME", multiple=True, help="Use only these columns of "
                  "numbers, such as 'pc*'. May be given again."),
     click.option("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
@@ -82,15 +119,30 @@ mapping = _together(
     click.option("--dimensions", type=click.IntRange(1, 3), default=2, show_default=True,
                  help="Of the map."),
 )  # fmt: skip
-# `seed`, `threads`.
+# What may be used: `threads`, `memory`.
+resources = _together(
+    click.option("--threads", type=int, help="Threads to use (default: all CPUs)."),
+    click.option("--memory", type=_Size(), metavar="SIZE", help="Memory that may be used, such as "
+                 "2GB (default: what is free)."),
+)  # fmt: skip
+# `seed`, and those.
 computing = _together(
     click.option("--seed", default=0, show_default=True, help="For whatever is drawn at random."),
-    click.option("--threads", type=int, help="Threads to use (default: all CPUs)."),
+    resources,
 )
-# `force`, `quiet`.
+# What is said: `quiet`, `verbose`, `as_json`.
+speaking = _together(
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+    click.option("-v", "--verbose", is_flag=True, help="Say more: plans, certificates, versions."),
+    click.option("--json", "as_json", is_flag=True, help="What was done and found, as JSON on "
+                 "standard output."),
+    click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came "
+                 "from."),
+)  # fmt: skip
+# `force`, and those.
 writing = _together(
     click.option("--force", is_flag=True, help="Overwrite results that exist."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+    speaking,
 )
 model = click.option(
     "-m", "--model", metavar="MODEL", type=click.Path(path_type=Path), required=True,
@@ -143,6 +195,17 @@ def new_folder(out: Path | None, data: str, suffix: str, names: tuple[str, ...],
     if there and not force:
         raise ExistingFileError(f"{out / there[0]} exists. Use --force to overwrite, or -o FOLDER.")
     return out
+
+
+def table_or_json(out: Path | None, as_json: bool) -> None:
+    """Refuse a table and JSON that would both go to standard output."""
+    if as_json and out is None:
+        from gnomon.errors import ParameterError
+
+        raise ParameterError(
+            "The table and --json would both go to standard output. Write the table to a file by "
+            "-o, or leave --json out."
+        )
 
 
 def new_file(out: Path | None, *, force: bool, also: tuple[str, ...] = ()) -> None:

@@ -14,7 +14,7 @@ from gnomon.cli.results import say_read
 from gnomon.cli.words import Words
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
-from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.table import LeftOut, Table, count
 from gnomon.errors import ParameterError
 
@@ -36,7 +36,8 @@ class Pairing:
     rows_left, rows_right : array of int (m,)
         Where the shared rows stand, in the order of the left table.
     by : str or None
-        The column of ids; None where rows belong together by their order.
+        The column of ids, or both where they have two names; None where rows belong together by
+        their order.
     """
 
     left: Table
@@ -80,13 +81,21 @@ def read_pairing(
     left: str,
     right: str,
     *,
-    id: str | None,
+    id: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
     missing: str,
     words: Words,
+    memory: int | None = None,
 ) -> Pairing:
-    """Read both files, choose their columns, and join their rows."""
+    """Read both files, choose their columns, and join their rows.
+
+    `id` names no column, one that both have, or one of each.
+    """
+    if len(id) > 2:
+        raise ParameterError(
+            f"--id may be given twice, for {left} and for {right}; got {len(id)} columns."
+        )
     if left == right == "-":
         raise ParameterError(
             "Only one table can come from standard input. Name a file for the other."
@@ -95,14 +104,15 @@ def read_pairing(
         if path != "-" and not Path(path).exists():
             raise ParameterError(f"There is no file '{path}'. Check the name.")
     tables, seconds = [], []
-    for path in (left, right):
+    first, second = (id[0], id[-1]) if id else (None, None)
+    for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
-        tables.append(read(path, id=id, na=list(na) or None))
+        tables.append(read(path, id=column, na=list(na) or None, memory=memory))
         seconds.append(time.perf_counter() - start)
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
     tables = _choose(tables, columns)
-    by = _ids_of(tables, id)
+    by = _ids_of(tables, asked=bool(id))
     ids = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
         say_read(words, table, took)
@@ -149,16 +159,19 @@ def _only(table: Table, names: list[str], why: str) -> Table:
     return replace(chosen, left_out=(*table.left_out, *rest))
 
 
-def _ids_of(tables: list[Table], asked: str | None) -> str | None:
+def _ids_of(tables: list[Table], *, asked: bool) -> str | None:
     """The column of ids that both tables have; None if rows belong together by their order."""
     names = [table.id_name for table in tables]
-    if asked is not None or (names[0] is not None and names[0] == names[1]):
+    if names[0] is not None and names[0] == names[1]:
         return names[0]
+    if asked:
+        return f"{names[0]} and {names[1]}"
     if names != [None, None]:
         found = " and ".join("nothing" if name is None else quoted(name) for name in names)
+        both = " ".join(option("id", name or "COLUMN", command=True) for name in names)
         raise ParameterError(
             f"The rows of {tables[0].name} and {tables[1].name} are named by {found}. Say which "
-            "column both have in common: --id COLUMN."
+            f"column names them in both, by --id COLUMN, or in each, such as {both}."
         )
     sizes = [len(table.X) for table in tables]
     if sizes[0] != sizes[1]:

@@ -21,13 +21,13 @@ gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
 
 
 @click.command("place", help=HELP)
-@click.argument("new", metavar="NEW")
+@options.source("new")
 @options.model
 @options.out_file
 @options.naming
 @click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
               "values: as in `gnomon map` (default: what the model was made with).")  # fmt: skip
-@click.option("--threads", type=int, help="Threads to use (default: all CPUs).")
+@options.resources
 @options.writing
 def command(
     new: str,
@@ -38,12 +38,16 @@ def command(
     na: tuple[str, ...],
     missing: str | None,
     threads: int | None,
+    memory: int | None,
     force: bool,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Read new rows, make them ready as the first were, place them."""
     options.check_source(new, "NEW")
     options.new_file(out, force=force)
+    options.table_or_json(out, as_json)
     import time
 
     from gnomon.cli import results
@@ -52,25 +56,46 @@ def command(
     from gnomon.errors import UnavailableError
     from gnomon.pipeline import read_source
 
-    words = Words(quiet=quiet)
+    words = Words(quiet=quiet, verbose=verbose)
     run = load_run(model)
     if run.tsne is None:
         raise UnavailableError(f"{run.path} holds no map. Give a model that gnomon map wrote.")
     how = run.preparation if missing is None else replace(run.preparation, missing=missing)
     table = read_source(
-        new, label=label, id=id_, na=list(na) or None, columns=list(run.preparation.columns)
+        new,
+        memory=memory,
+        label=label,
+        id=id_,
+        na=list(na) or None,
+        columns=list(run.preparation.columns),
     )
     results.say_read(words, table)
-    prepared = how.apply(table)
-    dropped = len(table.X) - len(prepared.X)
-    if dropped:
-        words.say("Missing", f"{count(dropped, 'row')} dropped")
-    start = time.perf_counter()
-    run.tsne.n_jobs = threads
-    placed = run.tsne.place(prepared.X)
-    words.say("Placed", placed.title(), time.perf_counter() - start)
+    run.say(words)
+    with words.warnings() as warned:
+        prepared = how.apply(table)
+        dropped = len(table.X) - len(prepared.X)
+        if dropped:
+            words.say("Missing", f"{count(dropped, 'row')} dropped")
+        start = time.perf_counter()
+        run.tsne.n_jobs = threads
+        placed = run.tsne.place(prepared.X)
+        seconds = time.perf_counter() - start
+        words.say("Placed", placed.title(), seconds)
     columns = results.names_of_rows(prepared.table)
     results.put(columns, "tsne", placed.positions)
     columns["distance_ratio"] = placed.distance_ratio
     columns["unusual"] = placed.unusual
+    results.say_versions(words)
     results.write_table_or_stdout(out, columns, force=force, words=words)
+    if as_json and out is not None:
+        found = {
+            "model": str(run.path),
+            "table": table.to_dict(),
+            "rows": len(prepared.X),
+            "dropped": dropped,
+            "unusual": int(placed.unusual.sum()),
+            "columns": list(columns),
+            "seconds": seconds,
+            "warnings": warned,
+        }
+        results.say_json("place", [out], found)

@@ -23,7 +23,7 @@ OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
 
 
 @click.command("reduce", help=HELP)
-@click.argument("data", metavar="DATA")
+@options.source("data")
 @options.out_folder("the data's name and _reduced")
 @options.components
 @options.reading
@@ -43,18 +43,23 @@ def command(
     scale: str,
     seed: int,
     threads: int | None,
+    memory: int | None,
     force: bool,
     quiet: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Run the pipeline without a map."""
     options.check_source(data)
     to_stdout = data == "-" and out is None
-    if not to_stdout:
+    if to_stdout:
+        options.table_or_json(out, as_json)
+    else:
         out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
     from gnomon import pipeline
     from gnomon.cli import results
 
-    words = Words(quiet=quiet)
+    words = Words(quiet=quiet, verbose=verbose)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
@@ -66,11 +71,12 @@ def command(
         scale=scale,
         seed=seed,
         n_jobs=threads,
+        memory=memory,
         told=results.reporter(words),
         **{name: value or None for name, value in asked.items()},
     )
-    for text in result.warnings:
-        words.say("Warning", text)
+    results.say_warnings(words, result)
+    results.say_versions(words)
     columns = results.names_of_rows(result.prepared.table)
     results.put(columns, "pc", result.components)
     if out is None:
@@ -79,7 +85,11 @@ def command(
         return
     settings = {"data": data, **asked, "missing": missing, "scale": scale,
                 "components": components, "seed": seed}  # fmt: skip
-    results.write_together(out, "scores.parquet", columns, result, settings)
-    words.say("Wrote", ", ".join(str(out / name) for name in OUTPUTS))
+    found = results.record(result, settings)
+    results.write_together(out, "scores.parquet", columns, result, found)
+    files = [out / name for name in OUTPUTS]
+    words.say("Wrote", ", ".join(map(str, files)))
+    if as_json:
+        results.say_json("reduce", files, found)
     folder = shlex.quote(str(out))
     words.say("Next", f"gnomon restore {folder}/scores.parquet -m {folder}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnomon.cli.failures import in_words
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
@@ -17,8 +18,12 @@ __all__ = [
     "put",
     "record",
     "reporter",
+    "say_json",
     "say_read",
+    "say_versions",
+    "say_warnings",
     "to_stdout",
+    "versions",
     "write_table_or_stdout",
     "write_together",
 ]
@@ -47,7 +52,9 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
             words.say(name.capitalize(), text)
     elif stage == "pca":
         words.say("PCA", _pca_words(what), seconds)
+        words.details("Plan", [("solver", what.solver_), *what.plan_.lines()])
         words.say("Exact", what.certificate_.title())
+        words.details("", what.certificate_.lines())
     elif stage == "tsne":
         c = what.certificate_
         cut = "" if c.n_iter == what.max_iter else f" ({c.stop_reason})"
@@ -55,11 +62,32 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
             f"perplexity {what.perplexity:g}, {c.n_iter} iterations{cut}, KL {c.kl_divergence:.3g}"
         )
         words.say("t-SNE", text, seconds)
+        words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":
         kept, scores = what
         far = scores.distances.value
         text = f"neighbours kept {kept.mean():.2f} · far distances {far:.2f}"
         words.say("Trust", text + (", do not read them" if far < READABLE else ""), seconds)
+
+
+def _took(tsne: Any) -> list[tuple[str, float]]:
+    return [(name, seconds) for name, seconds in tsne.timings_.items() if seconds >= 0.05]
+
+
+def say_versions(words: Words) -> None:
+    """What the work was done with, for whoever asked for more."""
+    if words.verbose:
+        words.say("Versions", ", ".join(f"{name} {text}" for name, text in versions().items()))
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that the numbers come from."""
+    import importlib.metadata
+    import platform
+
+    packages = ("gnomon", "numpy", "scipy", "numba", "faiss-cpu", "pyarrow")
+    found = {name: importlib.metadata.version(name) for name in packages}
+    return {"python": platform.python_version(), **found}
 
 
 def _pca_words(pca: Any) -> str:
@@ -85,11 +113,7 @@ def put(columns: dict[str, Any], name: str, values: Any) -> None:
 
 def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
     """Settings, versions, timings, warnings and certificates."""
-    import importlib.metadata
-    import platform
-
     pca, tsne = result.pca, result.tsne
-    versions = {name: importlib.metadata.version(name) for name in ("gnomon", "numpy", "scipy")}
     found: dict[str, Any] = {
         "settings": settings,
         "table": result.table.to_dict(),
@@ -107,12 +131,12 @@ def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
     return found | {
         "seconds": result.seconds,
         "warnings": list(result.warnings),
-        "versions": {"python": platform.python_version(), **versions},
+        "versions": versions(),
     }
 
 
 def write_together(
-    out: Path, table: str, columns: dict[str, Any], result: "Result", settings: dict[str, Any]
+    out: Path, table: str, columns: dict[str, Any], result: "Result", found: dict[str, Any]
 ) -> None:
     """The results' table, the model, the record of the run and the scree chart, in folder `out`."""
     from gnomon import charts
@@ -127,7 +151,7 @@ def write_together(
     if result.tsne is not None:
         parts["tsne"] = result.tsne
     save(parts, out / "model.gnomon", force=True)
-    write_json(out / "run.json", record(result, settings), force=True)
+    write_json(out / "run.json", found, force=True)
     charts.scree(result.pca).save(out / "scree.svg")
 
 
@@ -147,6 +171,20 @@ def write_table_or_stdout(
             words.say("Left out", f"{', '.join(text)} (text; .npy holds numbers only)")
     write_table(out, list(columns), list(columns.values()), force=force)
     words.say("Wrote", str(out))
+
+
+def say_warnings(words: Words, result: "Result") -> None:
+    """What the reader of the results should know."""
+    for text in result.warnings:
+        words.say("Warning", in_words(text))
+
+
+def say_json(command: str, files: list[Path], found: dict[str, Any]) -> None:
+    """What was done and found, as the one JSON object on standard output."""
+    from gnomon.data.write import json_text
+
+    told = {"command": command, "files": [str(file) for file in files], **found}
+    to_stdout(json_text(told).encode())
 
 
 def to_stdout(content: bytes) -> None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnomon.cli.words import Words
+
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
     from gnomon.pca import PCA
@@ -22,6 +24,14 @@ class StoredRun:
     preparation: "Preparation"
     pca: "PCA"
     tsne: "TSNE | None"
+
+    def say(self, words: Words) -> None:
+        """What the model is, for whoever asked for more."""
+        parts = [self.preparation, self.pca.plan_, self.pca.certificate_]
+        if self.tsne is not None:
+            parts.append(self.tsne.certificate_)
+        words.details("Model", [("file", str(self.path)), *((type(part).__name__.lower(),
+                      part.title()) for part in parts)])  # fmt: skip
 
 
 def load_run(path: Path) -> StoredRun:

@@ -1,14 +1,16 @@
 """What a run says while it works: aligned lines on stderr, data on stdout."""
 
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from gnomon.cli import PLAIN
+from gnomon.cli import plain
+from gnomon.cli.failures import in_words
 
 WIDTH = 76
 
@@ -19,13 +21,14 @@ class Words:
     Colours and emphasis follow the terminal; a pipe, and whoever sets NO_COLOR, gets plain lines.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        self.verbose = verbose and not quiet
         self.console = Console(
             stderr=True,
             quiet=quiet,
             highlight=False,
             soft_wrap=True,
-            color_system=None if PLAIN else "auto",
+            color_system=None if plain() else "auto",
         )
 
     def say(self, label: str, text: str, seconds: float | None = None) -> None:
@@ -36,13 +39,30 @@ class Words:
             line.append(f"{seconds:.1f} s", "dim")
         self.console.print(line)
 
+    def details(self, label: str, lines: Iterable[tuple[str, str]]) -> None:
+        """Lines for whoever asked for more by -v: their name once, then one below the other."""
+        if self.verbose:
+            for number, (name, text) in enumerate(lines):
+                self.say("" if number else label, f"{name}: {text}")
+
+    @contextmanager
+    def warnings(self) -> Iterator[list[str]]:
+        """Say what is warned of within, once each, when it is over; fills the list it gives."""
+        said: list[str] = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield said
+        said += dict.fromkeys(in_words(str(warning.message)) for warning in caught)
+        for text in said:
+            self.say("Warning", text)
+
     @contextmanager
     def bar(self) -> Iterator[Callable[..., bool] | None]:
         """What to tell of a map's iterations: a bar on a terminal, nothing elsewhere.
 
         The bar is gone when its work is done; the lines stay.
         """
-        if self.console.quiet or PLAIN or not sys.stderr.isatty():  # a bar is made of escapes
+        if self.console.quiet or plain() or not sys.stderr.isatty():  # a bar is made of escapes
             yield None
             return
         columns = (

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 
-from gnomon.data.content import Content, check_memory
+from gnomon.data.content import Content
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError
@@ -24,9 +24,9 @@ def read_parquet(content: Content) -> RawTable:
         meta = file.metadata
         # Twice: pyarrow's columns and our rows. What a column of repeated values takes is not seen
         # in the size of the file.
-        check_memory(2 * 8 * meta.num_rows * meta.num_columns, content, "its table")
+        content.check(2 * 8 * meta.num_rows * meta.num_columns)
         sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-        check_memory(2 * sum(max(0, size) for size in sizes), content, "its table")
+        content.check(2 * sum(max(0, size) for size in sizes))
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{content.name} is a damaged Parquet file ({_brief(error)}).", DAMAGED
@@ -43,7 +43,7 @@ def read_feather(content: Content) -> RawTable:
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{content.name} is a damaged Feather file ({_brief(error)}).", DAMAGED
                         ) from None  # fmt: skip
-    check_memory(8 * table.num_rows * table.num_columns, content, "its table")
+    content.check(8 * table.num_rows * table.num_columns)
     return _raw(table, content)
 
 

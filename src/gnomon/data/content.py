@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import FileError, OptionError, quoted
-from gnomon.errors import TooLargeError
-from gnomon.memory import available_bytes, readable_bytes
+from gnomon.data.refusals import FileError, OptionError, no_room, quoted
+from gnomon.memory import available_bytes, parse_bytes
 
-__all__ = ["Content", "check_memory", "open_content"]
+__all__ = ["Content", "Room", "open_content"]
 
 # What a file must begin with, by kind. Everything else is text.
 MAGIC = {
@@ -47,6 +46,26 @@ PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 STEP = 2**24
 
 
+@dataclass(frozen=True)
+class Room:
+    """Bytes that may be used, and whether the user said so."""
+
+    bytes: int
+    asked: bool
+
+    @classmethod
+    def of(cls, memory: int | str | None) -> "Room":
+        """What `memory` says, otherwise what the machine has free."""
+        if memory is None:
+            return cls(available_bytes(), asked=False)
+        return cls(parse_bytes(memory), asked=True)
+
+    def check(self, what: str, needed: float, *, at_least: bool = False) -> None:
+        """Refuse `what` before anything is allocated if it needs more."""
+        if needed > self.bytes:
+            raise no_room(what, None if at_least else needed, self.bytes, asked=self.asked)
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """What a file holds.
@@ -59,19 +78,23 @@ class Content:
         Its bytes, mapped rather than read where that is possible, decompressed if they were gz.
     kind : str
         "parquet", "feather", "npy", "zip" or "text".
-    memory : int
-        Bytes that reading may take.
+    room : Room
+        What reading may take.
     """
 
     name: str
     data: NDArray[np.uint8]
     kind: str
-    memory: int
+    room: Room
+
+    def check(self, needed: int) -> None:
+        """Refuse the table before anything is allocated for it if it needs more than there is."""
+        self.room.check(f"{self.name}: its table", needed)
 
 
-def open_content(path: str | os.PathLike[str], memory: int | None = None) -> Content:
+def open_content(path: str | os.PathLike[str], memory: int | str | None = None) -> Content:
     """The bytes of a file, or of standard input if `path` is "-", and what kind of file it is."""
-    room = available_bytes() if memory is None else memory
+    room = Room.of(memory)
     if os.fspath(path) == "-":
         name, suffix, data = "standard input", "", _read_all(sys.stdin.buffer, "", room)
     else:
@@ -84,17 +107,7 @@ def open_content(path: str | os.PathLike[str], memory: int | None = None) -> Con
     return Content(name, data, _kind(data, name, suffix), room)
 
 
-def check_memory(needed: int, content: Content, what: str) -> None:
-    """Refuse before anything is allocated when a table would not fit."""
-    if needed > content.memory:
-        raise TooLargeError(
-            f"{content.name}: {what} would take about {readable_bytes(needed)}, and "
-            f"{readable_bytes(content.memory)} are allowed. Use fewer rows or columns, or more "
-            "memory."
-        )
-
-
-def _bytes_of(file: Path, room: int) -> NDArray[np.uint8]:
+def _bytes_of(file: Path, room: Room) -> NDArray[np.uint8]:
     try:
         if file.is_dir():
             raise OptionError(f"{_path(file)} is a folder.", "Name a file in it.")
@@ -127,17 +140,18 @@ def _near(file: Path) -> tuple[str, ...]:
     return (f"Did you mean {_path(file.with_name(close[0]))}?",) if close else ()
 
 
-def _read_all(stream: Any, name: str, room: int) -> NDArray[np.uint8]:
+def _read_all(stream: Any, name: str, room: Room) -> NDArray[np.uint8]:
     parts: list[bytes] = []
     size = 0
     while part := stream.read(STEP):
         parts.append(part)
         size += len(part)
-        _check_room(2 * size, room, name or "standard input")  # the parts, and what joins them
+        # The parts, and what joins them; nobody knows how much is still to come.
+        room.check(name or "standard input", 2 * size, at_least=True)
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _gunzip(data: NDArray[np.uint8], name: str, room: int) -> NDArray[np.uint8]:
+def _gunzip(data: NDArray[np.uint8], name: str, room: Room) -> NDArray[np.uint8]:
     """All members of a gz file, in steps, so that a bomb is found before it fills the memory."""
     parts: list[bytes] = []
     size, at = 0, 0
@@ -150,7 +164,7 @@ def _gunzip(data: NDArray[np.uint8], name: str, room: int) -> NDArray[np.uint8]:
                 at += len(rest)
             parts.append(member.decompress(rest, STEP))
             size += len(parts[-1])
-            _check_room(2 * size, room, name)
+            room.check(name, 2 * size, at_least=True)
             if member.eof:
                 at -= len(member.unused_data)
                 if data[at : at + 2].tobytes() != b"\x1f\x8b":
@@ -161,14 +175,6 @@ def _gunzip(data: NDArray[np.uint8], name: str, room: int) -> NDArray[np.uint8]:
     if not member.eof:
         raise FileError(f"{name}: the gz file is cut short.", "Copy it again.")
     return np.frombuffer(b"".join(parts), np.uint8)
-
-
-def _check_room(needed: int, room: int, name: str) -> None:
-    if needed > room:
-        raise TooLargeError(
-            f"{name} does not fit into the {readable_bytes(room)} of memory allowed. Use fewer "
-            "rows or columns, or more memory."
-        )
 
 
 def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from numpy.typing import NDArray
 
-from gnomon.data.content import Content, check_memory
+from gnomon.data.content import Content
 from gnomon.data.dialect import MISSING, Dialect, as_utf8, is_number, sniff
 from gnomon.data.lines import BrokenRecordError, Survey, locate, read_records
 from gnomon.data.names import is_id_like, is_label_like, unique_names
@@ -48,7 +48,7 @@ def read_csv(content: Content, *, literal: Collection[str], na: Sequence[str]) -
     _refuse_open_quote(data, seen, dialect, name)
     width = dialect.width
     # pyarrow's columns and our rows are both in memory for a moment, 8 bytes a number.
-    check_memory(2 * 8 * seen.newlines * width, content, "its table")
+    content.check(2 * 8 * seen.newlines * width)
     names, said = unique_names(dialect.header, width)
     texts = [_is_text(names[j], j, dialect, literal, na) for j in range(width)]
     table = _read(data, seen, dialect, texts, na, name)

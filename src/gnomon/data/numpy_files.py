@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.data.content import Content, check_memory
+from gnomon.data.content import Content
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
@@ -77,7 +77,7 @@ def _members(content: Content) -> dict[str, NDArray[Any]]:
                 raise FileError(
                     f"{name} is a zip file without arrays.", "Is it an Excel file? Save it as CSV."
                 )
-            check_memory(2 * sum(entry.file_size for entry in entries), content, "its arrays")
+            content.check(2 * sum(entry.file_size for entry in entries))
             for entry in entries:
                 inside = f"{name}: {quoted(entry.filename)}"
                 with archive.open(entry) as stream:

@@ -38,7 +38,7 @@ def read(
     drop: Any = None,
     na: Any = None,
     columns: Any = None,
-    memory: int | None = None,
+    memory: int | str | None = None,
 ) -> Table:
     r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
 
@@ -63,8 +63,8 @@ def read(
     columns : list of str, optional
         Use these columns and no others, in this order: those of a model, for new rows. A file
         without names must have as many.
-    memory : int, optional
-        Bytes that may be used; by default what the machine has free.
+    memory : int or str, optional
+        Bytes, or a size such as "2GB", that may be used; by default what the machine has free.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Errors about files, in two wordings: for whoever wrote Python and for whoever typed a command.
 
-``str(error)`` speaks of arguments, ``error.command_line`` of options; all else is the same:
+``str(error)`` speaks of arguments, ``error.command_line()`` of options; all else is the same:
 
     prices.csv: column "price" holds text in 3 rows (first: line 812, "n/a"). Use na="n/a", or
     drop="price".
@@ -9,17 +9,29 @@
 """
 
 import shlex
+from collections.abc import Container
 from typing import TypeAlias
 
-from gnomon.errors import DataError, GnomonError, MissingValueError, ParameterError
+from gnomon.errors import (
+    DataError,
+    GnomonError,
+    MissingValueError,
+    ParameterError,
+    TooLargeError,
+)
+from gnomon.memory import readable_bytes
 
 __all__ = [
     "FileError",
     "GapError",
+    "LackingError",
     "OptionError",
+    "RoomError",
+    "TwoWordingsError",
     "Way",
     "lacks_columns",
     "listed",
+    "no_room",
     "option",
     "quoted",
 ]
@@ -43,7 +55,13 @@ class TwoWordingsError(GnomonError):
 
     def __init__(self, problem: str, *ways: Way) -> None:
         super().__init__(_sentence(problem, ways, command=False))
-        self.command_line = _sentence(problem, ways, command=True)
+        self.problem, self.ways = problem, ways
+
+    def command_line(self, known: Container[str] | None = None) -> str:
+        """The same for a command that has the options `known`; ways by others are left out."""
+        ways = [way for way in self.ways
+                if isinstance(way, str) or known is None or way[0] in known]  # fmt: skip
+        return _sentence(self.problem, tuple(ways), command=True)
 
 
 class FileError(TwoWordingsError, DataError):
@@ -58,9 +76,43 @@ class OptionError(TwoWordingsError, ParameterError):
     """An option that does not fit the file."""
 
 
-def lacks_columns(file: str, absent: list[str], d: int) -> FileError:
+class LackingError(FileError):
+    """A file without some of a model's columns."""
+
+
+class RoomError(TwoWordingsError, TooLargeError):
+    """Work that does not fit into the memory allowed."""
+
+
+def no_room(what: str, needed: float | None, room: float, *, asked: bool) -> RoomError:
+    """The error about memory: what needs how much, what there is, and the way out.
+
+    Parameters
+    ----------
+    what : str
+        What needs it: ``"cells.csv: its table"``.
+    needed : float or None
+        Bytes; None where only `room` is known to be too little.
+    room : float
+        Bytes.
+    asked : bool
+        Whether `room` is what the user allowed; otherwise it is what the machine has free.
+    """
+    has = f"{readable_bytes(room)} that {'are allowed' if asked else 'are free'}"
+    if needed is None:
+        problem, enough = f"{what} needs more memory than the {has}.", "SIZE"
+    else:
+        problem = f"{what} needs about {readable_bytes(needed)} of memory, more than the {has}."
+        # A little more than that, so that asking for the rounded number is enough.
+        enough = readable_bytes(1.1 * needed).replace(" ", "").replace("bytes", "B")
+    fewer = "fewer rows or columns."
+    ways: list[Way] = [("memory", enough), f"Or take {fewer}"] if asked else [f"Take {fewer}"]
+    return RoomError(problem, *ways)
+
+
+def lacks_columns(file: str, absent: list[str], d: int) -> LackingError:
     """The error about new rows that lack columns of a model of `d` columns."""
-    return FileError(
+    return LackingError(
         f"{file} lacks {len(absent):,} of the {d:,} columns of the model: {listed(absent)}.",
         "Columns are found by their names, in any order.",
     )

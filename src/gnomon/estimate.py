@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gnomon.pca.plan import SMALL, Plan
 from gnomon.records import Record
 
-__all__ = ["Cost", "about", "estimate"]
+__all__ = ["Cost", "about", "estimate", "map_bytes"]
 
 THREADS = 2  # of the measurements; half the time is assumed of twice as many
 MOST_THREADS = 8  # more are not counted on
@@ -70,16 +70,21 @@ def estimate(
     step = ITERATION + faster * n * (POINT[dimensions] + EDGE * k)
     reduces = d > WIDE
     again = plan.operations / OPERATIONS if reduces else 0.0
-    scores = 8.0 * n * REDUCED if reduces else 0.0
-    map_bytes = REST_BYTES + EDGE_BYTES * n * k + scores
     return Cost(
         pca_seconds=faster * plan.operations / OPERATIONS,
         tsne_seconds=faster * (again + SEARCH * n * k) + iterations * step,
         trust_seconds=faster * TRUST * n,
-        peak_bytes=copied + int(max(plan.peak_bytes, map_bytes)),
+        peak_bytes=copied + max(plan.peak_bytes, map_bytes(n, d, perplexity)),
         threads=threads,
         iterations=iterations,
     )
+
+
+def map_bytes(n: int, d: int, perplexity: float) -> int:
+    """Memory that a map of an (n, d) table takes beyond it."""
+    k = min(NEIGHBORS * perplexity, n - 1)
+    scores = 8.0 * n * REDUCED if d > WIDE else 0.0
+    return int(REST_BYTES + EDGE_BYTES * n * k + scores)
 
 
 def about(seconds: float) -> str:
