@@ -22,7 +22,7 @@ INKS = 15
 # In pixels: beyond this a chart is a poster.
 WIDEST = 760
 
-_FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
+FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
 
 
 def _paint(selector: str, colour: str, *, stroke: bool = False) -> str:
@@ -35,22 +35,34 @@ def _properties(palette: dict[str, str]) -> str:
     return ";".join(f"--gn-{name}:{colour}" for name, colour in palette.items())
 
 
-def _rules() -> list[str]:
+def _schemes(selector: str, if_light: str, if_dark: str) -> list[str]:
+    """Light; dark where the reader's system is; and what an attribute decides instead."""
     light, dark = _properties(LIGHT), _properties(DARK)
+    return [
+        f"{selector}{{{light}}}",
+        # Only on screens: paper is always light.
+        f"@media screen and (prefers-color-scheme: dark){{{selector}{{{dark}}}}}",
+        f"{if_light}{{{light}}}",
+        f"@media screen{{{if_dark}{{{dark}}}}}",
+    ]
+
+
+def _rules() -> list[str]:
     numbered = [
         *(f"c{i}" for i in range(CATEGORIES)),
         *(f"{kind}{i}" for kind in "dt" for i in range(DIVERGING)),
         *(f"v{i}" for i in range(SEQUENTIAL)),
     ]
     return [
-        f".gn-chart{{{light};display:block;max-width:100%;height:auto;"
-        f"font-family:{_FONTS};font-variant-numeric:tabular-nums;text-rendering:geometricPrecision}}",
+        f".gn-chart{{display:block;max-width:100%;height:auto;font-family:{FONTS};"
+        "font-variant-numeric:tabular-nums;text-rendering:geometricPrecision}",
         # In a page it takes the width it is given; as an image it needs a size of its own.
         f":not(:root).gn-chart{{width:100%;max-width:{WIDEST}px}}",
-        # Only on screens: paper is always light.
-        f"@media screen and (prefers-color-scheme: dark){{.gn-chart{{{dark}}}}}",
-        f"[data-theme=light] .gn-chart,[data-jp-theme-light=true] .gn-chart{{{light}}}",
-        f"[data-theme=dark] .gn-chart,[data-jp-theme-light=false] .gn-chart{{{dark}}}",
+        *_schemes(
+            ".gn-chart",
+            "[data-theme=light] .gn-chart,[data-jp-theme-light=true] .gn-chart",
+            "[data-theme=dark] .gn-chart,[data-jp-theme-light=false] .gn-chart",
+        ),
         *(_paint(f".gn-{name}", name) for name in ("surface", "ink", "soft", "accent", "quiet")),
         *(_paint(f".gn-{name}", name) for name in numbered),
         *(_paint(f".gn-{name}", name, stroke=True) for name in ("grid", "axis")),
@@ -95,3 +107,5 @@ def _rules() -> list[str]:
 
 
 STYLE = "\n".join(_rules())
+# The same colours for a page around charts, as custom properties of its root.
+PAGE = "\n".join(_schemes(":root", ":root[data-theme=light]", ":root[data-theme=dark]"))

@@ -78,6 +78,8 @@ class Content:
     versions : dict
     command : str or None
         What to type for the same page.
+    made : str
+        The day on which the page was made.
     """
 
     title: str
@@ -105,6 +107,7 @@ class Content:
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
+    made: str = ""
 
     @property
     def n(self) -> int:

@@ -1,0 +1,105 @@
+"""From content to a page: sections, charts, data and script in one HTML text.
+
+A page is hostile to whatever its data hold: words pass jinja2's escaping, charts escape their own
+text, the data stand in a JSON block without ``<``, ``>`` and ``&``, and a Content-Security-Policy
+allows exactly one script and one style sheet, by their hashes.
+"""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from gnomon.charts import Chart
+from gnomon.charts.theme import PAGE, STYLE
+from gnomon.report.content import Content
+from gnomon.report.payload import PAGE_BUDGET, Payload, payload
+from gnomon.report.section import Section, shown
+from gnomon.report.sections import AFTER_MAP, BEFORE_MAP
+
+__all__ = ["POLICY", "build"]
+
+# regl compiles its draw calls with `Function` and starts a worker from a million points on; no data
+# reach either.
+POLICY = (
+    "default-src 'none'; script-src '{script}' 'unsafe-eval'; style-src '{style}'; "
+    "worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+# Not allowed in HTML, or able to turn the direction of the text around them; line ends may stay.
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+    "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+LONGEST_TITLE = 120
+
+
+def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
+    """The page of `content`.
+
+    Parameters
+    ----------
+    content : Content
+    budget : int
+        Bytes that the whole page may take; what is left out to stay below is said on the page.
+    """
+    sections = [section for make in (*BEFORE_MAP, *AFTER_MAP) if (section := make(content))]
+    # Once without data, to see how much room there is for them.
+    around = len(_render(content, sections, Payload("", ())).encode())
+    data = payload(content, budget=max(0, budget - around))
+    return _render(content, sections, data)
+
+
+def _render(content: Content, sections: list[Section], data: Payload) -> str:
+    script, style = _asset("page.js"), "\n".join([PAGE, STYLE, _asset("page.css")])
+    policy = POLICY.format(script=_hash(script), style=_hash(style))
+    first = len(BEFORE_MAP)
+    return _environment().get_template("page.html").render(
+        title=shown(content.title, LONGEST_TITLE),
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        before=sections[:first],
+        after=sections[first:],
+        content=content,
+        payload=data,
+        data=Markup(data.text),
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gnomon.report", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable,
+    )
+    environment.filters["drawing"] = _drawing
+    return environment
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("gnomon.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _printable(value: Any) -> Any:
+    """What is printed, without characters that no page may hold."""
+    return UNPRINTABLE.sub("", value) if type(value) is str else value
+
+
+def _drawing(chart: Chart) -> Markup:
+    """A chart without its style sheet, which stands in the page once."""
+    return Markup(chart.svg.replace(f"<style>{STYLE}</style>\n", "", 1))
+
+
+def _hash(text: str) -> str:
+    """As a Content-Security-Policy names what it allows."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
