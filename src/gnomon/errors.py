@@ -11,6 +11,7 @@
     │   └── ModelFileError                a file is no model, is damaged, or is not to be trusted
     ├── DataTypeError       (TypeError)   the data are not numbers
     ├── PartitionError      (RuntimeError) a part of a table could not be read or worked on
+    ├── ClusterError        (RuntimeError) a Dask cluster is not there, or is lost
     ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
     ├── TooLargeError       (MemoryError) the work does not fit into the memory allowed
     ├── ExistingFileError   (FileExistsError) a file is there already and was not to be replaced
@@ -61,6 +62,10 @@ class DataTypeError(GnomonError, TypeError):
 
 class PartitionError(GnomonError, RuntimeError):
     """A part of a table could not be read or worked on, three times running."""
+
+
+class ClusterError(GnomonError, RuntimeError):
+    """A Dask cluster is not there, is lost, or cannot do the work."""
 
 
 class UnavailableError(GnomonError, ValueError):

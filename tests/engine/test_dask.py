@@ -1,0 +1,226 @@
+import operator
+import os
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from engine.clusters import wait_until
+
+from gnomon.engine import Block, LocalEngine, Source, as_engine
+from gnomon.engine.arrays import ArraySource
+from gnomon.engine.cluster import connected, local_cluster
+from gnomon.engine.dask import DaskEngine
+from gnomon.errors import (
+    ChangedSourceError,
+    ClusterError,
+    DataError,
+    ParameterError,
+    PartitionError,
+)
+from gnomon.moments import Moments
+
+
+pytestmark = pytest.mark.slow  # workers take seconds to start
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with local_cluster(2) as found:
+        yield found
+
+
+def table(rows=700, columns=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, columns)) @ rng.standard_normal((columns, columns)) + 40
+
+
+def moments(block: Block) -> Moments:
+    return Moments.of(block.X, n_jobs=1)
+
+
+def bits(found: Moments) -> bytes:
+    return found.scatter.tobytes() + found.offset.tobytes() + found.mean.tobytes()
+
+
+def rounded_sum(a, b):
+    """A sum whose bits show in which order it was made."""
+    return a * 1.0000001 + b
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 15, 16, 17, 35, 273])
+def test_the_tree_is_that_of_one_machine(engine, partitions):
+    source = ArraySource(table(rows=2 * partitions), rows=2)
+    assert len(source.partitions) == partitions
+    first = partial(_first, scale=3.0)
+    here = LocalEngine(1).reduce(first, source, rounded_sum)
+    assert engine.reduce(first, source, rounded_sum) == here
+
+
+def _first(block, scale):
+    return scale * float(block.X[0, 0])
+
+
+def test_four_two_and_one_worker_give_the_bits_of_one_machine():
+    source = ArraySource(table(rows=2000), rows=50)
+    here = LocalEngine(2).reduce(moments, source, operator.add)
+    with local_cluster(4) as remote:
+        for workers in (4, 2, 1):
+            remote.client.cluster.scale(workers)
+            wait_until(lambda count=workers: len(remote.client.nthreads()) == count)
+            assert bits(remote.reduce(moments, source, operator.add)) == bits(here), workers
+
+
+def test_results_come_in_order_with_what_stood_beside_them_and_progress_is_told(engine):
+    source = ArraySource(table(), rows=50)
+    weights = [float(i) for i in range(14)]
+    told = []
+    found = engine.map(_weighted, source, beside=weights, done=told.append)
+    assert found == [(i, 50, float(i)) for i in range(14)]
+    assert told == list(range(50, 701, 50))
+    told.clear()
+    engine.reduce(_rows, source, operator.add, done=told.append)
+    assert told == [700]  # fourteen partitions are one sum
+
+
+def _weighted(block):
+    return block.partition.index, len(block.X), block.beside
+
+
+def _rows(block):
+    return len(block.X)
+
+
+def test_blas_runs_one_thread_in_tasks(engine):
+    threads = engine.map(_blas_threads, ArraySource(table(), rows=350))
+    assert threads == [[1], [1]]
+
+
+def _blas_threads(block):
+    from threadpoolctl import threadpool_info
+
+    found = {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+    return sorted(found)
+
+
+class Flaky(Source):
+    """Reading partition 1 fails as often as there are files of this name missing."""
+
+    def __init__(self, folder, failures):
+        inner = ArraySource(table(), rows=100)
+        super().__init__(6, np.dtype(float), inner.partitions)
+        self.inner, self.folder, self.failures = inner, folder, failures
+
+    def read(self, partition):
+        if partition.index == 1:
+            tried = len(os.listdir(self.folder))
+            if tried < self.failures:
+                (self.folder / str(tried)).touch()
+                raise OSError("the drive is away")
+        return self.inner.read(partition)
+
+
+def test_what_fails_twice_is_done_the_third_time(engine, tmp_path):
+    assert engine.map(_rows, Flaky(tmp_path, 2)) == [100] * 7
+
+
+def test_a_partition_that_fails_three_times_is_named(engine, tmp_path):
+    with pytest.raises(PartitionError, match=r"the array, rows 100 to 199 failed 3 times.*away"):
+        engine.map(_rows, Flaky(tmp_path, 3))
+    with pytest.raises(PartitionError, match=r"the array, rows 100 to 199 failed 3 times.*away"):
+        engine.reduce(_rows, Flaky(tmp_path, 6), operator.add)
+
+
+def test_a_table_that_changed_between_passes_is_found_on_the_workers(engine):
+    X = table()
+    source = ArraySource(X, rows=100)
+    engine.map(_rows, source)
+    assert set(source.seals) == set(range(7))
+    X[345, 2] += 1
+    with pytest.raises(ChangedSourceError, match="the array, rows 300 to 399 changed"):
+        engine.reduce(_rows, source, operator.add)
+    with pytest.raises(ChangedSourceError, match="rows 300 to 399"):
+        engine.map(_rows, source)
+
+
+def test_a_source_without_rows_is_refused(engine):
+    with pytest.raises(DataError, match="no rows"):
+        engine.reduce(_rows, ArraySource(np.empty((0, 3))), operator.add)
+    assert engine.map(_rows, ArraySource(np.empty((0, 3)))) == []
+
+
+def test_what_cannot_be_run_there_says_so(engine):
+    with pytest.raises(ClusterError, match=r"could not do the work.*no such module there"):
+        engine.map(_UNPICKLABLE, ArraySource(table()))
+
+
+class _Unpicklable:
+    def __call__(self, block):
+        return 0
+
+    def __reduce__(self):
+        return _fail, ()
+
+
+def _fail():
+    raise ModuleNotFoundError("no such module there")
+
+
+_UNPICKLABLE = _Unpicklable()
+
+
+def test_only_the_loopback_interface_is_listened_on(engine):
+    import psutil
+
+    me = psutil.Process()
+    found = [
+        connection.laddr.ip
+        for process in [me, *me.children(recursive=True)]
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(found) >= 4  # scheduler, its dashboard, and the workers
+    assert set(found) == {"127.0.0.1"}
+
+
+def test_workers_are_gone_when_the_cluster_is_closed():
+    import psutil
+
+    before = set(psutil.Process().children(recursive=True))
+    with local_cluster(1) as remote:
+        during = set(psutil.Process().children(recursive=True)) - before
+        assert remote.map(_rows, ArraySource(table()))  # it works
+    assert during
+    _, left = psutil.wait_procs(during, timeout=5)
+    assert not [
+        process for process in left if "resource_tracker" not in " ".join(process.cmdline())
+    ]
+
+
+def test_a_client_is_an_engine_and_anything_else_is_refused(engine):
+    assert isinstance(as_engine(engine.client), DaskEngine)
+    assert as_engine(engine) is engine
+    assert isinstance(as_engine(None), LocalEngine)
+    with pytest.raises(ParameterError, match="`workers` must be an integer ≥ 1; got 0"):
+        local_cluster(0).__enter__()
+
+
+def test_no_scheduler_at_the_address_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("gnomon.engine.cluster.CONNECT", 0.5)
+    with pytest.raises(ClusterError, match=r"No Dask scheduler answers at '127\.0\.0\.1:9'"):
+        connected("127.0.0.1:9").__enter__()
+
+
+def test_without_dask_the_error_says_how_to_install_it():
+    code = (
+        "import sys\n"
+        "sys.modules['distributed'] = None\n"
+        "import gnomon, gnomon.engine, gnomon.engine.cluster\n"
+        "from gnomon.errors import UnavailableError\n"
+        "assert 'dask' not in sys.modules\n"
+        "try:\n    gnomon.engine.cluster.local_cluster(2).__enter__()\n"
+        "except UnavailableError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip().endswith("Install it: pip install 'gnomon[dask]'."), done.stderr
