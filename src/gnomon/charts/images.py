@@ -14,7 +14,7 @@ from gnomon.charts.fitted import Floats
 from gnomon.charts.text import clean, shorten
 from gnomon.charts.theme import INKS, SIZES
 from gnomon.errors import refuse
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, check_real
 
 __all__ = ["images"]
 
@@ -31,12 +31,14 @@ def images(
     across: int = 10,
     names: Sequence[object] | None = None,
     signed: bool = False,
+    limits: tuple[float, float] | None = None,
     title: str = "Images",
 ) -> Chart:
     """Rows of `X` as pictures: images, what a model restores of them, or components.
 
     All pictures share one scale, so that they can be compared. Plain ones go from the smallest
-    value (blank) to the largest (full ink); signed ones have a colour for each side of 0.
+    value (blank) to the largest (full ink), or from one of `limits` to the other; signed ones
+    have a colour for each side of 0.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def images(
         A line of text above each line of pictures.
     signed : bool
         Whether values below and above 0 have colours of their own, as components want it.
+    limits : pair of float, optional
+        What is blank and what is full ink; values beyond them are drawn as if they were there.
     title : str
 
     Returns
@@ -77,8 +81,15 @@ def images(
     if names is not None and len(names) != lines:
         refuse("names", f"hold one text for each of the {lines} lines of pictures", len(names))
 
-    levels = _signed_levels(pictures) if signed else _levels(pictures)
-    canvas = Canvas(title, _subtitle(pictures, signed, height, width))
+    if limits is not None:
+        low, high = _check_limits(limits, signed)
+        pictures = np.clip(pictures, low, high)
+        levels = _levels(pictures, low, high)
+    elif signed:
+        levels = _signed_levels(pictures)
+    else:
+        levels = _levels(pictures, float(pictures.min()), float(pictures.max()))
+    canvas = Canvas(title, _subtitle(pictures, signed, limits, height, width))
     # In tenths, as coordinates are written: pixels then share their edges exactly.
     room = min(LARGEST, (RIGHT - LEFT - GAP * (across - 1)) / across)
     pixel = max(np.floor(10 * room / width) / 10, 0.1)
@@ -105,9 +116,19 @@ def _check_shape(shape: tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _levels(pictures: Floats) -> NDArray[np.intp]:
+def _check_limits(limits: tuple[float, float], signed: bool) -> tuple[float, float]:
+    if signed:
+        refuse("limits", "be None for signed pictures, whose middle is 0", limits)
+    if not isinstance(limits, Sequence) or isinstance(limits, str) or len(limits) != 2:
+        refuse("limits", "be a pair: what is blank and what is full", limits, kind=True)
+    low, high = (check_real("limits", limit, -np.inf) for limit in limits)
+    if not -np.inf < low < high < np.inf:
+        refuse("limits", "be finite, the smaller first", limits)
+    return low, high
+
+
+def _levels(pictures: Floats, low: float, high: float) -> NDArray[np.intp]:
     """From 0 (blank) to `INKS` (full ink)."""
-    low, high = float(pictures.min()), float(pictures.max())
     span = high / 2 - low / 2  # halves: the difference of large numbers may overflow
     if not span > 0:
         return np.zeros(pictures.shape, dtype=np.intp)
@@ -144,8 +165,11 @@ def _runs(chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
         yield line, start, end - start
 
 
-def _subtitle(pictures: Floats, signed: bool, height: int, width: int) -> str:
-    low, high = (words.number(float(value)) for value in (pictures.min(), pictures.max()))
+def _subtitle(
+    pictures: Floats, signed: bool, limits: tuple[float, float] | None, height: int, width: int
+) -> str:
+    ends = limits or (pictures.min(), pictures.max())
+    low, high = (words.number(float(value)) for value in ends)
     what = f"{words.count(len(pictures), 'picture')} of {height} × {width} pixels"
     if low == high:
         return f"{what}, all constant: every pixel is {low}."

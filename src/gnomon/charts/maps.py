@@ -76,9 +76,9 @@ def maps(
     said = {name: [clean(line) for line in (notes or {}).get(name, ())] for name in tables}
 
     canvas = Canvas(title, _subtitle(tables, total))
-    across = len(tables) if len(tables) < 3 else 2 if len(tables) == 4 else 3
+    across, ratio = _layout(tables)
     side = (RIGHT - LEFT - GAP * (across - 1)) / across
-    height = side if across > 1 else 0.8 * side
+    height = ratio * side
     lines = max(len(text) for text in said.values())
     top = canvas.top + 10
     step = 26 + height + 18 * lines + GAP
@@ -100,6 +100,15 @@ def maps(
     return canvas.finish(end + 14, "; ".join(told) + ".")
 
 
+def _layout(tables: dict[str, Floats]) -> tuple[int, float]:
+    """How many panels stand side by side, and their height as a share of their width."""
+    if all(Y.shape[1] == 1 for Y in tables.values()):
+        return 1, 0.14  # lines, one below the other
+    if len(tables) == 1:
+        return 1, 0.8
+    return (2, 1.0) if len(tables) in (2, 4) else (3, 1.0)
+
+
 def _into(
     points: Floats, left: float, top: float, across: float, down: float
 ) -> list[tuple[float, float]]:
@@ -118,4 +127,4 @@ def _subtitle(tables: dict[str, Floats], total: int) -> str:
         return f"{rows}, all in one place: there is nothing to tell them apart by."
     rows = f"A sample of {MOST_POINTS:,} of {rows}" if total > MOST_POINTS else rows
     many = words.count(len(tables), "map")
-    return f"{rows} on {many}, each in its own frame. Neighbours are alike; gaps mean little."
+    return f"{rows} on {many}, each in its own frame: compare neighbours, not sizes or directions."
