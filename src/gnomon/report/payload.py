@@ -1,0 +1,232 @@
+"""The data inside a page: what its map, search and comparisons need, within a budget of bytes.
+
+What is worth most is put in first. When room runs out, columns are left out first (those with the
+smallest contributions before the others), then scores of the components (the last before the
+first), neighbours (the farthest before the nearest), further columns to colour by, ids, and last
+the PCA map. The map, its first colour and the trust of each row are always there.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.charts.view import seen
+from gnomon.charts.words import count
+from gnomon.report.content import Content
+from gnomon.report.encode import (
+    Part,
+    label_field,
+    map_part,
+    number_field,
+    row_numbers,
+    texts,
+    whole_numbers,
+)
+
+__all__ = ["PAGE_BUDGET", "Payload", "payload"]
+
+PAGE_BUDGET = 3_000_000  # bytes
+
+# More components than these say little about a group of rows, and more columns make a list that
+# nobody reads; the budget is spent on neither.
+MOST_COMPONENTS = 16
+MOST_COLUMNS = 500
+LEVELS = 254  # of a score or a correlation in one byte; even, so that no correlation is exactly 0
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The data of a page.
+
+    Attributes
+    ----------
+    text : str
+        JSON that can stand in a ``<script type="application/json">``.
+    notes : tuple of str
+        Sentences about what was rounded or left out.
+    """
+
+    text: str = field(repr=False)
+    notes: tuple[str, ...]
+
+
+def payload(content: Content, *, budget: int = PAGE_BUDGET) -> Payload:
+    """The data of the page that shows `content`.
+
+    Parameters
+    ----------
+    content : Content
+    budget : int
+        Bytes there are for the data: what the whole page may take less what its other parts do.
+        What cannot be left out is put in even if it takes more.
+    """
+    room = _Room(budget)
+    notes: list[str] = []
+    data: Part = {
+        "title": content.title,
+        "source": content.source,
+        "rows": content.n,
+        "space": content.space,
+        "maps": _maps(content, room, notes),
+    }
+    data["labels"] = [label_field(name, values) for name, values in content.labels[:1]]
+    data["trust"] = None if content.trust is None else number_field("trust", content.trust)
+    room.take(data)
+    _put_ids(data, content, room, notes)
+    _put_labels(data, content, room, notes)
+    _put_neighbors(data, content, room, notes)
+    _put_components(data, content, room, notes)
+    _put_columns(data, content, room, notes)
+    return Payload(_script_text(data), tuple(notes))
+
+
+class _Room:
+    """Bytes that are left."""
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+
+    def take(self, part: Any) -> None:
+        self.left -= len(_script_text(part)) + 1
+
+    def takes(self, part: Any) -> bool:
+        """Whether `part` still fits; if so, its bytes are gone."""
+        size = len(_script_text(part)) + 1
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
+
+
+def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
+    """The map that is shown first, and the PCA map where it is another one and has room."""
+    if content.Y is None:
+        return [map_part("PCA", content.pca_map)]
+    maps = [map_part("t-SNE", _plane(content.Y))]
+    if content.Y.shape[1] == 3:
+        notes.append("The map has three dimensions; the first two are shown.")
+    if content.Y.shape[1] == 1:
+        notes.append("The map has one dimension; its height is only for points to be seen.")
+    other = map_part("PCA", content.pca_map)
+    # Half of the room: the rest is for what the map is looked at for.
+    if len(_script_text(other)) <= room.left / 2:
+        return [*maps, other]
+    notes.append("The PCA map was left out" + _TOO_LARGE)
+    return maps
+
+
+_TOO_LARGE = ": with it the page would be larger than its budget (--page-budget)."
+
+
+def _plane(Y: NDArray[Any]) -> NDArray[np.float64]:
+    return seen(Y, (0.0, 0.0))[0] if Y.shape[1] == 1 else np.asarray(Y[:, :2], np.float64)
+
+
+def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    data["ids"] = None
+    if content.ids is None:
+        return
+    name, values = content.ids
+    part = {"name": name, "texts": texts([str(value) for value in values.tolist()])}
+    if room.takes(part):
+        data["ids"] = part
+    else:
+        notes.append(f"The ids in {name} were left out and rows have numbers instead" + _TOO_LARGE)
+
+
+def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    gone = []
+    for name, values in content.labels[1:]:
+        part = label_field(name, values)
+        if room.takes(part):
+            data["labels"].append(part)
+        else:
+            gone.append(name)
+    if gone:
+        notes.append(f"Left out of the colours: {', '.join(gone)}" + _TOO_LARGE)
+
+
+def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    data["neighbors"] = []
+    for rank in content.neighbors.T:
+        part = row_numbers(rank, content.n)
+        if not room.takes(part):
+            break
+        data["neighbors"].append(part)
+    held, known = len(data["neighbors"]), content.neighbors.shape[1]
+    if held < known:
+        kept = "No neighbours of rows are" if not held else f"Only {held} of {known} neighbours are"
+        notes.append(f"{kept} in the page" + _TOO_LARGE.replace("it", "them", 1))
+
+
+def _put_components(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    """Scores in 256 steps, and how all columns go with them (`PCA.correlations`)."""
+    data["components"] = []
+    data["columns"] = {"names": None, "held": []}
+    names = texts(list(content.names))
+    if not room.takes(names):
+        notes.append("The names of the columns were left out" + _TOO_LARGE.replace("it", "them", 1))
+        return
+    data["columns"]["names"] = names
+    shares = np.nan_to_num(content.pca.explained_variance_ratio_)
+    correlations = content.pca.correlations()
+    most = min(MOST_COMPONENTS, content.scores.shape[1])
+    for c in range(most):
+        part = _component(content.scores[:, c], float(shares[c]), correlations[:, c])
+        if not room.takes(part):
+            notes.append(
+                f"Scores of {count(c, 'component')} are in the page" + _TOO_LARGE
+                if c
+                else "No scores are in the page" + _TOO_LARGE
+            )
+            break
+        data["components"].append(part)
+
+
+def _component(scores: NDArray[Any], share: float, correlations: NDArray[Any]) -> Part:
+    low, high = float(scores.min()), float(scores.max())
+    step = (high - low) / LEVELS or 1.0
+    return {
+        "share": share,
+        "low": low,
+        "step": step,
+        "scores": whole_numbers(np.rint((scores - low) / step).astype(np.uint8)),
+        "correlations": whole_numbers(np.rint((correlations + 1) / 2 * LEVELS).astype(np.uint8)),
+    }
+
+
+def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    """Columns in their own units, the largest contributions first."""
+    X, held = content.X, data["columns"]["held"]
+    if data["columns"]["names"] is None:
+        return
+    if X is None:
+        notes.append("The page was built without the table: columns are known by the scores only.")
+        return
+    for j in _by_contribution(content)[:MOST_COLUMNS]:
+        part = number_field("", X[:, j]) | {"column": int(j)}
+        if not room.takes(part):
+            break
+        held.append(part)
+    held.sort(key=lambda part: int(part["column"]))
+    if len(held) < content.d:
+        notes.append(
+            f"{len(held):,} of {count(content.d, 'column')} are in the page as they are, those "
+            "with the largest contributions. How the others differ is reckoned from the components."
+        )
+
+
+def _by_contribution(content: Content) -> NDArray[np.intp]:
+    """Columns by their share in what the components kept hold, the largest first."""
+    variances = np.asarray(content.pca.explained_variance_, dtype=np.float64)
+    held = content.pca.contributions() @ variances
+    return np.argsort(-held, kind="stable")
+
+
+def _script_text(value: Any) -> str:
+    """JSON that ends no script, begins no comment, and is ASCII throughout."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")

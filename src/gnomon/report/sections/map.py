@@ -1,0 +1,69 @@
+"""Map: the sentences above the map, and the pictures of it that need no script."""
+
+from collections import Counter
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.words import count, percent
+from gnomon.report.content import Content
+from gnomon.report.section import Figures, Section, shown
+
+__all__ = ["map_section"]
+
+MOST_POINTS = 2_500  # of a picture: it stands in for the map where there is no script, and in print
+
+HELP = (
+    "Each point is a row. The lines from the row you point at lead to its nearest rows in the data, "
+    "not on the map: where they run far across the map, the map has torn neighbours apart.",
+    "Draw a lasso around points to compare them with all others. A difference is given in standard "
+    "deviations of the column: 0.2 is small, 0.8 is large. It says how the rows differ, not why; "
+    "and since you chose them by looking, it is no test of anything.",
+)
+
+
+def map_section(content: Content) -> Section:
+    """The second section."""
+    name, values = content.labels[0] if content.labels else ("", None)
+    pictures = [] if content.Y is None else [("t-SNE", content.Y)]
+    pictures.append(("PCA", content.pca_map))
+    figures = Figures(
+        tuple(
+            charts.scatter(positions, values, title=way, most_points=MOST_POINTS)
+            for way, positions in pictures
+        )
+    )
+    return Section("map", "Map", (_maps(content), *_mixed(content)), (figures,), HELP)
+
+
+def _maps(content: Content) -> str:
+    rows = count(content.n, "row")
+    if content.Y is None:
+        return f"{rows} by their scores on the first two components."
+    return (
+        f"{rows} as t-SNE lays them out, and by their first two components: the PCA map is turned "
+        "by Procrustes to lie on the other, so that a switch moves points and not the picture."
+    )
+
+
+def _mixed(content: Content) -> list[str]:
+    """How often the nearest row has another label, and which two labels meet most."""
+    if not content.labels or not content.neighbors.shape[1]:
+        return []
+    name, values = content.labels[0]
+    if values.dtype.kind != "O":
+        return []
+    pairs = [
+        (str(mine), str(other))
+        for mine, other in zip(values, values[content.neighbors[:, 0]], strict=True)
+        if mine is not None and other is not None
+    ]
+    different = Counter(tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1])
+    if not pairs or len(set(values.tolist())) < 2:
+        return []
+    same = 1 - different.total() / len(pairs)
+    said = f"{percent(same)} of rows have the same {shown(name)} as the row nearest to them"
+    if not different:
+        return [said + "."]
+    (one, other), _ = different.most_common(1)[0]
+    return [f"{said}; those that do not are most often {shown(one)} beside {shown(other)}."]

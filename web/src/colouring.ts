@@ -1,0 +1,116 @@
+// Which colour each row has: a place in a short list of colours, the same for every way of drawing.
+
+import { MOST_GROUPS, mix, type Palette } from "./palette";
+import type { Field } from "./table";
+import { count } from "./words";
+
+/** Rows that look alike, as the legend names them. */
+export interface Group {
+  name: string;
+  colour: string;
+  rows: number;
+}
+
+export interface Colouring {
+  field: Field | null;
+  groups: Group[];
+  /** A place in `groups` for each row. */
+  codes: Uint16Array;
+  /** Where the field is a quantity. */
+  range: { low: number; high: number } | null;
+}
+
+/** How rows are coloured by `field`; all alike without one. */
+export function colour(field: Field | null, rows: number, palette: Palette): Colouring {
+  if (!field) {
+    const groups = [{ name: "all rows", colour: palette.accent, rows }];
+    return { field, groups, codes: new Uint16Array(rows), range: null };
+  }
+  return field.kind === "category" ? byName(field, palette) : byValue(field, palette);
+}
+
+function byName(field: Field & { kind: "category" }, palette: Palette): Colouring {
+  const { names, codes } = field;
+  const counts = new Uint32Array(names.length + 1);
+  for (const code of codes) counts[code]++;
+  // As in the charts: the most frequent names have colours of their own, in the order of the names.
+  const most = names.length <= MOST_GROUPS ? MOST_GROUPS : MOST_GROUPS - 1;
+  const frequent = [...names.keys()].sort((a, b) => counts[b] - counts[a] || a - b).slice(0, most);
+  const own = frequent.sort((a, b) => a - b);
+  const groups: Group[] = own.map((code, i) => ({
+    name: names[code],
+    colour: palette.groups[i],
+    rows: counts[code],
+  }));
+  const place = new Uint16Array(names.length + 1);
+  if (own.length < names.length) {
+    place.fill(groups.length);
+    const rest = names.length - own.length;
+    const rows = counts.subarray(0, -1).reduce((sum, rows) => sum + rows, 0);
+    const shown = groups.reduce((sum, group) => sum + group.rows, 0);
+    groups.push({ name: count(rest, "other group"), colour: palette.quiet, rows: rows - shown });
+  }
+  own.forEach((code, i) => {
+    place[code] = i;
+  });
+  if (counts[names.length]) {
+    place[names.length] = groups.length;
+    groups.push({ name: "no label", colour: palette.quiet, rows: counts[names.length] });
+  }
+  return { field, groups, codes: Uint16Array.from(codes, (code) => place[code]), range: null };
+}
+
+function byValue(field: Field & { kind: "number" }, palette: Palette): Colouring {
+  const { values } = field;
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const steps = palette.ramp.length;
+  const groups = palette.ramp.map((colour) => ({ name: "", colour, rows: 0 }));
+  const codes = new Uint16Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const share = high > low ? (values[i] / 2 - low / 2) / (high / 2 - low / 2) : 0.5;
+    const code = Number.isNaN(values[i]) ? steps : Math.min(Math.floor(steps * share), steps - 1);
+    if (code === steps && groups.length === steps) {
+      groups.push({ name: "no value", colour: palette.quiet, rows: 0 });
+    }
+    codes[i] = code;
+    groups[code].rows++;
+  }
+  return { field, groups, codes, range: low <= high ? { low, high } : null };
+}
+
+/** What is drawn: colours, a place among them for each row, and the order of drawing. */
+export interface Marks {
+  colours: string[];
+  codes: Uint16Array;
+  /** Rows that are seen, those drawn last on top; null for all rows in their order. */
+  order: Uint32Array | null;
+}
+
+const FAINT = 0.84; // how far the colour of rows that are not selected goes towards the background
+
+export function marks(colouring: Colouring, palette: Palette, hidden: Set<number>, selected: Uint8Array | null): Marks {
+  const own = colouring.groups.map((group) => group.colour);
+  const seen = (row: number) => !hidden.has(colouring.codes[row]);
+  if (!selected) {
+    return { colours: own, codes: colouring.codes, order: hidden.size ? rowsWhere(colouring.codes, seen) : null };
+  }
+  const faint = own.map((colour) => mix(colour, palette.surface, FAINT));
+  const codes = Uint16Array.from(colouring.codes, (code, row) => code + (selected[row] ? 0 : own.length));
+  const behind = rowsWhere(codes, (row) => !selected[row] && seen(row));
+  const front = rowsWhere(codes, (row) => selected[row] === 1 && seen(row));
+  const order = new Uint32Array(behind.length + front.length);
+  order.set(behind);
+  order.set(front, behind.length);
+  return { colours: [...own, ...faint], codes, order };
+}
+
+function rowsWhere(codes: Uint16Array, holds: (row: number) => boolean): Uint32Array {
+  const rows = new Uint32Array(codes.length);
+  let found = 0;
+  for (let row = 0; row < codes.length; row++) if (holds(row)) rows[found++] = row;
+  return rows.slice(0, found);
+}

@@ -1,0 +1,46 @@
+// Elements by name. Text from the data only ever becomes text: there is no way here to write markup.
+
+type Attributes = Record<string, string | number | boolean>;
+
+export function element<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[Tag] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false) made.setAttribute(name, String(value));
+  }
+  made.append(...children);
+  return made;
+}
+
+/** The element with this id, which map.html promises. */
+export function byId<Kind extends HTMLElement>(id: string): Kind {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`map.html has no element "${id}"`);
+  return found as Kind;
+}
+
+/** A button that says what it does. */
+export function button(text: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  const made = element("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** A dot in the colour of a group. */
+export function swatch(colour: string): HTMLSpanElement {
+  const dot = element("span", { class: "map-swatch", "aria-hidden": "true" });
+  dot.style.setProperty("--colour", colour);
+  return dot;
+}
+
+/** A part of a picture. */
+export function shape(tag: string, attributes: Attributes, text = ""): SVGElement {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,62 @@
+// The colours of src/gnomon/charts/colours.py, read from the page's style, which holds them for light
+// and dark; and those made of them.
+
+export interface Palette {
+  surface: string;
+  ink: string;
+  soft: string;
+  accent: string;
+  quiet: string;
+  /** Groups: the seven hues, then the same deeper, then the same paler. */
+  groups: string[];
+  /** From little to much. */
+  ramp: string[];
+}
+
+const HUES = 7;
+const STEPS = 9;
+const RAMP = 64;
+// How far the deeper and the paler hues are from the plain ones.
+const DEEPER = 0.42;
+const PALER = 0.5;
+
+export const MOST_GROUPS = 3 * HUES;
+
+export function readPalette(within: Element): Palette {
+  const style = getComputedStyle(within);
+  const read = (name: string) => style.getPropertyValue(`--gn-${name}`).trim();
+  const hues = Array.from({ length: HUES }, (_, i) => read(`c${i}`));
+  const steps = Array.from({ length: STEPS }, (_, i) => read(`v${i}`));
+  const surface = read("surface");
+  const ink = read("ink");
+  return {
+    surface,
+    ink,
+    soft: read("soft"),
+    accent: read("accent"),
+    quiet: read("quiet"),
+    groups: [
+      ...hues,
+      ...hues.map((hue) => mix(hue, ink, DEEPER)),
+      ...hues.map((hue) => mix(hue, surface, PALER)),
+    ],
+    ramp: Array.from({ length: RAMP }, (_, i) => along(steps, i / (RAMP - 1))),
+  };
+}
+
+/** `share` of the way from one colour to the other; both as #rrggbb. */
+export function mix(from: string, to: string, share: number): string {
+  const [a, b] = [channels(from), channels(to)];
+  const mixed = a.map((channel, i) => Math.round(channel + (b[i] - channel) * share));
+  return `#${mixed.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+}
+
+export function along(stops: string[], share: number): string {
+  const at = share * (stops.length - 1);
+  const before = Math.min(Math.floor(at), stops.length - 2);
+  return mix(stops[before], stops[before + 1], at - before);
+}
+
+function channels(colour: string): number[] {
+  return [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16));
+}

@@ -1,0 +1,163 @@
+// Search over ids, row numbers and labels, with a list of what was found.
+
+import { element } from "./dom";
+import type { Categories, Table } from "./table";
+import { count } from "./words";
+
+const MOST_ROWS = 8;
+const MOST_LABELS = 4;
+const PAUSE = 120; // milliseconds after the last key
+
+interface Found {
+  text: string;
+  detail: string;
+  act: () => void;
+}
+
+export interface SearchActions {
+  go: (row: number) => void;
+  select: (rows: Uint32Array, what: string) => void;
+}
+
+export class Search {
+  private found: Found[] = [];
+  private active = -1;
+  private timer = 0;
+
+  constructor(
+    private readonly input: HTMLInputElement,
+    private readonly list: HTMLElement,
+    private readonly table: Table,
+    private readonly actions: SearchActions,
+  ) {
+    input.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.look(), PAUSE);
+    });
+    input.addEventListener("keydown", (event) => this.key(event));
+    input.addEventListener("blur", () => setTimeout(() => this.show([]), 150));
+    input.addEventListener("focus", () => this.look());
+  }
+
+  private async look(): Promise<void> {
+    const asked = this.input.value.trim();
+    this.show(asked ? [...this.rows(asked), ...(await this.labels(asked))] : []);
+  }
+
+  private rows(asked: string): Found[] {
+    const { table } = this;
+    const matches = matchingRows(table, asked);
+    const found = matches.slice(0, MOST_ROWS).map((row) => ({
+      text: table.nameOf(row),
+      detail: table.ids ? `row ${row}` : "",
+      act: () => this.actions.go(row),
+    }));
+    if (matches.length > 1) {
+      const all = Uint32Array.from(matches).sort();
+      const act = () => this.actions.select(all, `\u201c${asked}\u201d`);
+      found.push({ text: `Select all ${count(matches.length, "row")} found`, detail: "", act });
+    }
+    return found;
+  }
+
+  private async labels(asked: string): Promise<Found[]> {
+    const found: Found[] = [];
+    for (const { group, load } of this.table.choices) {
+      if (group !== "Labels") continue;
+      const field = await load();
+      if (field.kind !== "category") continue;
+      for (const code of matchingNames(field.names, asked).slice(0, MOST_LABELS)) {
+        const rows = rowsNamed(field, code);
+        const act = () => this.actions.select(rows, `${field.name} ${field.names[code]}`);
+        found.push({ text: `${field.name}: ${field.names[code]}`, detail: `select ${count(rows.length, "row")}`, act });
+      }
+    }
+    return found;
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { found } = this;
+    if (event.key === "Escape") {
+      this.input.value = "";
+      this.show([]);
+    } else if (event.key === "Enter") {
+      clearTimeout(this.timer);
+      void this.look().then(() => this.choose(Math.max(this.active, 0)));
+    } else if (found.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      this.mark((this.active + step + found.length) % found.length);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private choose(which: number): void {
+    this.found[which]?.act();
+    this.show([]);
+  }
+
+  private show(found: Found[]): void {
+    // Asking again for the same keeps the place in the list.
+    const same = found.length === this.found.length && found.every(({ text }, i) => text === this.found[i].text);
+    this.found = found;
+    this.list.replaceChildren(
+      ...found.map(({ text, detail }, i) => {
+        const item = element("li", { role: "option", id: `map-found-${i}` }, element("span", { class: "map-name" }, text));
+        if (detail) item.append(element("span", { class: "map-count" }, detail));
+        item.addEventListener("pointerdown", (event) => {
+          event.preventDefault();
+          this.choose(i);
+        });
+        return item;
+      }),
+    );
+    const nothing = this.input.value.trim() !== "" && !found.length && document.activeElement === this.input;
+    if (nothing) this.list.append(element("li", { class: "map-nothing" }, "Nothing found"));
+    this.list.hidden = !found.length && !nothing;
+    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
+    this.mark(same ? this.active : -1);
+  }
+
+  private mark(which: number): void {
+    this.active = which;
+    [...this.list.children].forEach((item, i) => {
+      item.setAttribute("aria-selected", String(i === which));
+      if (i === which) item.scrollIntoView({ block: "nearest" });
+    });
+    if (which < 0) this.input.removeAttribute("aria-activedescendant");
+    else this.input.setAttribute("aria-activedescendant", `map-found-${which}`);
+  }
+}
+
+/** Rows whose id holds `asked`, those that begin with it first; without ids, by number. */
+function matchingRows(table: Table, asked: string): number[] {
+  const { ids, rows } = table;
+  const numbered = /^(?:row\s*)?(\d+)$/i.exec(asked);
+  const row = numbered ? Number(numbered[1]) : -1;
+  if (!ids) return row >= 0 && row < rows ? [row] : [];
+  const wanted = asked.toLowerCase();
+  const [same, first, inside]: number[][] = [[], [], []];
+  for (let i = 0; i < ids.length; i++) {
+    const at = ids[i].toLowerCase().indexOf(wanted);
+    if (at < 0) continue;
+    if (at > 0) inside.push(i);
+    else (ids[i].length === asked.length ? same : first).push(i);
+  }
+  const found = [...same, ...first, ...inside];
+  // "row 12" means the number where no id says so.
+  return found.length || row < 0 || row >= rows ? found : [row];
+}
+
+function matchingNames(names: string[], asked: string): number[] {
+  const wanted = asked.toLowerCase();
+  const found = [...names.keys()].filter((code) => names[code].toLowerCase().includes(wanted));
+  return found.sort((a, b) => names[a].length - names[b].length || a - b);
+}
+
+function rowsNamed(field: Categories, code: number): Uint32Array {
+  const rows: number[] = [];
+  field.codes.forEach((other, row) => {
+    if (other === code) rows.push(row);
+  });
+  return Uint32Array.from(rows);
+}
