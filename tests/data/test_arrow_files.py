@@ -70,8 +70,8 @@ def test_every_kind_of_column_has_its_role(save):
 
 @pytest.mark.parametrize(
     ("kinds", "expected"),
-    [(["f4", "f4"], "f4"), (["i4", "i4"], "i4"), (["u1", "f4"], "f4"), (["i8", "f4"], "f8"),
-     (["f2", "f2"], "f2"), (["u1", "i2"], "i2")],
+    [(["f4", "f4"], "f4"), (["i4", "i4"], "u1"), (["u1", "f4"], "f4"), (["i8", "f4"], "f8"),
+     (["f2", "f2"], "f2"), (["u1", "i2"], "u1")],
 )  # fmt: skip
 def test_numbers_keep_the_smallest_type_that_holds_them(save, kinds, expected):
     whole = (X * 10).astype(int) % 100
@@ -79,6 +79,18 @@ def test_numbers_keep_the_smallest_type_that_holds_them(save, kinds, expected):
     assert table.X.dtype == np.dtype(expected)
     np.testing.assert_array_equal(table.X, whole[:, : len(kinds)])
     assert not table.X.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("extreme", "expected"),
+    [(255, "u1"), (256, "i2"), (-1, "i2"), (-32769, "i4"), (2**31, "i8"), (-(2**40), "i8")],
+)
+def test_whole_numbers_take_no_more_room_than_they_need(save, extreme, expected):
+    whole = np.arange(60).reshape(30, 2)
+    whole[7, 1] = extreme
+    table = read(save({"a": whole[:, 0], "b": whole[:, 1]}))
+    assert table.X.dtype == np.dtype(expected)
+    np.testing.assert_array_equal(table.X, whole)
 
 
 def test_large_integers_are_exact(save):

@@ -386,6 +386,20 @@ def test_every_end_of_line_is_known(write, end):
     assert "line 4" in refused(write(end.join(["a,b", "1,2", "3,4", "5,6,7", ""])))
 
 
+@pytest.mark.parametrize(
+    ("late", "dtype"),
+    [("7", "u1"), ("-300", "i2"), ("70000", "i4"), ("0.25", "f8"), ("123456789012", "f8"),
+     ("1e3", "f8"), ("", "f8")],
+)  # fmt: skip
+def test_whole_numbers_are_read_as_such_unless_one_late_in_the_file_is_none(write, late, dtype):
+    lines = ["a,b", *(f"{i % 200},{i % 7}" for i in range(40_000))]
+    lines[39_000] = f"{late},5"
+    X = read(write("\n".join(lines))).X
+    assert X.dtype == np.dtype(dtype)
+    assert X[38_999].tolist() == pytest.approx([float(late or "nan"), 5], nan_ok=True)
+    assert X[39_999].tolist() == [199, 39_999 % 7]
+
+
 def test_a_surprise_late_in_the_file_has_its_line(write):
     lines = ["price,size", *(f"{i}.5,{i}" for i in range(200_000))]
     lines[150_000] = "N/A,5"
