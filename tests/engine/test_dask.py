@@ -21,7 +21,6 @@ from gnomon.errors import (
 )
 from gnomon.moments import Moments
 
-
 pytestmark = pytest.mark.slow  # workers take seconds to start
 
 
@@ -79,6 +78,8 @@ def test_results_come_in_order_with_what_stood_beside_them_and_progress_is_told(
     found = engine.map(_weighted, source, beside=weights, done=told.append)
     assert found == [(i, 50, float(i)) for i in range(14)]
     assert told == list(range(50, 701, 50))
+    some = source.only(source.partitions[3:5])
+    assert engine.map(_weighted, some, beside="ab") == [(3, 50, "a"), (4, 50, "b")]
     told.clear()
     engine.reduce(_rows, source, operator.add, done=told.append)
     assert told == [700]  # fourteen partitions are one sum

@@ -82,16 +82,17 @@ class DaskEngine:
     ) -> None:
         """See `Engine.write`."""
         run = _Run(self.client, source, function, beside)
-        ahead = AHEAD * run.threads + 2
-        waiting: deque[tuple[Partition, Any]] = deque()
-        for partition in [*source.partitions, *[None] * ahead]:
-            if partition is not None:
-                waiting.append((partition, run.leaf(partition)))
-            if waiting and (partition is None or len(waiting) > ahead):
-                first, future = waiting.popleft()
-                add(run.take(future).value)
+        count, ahead = len(source.partitions), AHEAD * run.threads + 2
+        waiting: deque[Any] = deque()
+        worked = 0
+        for at in range(count + ahead):
+            if at < count:
+                waiting.append(run.leaf(at))
+            if waiting and at >= ahead:
+                worked += _rows(source.partitions[at - ahead : at - ahead + 1])
+                add(run.take(waiting.popleft()).value)
                 if done is not None:
-                    done(first.start + first.rows)
+                    done(worked)
 
     def reduce(
         self,
@@ -108,18 +109,19 @@ class DaskEngine:
         run = _Run(self.client, source, function, beside)
         tree = _FutureTree(lambda children: run.node(children, combine))
         most = 1 + AHEAD * run.threads // FAN
-        waiting: deque[tuple[Partition, Any]] = deque()
-        partitions = source.partitions
-        for start in range(0, len(partitions), FAN):
-            group = partitions[start : start + FAN]
-            node = run.node([run.leaf(partition) for partition in group], combine)
+        waiting: deque[tuple[int, Any]] = deque()
+        count, worked = len(source.partitions), 0
+        for start in range(0, count, FAN):
+            stop = min(start + FAN, count)
+            node = run.node([run.leaf(at) for at in range(start, stop)], combine)
             tree.add(node)
-            waiting.append((group[-1], node))
-            while len(waiting) > most or (waiting and group[-1] is partitions[-1]):
-                last, node = waiting.popleft()
+            waiting.append((_rows(source.partitions[start:stop]), node))
+            while len(waiting) > most or (waiting and stop == count):
+                rows, node = waiting.popleft()
                 run.wait(node)
+                worked += rows
                 if done is not None:
-                    done(last.start + last.rows)
+                    done(worked)
         result: T = run.take(tree.total()).value
         return result
 
@@ -180,11 +182,11 @@ class _Run:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self.client.submit(function, *args, key=key, pure=False, **how)
 
-    def leaf(self, partition: Partition) -> Any:
+    def leaf(self, at: int) -> Any:
         """The future of one partition's result."""
-        at = partition.index
+        partition = self.source.partitions[at]
         extra = None if self.beside is None else self.beside[at]
-        seal = self.source.seals.get(at)
+        seal = self.source.seals.get(partition.index)
         return self._submit(_work, self.task, partition, seal, extra, key=f"{self.name}-{at}")
 
     def node(self, children: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -266,6 +268,10 @@ class _Run:
 
 
 START_AGAIN = "Start it again, or work without `engine`."
+
+
+def _rows(partitions: Sequence[Partition]) -> int:
+    return sum(partition.rows for partition in partitions)
 
 
 def _unpack(packed: bytes) -> Task[Any]:
