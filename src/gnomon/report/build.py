@@ -20,7 +20,7 @@ from gnomon.charts.theme import PAGE, STYLE
 from gnomon.report.content import Content
 from gnomon.report.payload import PAGE_BUDGET, Payload, payload
 from gnomon.report.section import Section, shown
-from gnomon.report.sections import AFTER_MAP, BEFORE_MAP
+from gnomon.report.sections import SECTIONS
 
 __all__ = ["POLICY", "build"]
 
@@ -47,7 +47,7 @@ def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
     budget : int
         Bytes that the whole page may take; what is left out to stay below is said on the page.
     """
-    sections = [section for make in (*BEFORE_MAP, *AFTER_MAP) if (section := make(content))]
+    sections = [section for make in SECTIONS if (section := make(content))]
     # Once without data, to see how much room there is for them.
     around = len(_render(content, sections, Payload("", ())).encode())
     data = payload(content, budget=max(0, budget - around))
@@ -57,14 +57,13 @@ def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
 def _render(content: Content, sections: list[Section], data: Payload) -> str:
     script, style = _asset("page.js"), "\n".join([PAGE, STYLE, _asset("page.css")])
     policy = POLICY.format(script=_hash(script), style=_hash(style))
-    first = len(BEFORE_MAP)
     return _environment().get_template("page.html").render(
         title=shown(content.title, LONGEST_TITLE),
         policy=policy,
         style=Markup(style),
         script=Markup(script),
-        before=sections[:first],
-        after=sections[first:],
+        sections=sections,
+        map=next(section for section in sections if section.id == "map"),
         content=content,
         payload=data,
         data=Markup(data.text),

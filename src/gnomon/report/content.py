@@ -3,7 +3,9 @@
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,6 +111,13 @@ class Content:
     command: str | None = None
     made: str = ""
 
+    @cached_property
+    def named(self) -> PCA:
+        """The PCA with the columns' names, for charts: it may have been fitted without."""
+        model = copy(self.pca)
+        model.feature_names_in_ = np.array(self.names, dtype=object)
+        return model
+
     @property
     def n(self) -> int:
         """Rows."""
@@ -153,6 +162,7 @@ def gather(
     said : optional
         The other attributes of `Content`, as they are.
     """
+    pca = _nameless(pca)
     if scores is None:
         scores = pca.transform(prepared)
     Y = None if tsne is None else tsne.embedding_
@@ -238,6 +248,14 @@ def versions() -> dict[str, str]:
     packages = ("gnomon", "numpy", "scipy", "scikit-learn", "numba", "faiss-cpu")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"python": platform.python_version(), **found}
+
+
+def _nameless(pca: PCA) -> PCA:
+    """The same model for arrays, which it would otherwise complain about for want of names."""
+    model = copy(pca)
+    assert model.components_ is not None  # solves what `partial_fit` has put off
+    model.__dict__.pop("feature_names_in_", None)
+    return model
 
 
 def _space(

@@ -27,11 +27,21 @@ LONGEST = 60  # letters of a name in a sentence or a cell
 
 
 @dataclass(frozen=True)
+class Bullets:
+    """A list of sentences under a heading."""
+
+    kind: ClassVar[str] = "bullets"
+    title: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Figures:
-    """Charts, side by side where there is room."""
+    """Charts, and perhaps a list, side by side where there is room."""
 
     kind: ClassVar[str] = "figures"
     charts: tuple[Chart, ...]
+    beside: Bullets | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Grid:
     head: tuple[str, ...]
     rows: tuple[tuple[str | RowLink, ...], ...]
     words: frozenset[str] = frozenset()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,15 +70,6 @@ class Facts:
 
     kind: ClassVar[str] = "facts"
     pairs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Bullets:
-    """A list of sentences under a heading."""
-
-    kind: ClassVar[str] = "bullets"
-    title: str
-    items: tuple[str, ...]
 
 
 @dataclass(frozen=True)

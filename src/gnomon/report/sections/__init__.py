@@ -6,17 +6,19 @@ from gnomon.report.content import Content
 from gnomon.report.section import Section
 from gnomon.report.sections.components import components
 from gnomon.report.sections.counting import counting
+from gnomon.report.sections.map import map_section
 from gnomon.report.sections.overview import overview
 from gnomon.report.sections.reconstruction import reconstruction
 from gnomon.report.sections.reproduce import reproduce
 from gnomon.report.sections.stability import stability
 from gnomon.report.sections.trust import trust
 
-__all__ = ["AFTER_MAP", "BEFORE_MAP"]
+__all__ = ["SECTIONS"]
 
-# The map itself stands between them; `map.html` is its section.
-BEFORE_MAP: tuple[Callable[[Content], Section | None], ...] = (overview,)
-AFTER_MAP: tuple[Callable[[Content], Section | None], ...] = (
+# In the order of the page.
+SECTIONS: tuple[Callable[[Content], Section | None], ...] = (
+    overview,
+    map_section,
     counting,
     components,
     reconstruction,

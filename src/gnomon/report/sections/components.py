@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon import charts
-from gnomon.charts.words import listing, number, percent
+from gnomon.charts.words import listing, percent
 from gnomon.report.content import Content, Floats
 from gnomon.report.section import Bullets, Figures, Section, shown
 
@@ -39,21 +39,18 @@ def components(content: Content) -> Section | None:
         _sentence(c, float(shares[c]), correlations[:, c], pca.components_[c], content, between)
         for c in range(k)
     )
-    drawn = [charts.loadings(pca)]
+    drawn = [charts.loadings(content.named)]
     if pca.n_components_ >= 2:
         labels = content.labels[0][1] if content.labels else None
         drawn += [
-            charts.correlation_circle(pca),
-            charts.biplot(pca, labels=labels, scores=content.scores),
+            charts.correlation_circle(content.named),
+            charts.biplot(content.named, labels=labels, scores=content.scores),
         ]
     return Section(
         "components",
         "What the components mean",
         said[:2],
-        (
-            *((Bullets("The next ones", said[2:]),) if said[2:] else ()),
-            Figures(tuple(drawn)),
-        ),
+        (Figures(tuple(drawn), Bullets("The next ones", said[2:]) if said[2:] else None),),
         HELP,
     )
 
@@ -74,19 +71,24 @@ def _sentence(
         if side
     ]
     if not parts:
-        parts = ["is spread over many columns, none of which goes clearly with it"]
+        parts = ["is spread over many columns, none of which goes with it clearly"]
     more = len(strong) - len(up) - len(down)
     said = f"{head} {' and '.join(parts)}"
     if more:
-        said += f"; {more:,} more {'columns go' if more > 1 else 'column goes'} with it clearly"
+        said += f", and {more:,} more {'columns go' if more > 1 else 'column goes'} with it"
     if between is not None and between[c] >= SEPARATED:
         name = shown(content.labels[0][0])
-        said += f". It tells {name} apart: {percent(float(between[c]))} of it lies between groups"
+        said += f". {percent(float(between[c]))} of it lies between the groups of {name}"
     return said + "."
 
 
 def _listing(columns: list[int], r: Floats, content: Content) -> str:
-    return listing([f"{shown(content.names[d])} ({number(float(r[d]), 2)})" for d in columns])
+    columns = sorted(columns, key=lambda d: -abs(float(r[d])))
+    return listing([f"{shown(content.names[d])} ({_signed(float(r[d]))})" for d in columns])
+
+
+def _signed(r: float) -> str:
+    return f"{r:.2f}".replace("-", "−")
 
 
 def _between_groups(content: Content, k: int) -> Floats | None:

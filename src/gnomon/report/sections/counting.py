@@ -37,7 +37,7 @@ def counting(content: Content) -> Section | None:
     pca = content.pca
     panel = component_panel(pca)
     rules = {RULES.get(row.rule, row.rule): row.k for row in panel.rows}
-    charted = charts.scree(pca, panel=rules), charts.cumulative(pca)
+    charted = charts.scree(content.named, panel=rules), charts.cumulative(content.named)
     return Section(
         "counting",
         "How many components?",

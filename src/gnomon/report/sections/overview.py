@@ -9,10 +9,12 @@ from gnomon.charts.fitted import components_needed, known_shares
 from gnomon.charts.words import count, hold, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
+from gnomon.scores.kept import TRUSTED
 
 __all__ = ["FAR_MEANS_LITTLE", "overview"]
 
 FAR_MEANS_LITTLE = 0.8  # rank correlation below which distances between far points mislead
+WEAK = 0.2  # share of neighbours kept below which a map is hardly one
 MOST_POINTS = 4_000  # of the small map
 MOST_LEFT_OUT = 8
 
@@ -73,21 +75,23 @@ def _map(content: Content) -> str:
         )
     if content.trust is None:
         return "Nobody measured how far the map can be trusted: the run was cut short."
-    kept = f"The map keeps {percent(float(content.trust.mean()))} of each row's nearest neighbours"
-    if content.quality is None:
-        return kept + "."
-    far = content.quality.distances.value
+    k = min(TRUSTED, content.n - 1)
+    kept, chance = float(content.trust.mean()), k / (content.n - 1)
+    said = (
+        f"The map keeps {percent(kept)} of each row's {k} nearest rows, where chance would keep "
+        f"{percent(chance)}"
+    )
+    if kept < max(WEAK, 2 * chance):
+        said += ", which is little: look at it with care"
+    far = np.nan if content.quality is None else content.quality.distances.value
     if not np.isfinite(far):
-        return kept + "."
+        return said + "."
     if far < FAR_MEANS_LITTLE:
         return (
-            f"{kept}, so groups can be believed; the order of distances is kept only in part (rank "
-            f"correlation {far:.2f}), so do not read how far groups lie from each other."
-            if content.trust.mean() >= 0.5
-            else f"{kept}, and the order of distances only in part (rank correlation {far:.2f}): "
-            "look at it with care."
+            f"{said}; how far groups lie from each other it does not keep (rank correlation of "
+            f"distances {far:.2f}), so do not read it."
         )
-    return f"{kept}, and distances keep their order well (rank correlation {far:.2f})."
+    return f"{said}; far distances keep their order too (rank correlation {far:.2f})."
 
 
 def _pca(content: Content) -> str:
@@ -98,18 +102,15 @@ def _pca(content: Content) -> str:
     kept = int(content.pca.n_components_)
     k = kept if needed is None else needed
     held = percent(float(shares[:k].sum())) if needed is None else "95\u00a0%"
-    most = min(content.n, content.d)
-    return f"{k:,} of {count(most, 'component')} {hold(k)} {held} of the variance: " + _redundancy(
-        k, content.d
+    known = f"{k:,} of {count(min(content.n, content.d), 'component')} {hold(k)} {held}"
+    if content.d == 1:
+        return "There is one column, so there is one component."
+    return (
+        f"{known} of the variance: the {content.d:,} columns tell rows apart about as well as "
+        f"{k:,} unrelated ones would."
+        if k < content.d
+        else f"{known} of the variance: no column repeats what others say."
     )
-
-
-def _redundancy(k: int, d: int) -> str:
-    if d == 1:
-        return "there is only one column."
-    if 2 * k <= d:
-        return f"the {d:,} columns say much the same thing in different ways."
-    return f"the {d:,} columns say mostly different things."
 
 
 def _facts(content: Content) -> list[tuple[str, str]]:

@@ -36,9 +36,9 @@ def reconstruction(content: Content) -> Section | None:
     whole = float(errors[kept]) == 0
     blocks: list[Figures | Grid | Words] = []
     lead = [_sentence(content, float(errors[kept]))]
-    drawn = [charts.reconstruction(pca)]
+    drawn = [charts.reconstruction(content.named)]
     if not whole:
-        drawn.append(charts.column_errors(pca))
+        drawn.append(charts.column_errors(content.named))
         lead.append(_columns(content, lost_shares(pca)))
     blocks.append(Figures(tuple(drawn)))
     if content.prepared is None:
@@ -54,8 +54,8 @@ def _sentence(content: Content, error: float) -> str:
     if error == 0:
         return f"{kept} rebuild every cell exactly: nothing is lost."
     return (
-        f"Rebuilt from {kept}, a cell is off by {percent(error)} of what it would be off if every "
-        "cell were replaced by the mean of its column (root mean square)."
+        f"Rows rebuilt from {kept} miss a cell by {percent(error)} of the columns' spread (root "
+        "mean square); 100\u00a0% would be knowing only the means."
     )
 
 
@@ -96,11 +96,12 @@ def _worst_rows(content: Content) -> Grid:
     labelled = (shown(content.labels[0][0], 24),) if content.labels else ()
     words = frozenset({"row", "most in column", *labelled})
     head = ("row", *labelled, "error", "most in column", "is", "rebuilt as")
-    return Grid(_caption(content, sq_errors), head, tuple(rows), words)
+    note = _note(content, sq_errors)
+    return Grid("Rows that are rebuilt worst", head, tuple(rows), words, note)
 
 
-def _caption(content: Content, sq_errors: Floats) -> str:
-    said = "Rows that are rebuilt worst; errors in multiples of the median row's"
+def _note(content: Content, sq_errors: Floats) -> str:
+    said = "Errors are multiples of the median row's."
     try:
         limit = content.pca.prediction_error_limit(ALPHA)
     except UnavailableError:  # not every variance is known
@@ -109,8 +110,8 @@ def _caption(content: Content, sq_errors: Floats) -> str:
     if beyond <= 2 * ALPHA * content.n + 3:
         return said
     return (
-        f"{said}. {count(beyond, 'row')} ({percent(beyond / content.n)}) fit worse than "
-        f"{percent(ALPHA)} of normal data would"
+        f"{said} {count(beyond, 'row')} ({percent(beyond / content.n)}) fit worse than the worst "
+        f"{percent(ALPHA)} of normal rows would: there are outliers, or several kinds of rows."
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from gnomon import charts
 from gnomon.charts.distance_ranks import kept_in_order
-from gnomon.charts.words import count, percent
+from gnomon.charts.words import percent
 from gnomon.report.content import Content, Floats
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
 from gnomon.report.sections.overview import FAR_MEANS_LITTLE
@@ -50,7 +50,7 @@ def trust(content: Content) -> Section | None:
     if pairs is not None:
         drawn.insert(1, charts.distance_ranks(*pairs))
         lead.append(_distances(far, *kept_in_order(*pairs)))
-    blocks = [Figures(tuple(drawn)), _cautions(content, far), *blocks]
+    blocks = [Figures(tuple(drawn), _cautions(content, far)), *blocks]
     groups = _groups(content, content.trust)
     return Section(
         "trust",
@@ -139,13 +139,13 @@ def _scores(quality: MapScores) -> Grid:
         (name, *(f"{v:.3f}" if np.isfinite(v) else "–" for v in score.mean))
         for name, score in scores.items()
     )
-    scored = (
-        "" if quality.exact
-        else f", means over {len(quality.rows):,} rows drawn at random (± "
-        f"{float(np.nanmax(quality.recall.standard_error)):.3f})"
+    note = "" if quality.exact else (
+        f"Means over {len(quality.rows):,} rows drawn at random, each compared with all rows; "
+        f"standard errors up to {float(np.nanmax(quality.recall.standard_error)):.3f}."
     )  # fmt: skip
     head = ("neighbours", *(str(k) for k in quality.n_neighbors))
-    return Grid(f"Scores by size of neighbourhood{scored}", head, rows, frozenset({"neighbours"}))
+    words = frozenset({"neighbours"})
+    return Grid("Scores by size of neighbourhood", head, rows, words, note)
 
 
 def _groups(content: Content, kept: Floats) -> Grid | None:
@@ -185,11 +185,11 @@ def _least(content: Content, kept: Floats) -> tuple[Grid, ...]:
         near = content.neighbors[row, :1]
         nearest = row_link(content, int(near[0])) if near.size else "–"
         rows.append((row_link(content, row), percent(float(kept[row])), nearest))
-    caption = "Rows to look at first: they keep the fewest neighbours"
-    if lost > len(rows):
-        caption += f" ({count(lost, 'row')} keep less than a third)"
+    note = f"{len(rows)} of the {lost:,} rows that keep less than a third."
     head = ("row", "neighbours kept", "nearest in the data")
-    return (Grid(caption, head, tuple(rows), frozenset({"row", "nearest in the data"})),)
+    words = frozenset({"row", "nearest in the data"})
+    caption = "Rows that are least where they belong"
+    return (Grid(caption, head, tuple(rows), words, note if lost > len(rows) else ""),)
 
 
 def _text(value: object) -> str:

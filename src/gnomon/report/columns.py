@@ -1,0 +1,91 @@
+"""Names, ids and labels as a caller of `report` gives them, in the forms that a page needs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.charts.groups import MOST_NUMBERS
+from gnomon.errors import refuse
+from gnomon.pca.labels import holds_labels
+from gnomon.pca.labels import read_labels as read_groups
+
+__all__ = ["as_label", "column_names", "read_ids", "read_labels"]
+
+
+def column_names(names: Any, X: Any, model: Any) -> tuple[str, ...]:
+    """Names as given, or those of the dataframe, or of the model, or x1, x2, …."""
+    d = int(model.n_features_in_)
+    if names is None and nw.dependencies.is_into_dataframe(X):
+        names = nw.from_native(X).columns
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return tuple(f"x{j + 1}" for j in range(d))
+    called = tuple(str(name) for name in names)
+    if len(called) != d:
+        refuse("names", f"name each of the {d} columns", f"{len(called)} names")
+    return called
+
+
+def read_ids(ids: Any, X: Any, n: int) -> tuple[str, NDArray[np.object_]] | None:
+    """What the rows are called: as given, or the index that a dataframe's owner gave it."""
+    if ids is None:
+        ids = getattr(X, "index", None)
+        if ids is None or callable(ids) or type(ids).__name__ == "RangeIndex":
+            return None
+    array = np.asarray(ids, dtype=object)
+    if array.shape != (n,):
+        refuse("ids", f"hold one value for each of the {n} rows", f"shape {array.shape}")
+    return _name_of(ids, "id"), _objects([str(value) for value in array.tolist()])
+
+
+def read_labels(labels: Any, n: int) -> tuple[tuple[str, NDArray[Any]], ...]:
+    """Columns to colour by: one, several by name, or a dataframe of them."""
+    if labels is None:
+        return ()
+    if nw.dependencies.is_into_dataframe(labels):
+        frame = nw.from_native(labels)
+        columns = {name: frame.get_column(name).to_native() for name in frame.columns}
+    elif isinstance(labels, Mapping):
+        columns = dict(labels)
+    else:
+        columns = {_name_of(labels, "label"): labels}
+    return tuple((str(name), as_label(values, n)) for name, values in columns.items())
+
+
+def as_label(values: Any, n: int) -> NDArray[Any]:
+    """Text as objects, None where a row has none; numbers as float64, NaN where there is none.
+
+    A few distinct numbers are names of groups, as they are in the charts.
+    """
+    if holds_labels(values):
+        (found,) = read_groups(values, n)
+        levels = [*found.levels, None]  # −1, for none, is the last
+        return _objects([levels[code] for code in found.codes.tolist()])
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (n,):
+        refuse("labels", f"hold one value for each of the {n} rows", f"shape {numbers.shape}")
+    known = np.isfinite(numbers)
+    if len(np.unique(numbers[known])) > MOST_NUMBERS:
+        return numbers
+    return _objects(
+        [_as_name(value) if ok else None for value, ok in zip(numbers, known, strict=True)]
+    )
+
+
+def _as_name(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else repr(float(value))
+
+
+def _name_of(column: Any, usual: str) -> str:
+    name = getattr(column, "name", None)
+    return usual if name is None else str(name)
+
+
+def _objects(values: list[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,199 @@
+"""`gnomon.report`: a finished page of what PCA and t-SNE found in a table."""
+
+import html
+import os
+import tempfile
+import webbrowser
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from gnomon.errors import DataError, TooLargeError, refuse
+from gnomon.files import writing
+from gnomon.inputs import as_table, check_integer, is_sparse, refuse_bad_values
+from gnomon.memory import available_bytes, readable_bytes
+from gnomon.pca import PCA
+from gnomon.procrustes import stability as find_stability
+from gnomon.procrustes.stability import Stability
+from gnomon.report.build import build
+from gnomon.report.columns import column_names, read_ids, read_labels
+from gnomon.report.content import Content, gather
+from gnomon.report.payload import PAGE_BUDGET
+from gnomon.tsne import TSNE
+
+__all__ = ["Report", "report"]
+
+LEAST_BUDGET = 100_000  # bytes; the page around the data takes more than that already
+FRAME_HEIGHT = 900  # pixels, in a notebook
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A page: one HTML file that opens offline; it shows itself in notebooks.
+
+    Attributes
+    ----------
+    html : str
+        The whole page.
+    content : Content
+        What it was made from.
+    """
+
+    html: str = field(repr=False)
+    content: Content = field(repr=False)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the page to `path`, which must end in .html, and return it.
+
+        The file is whole or not there at all, and nothing is overwritten unless `force`.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            refuse("path", "end in .html", str(path))
+        with writing(target, force=force) as part:
+            part.write_text(self.html, encoding="utf-8", newline="\n")
+        return target
+
+    def open(self) -> Path:
+        """Show the page in the browser, from a temporary file, and return where that is."""
+        path = self.save(Path(tempfile.mkdtemp(prefix="gnomon-")) / "report.html")
+        webbrowser.open(path.as_uri())
+        return path
+
+    def __str__(self) -> str:
+        rows, columns = f"{self.content.n:,} rows", f"{self.content.d:,} columns"
+        size = readable_bytes(len(self.html.encode()))
+        return f"Report on {self.content.title}: {rows} × {columns}, {size}"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own, from which neither the notebook nor the page can reach the other.
+        page = html.escape(self.html, quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" width="100%" '
+            f'height="{FRAME_HEIGHT}" frameborder="0"></iframe>'
+        )
+
+
+def report(
+    X: Any,
+    *,
+    pca: PCA | None = None,
+    tsne: TSNE | None = None,
+    labels: Any = None,
+    ids: Any = None,
+    names: Any = None,
+    title: str | None = None,
+    stability: int | Stability | None = None,
+    page_budget: int = PAGE_BUDGET,
+    n_jobs: int | None = None,
+) -> Report:
+    """One offline page that shows the map, what it means, and whether to believe it.
+
+    Parameters
+    ----------
+    X : array, dataframe or sparse matrix, shape (n, d)
+        The rows that the models were fitted to.
+    pca : PCA, optional
+        Fitted to `X`; by default one that holds 95 % of the variance.
+    tsne : TSNE, optional
+        Fitted to `X`, or to `pca.transform(X)`. Without it the page shows the PCA alone.
+    labels : column, mapping of names to columns, or dataframe, optional
+        What to colour by: text or numbers, one value a row.
+    ids : column, optional
+        What the rows are called; by default a dataframe's own index, or numbers from 0.
+    names : sequence of str, optional
+        Names of the columns; by default those of the dataframe or of the model.
+    title : str, optional
+    stability : int or Stability, optional
+        How often to make the map again to see which points stay, or what `gnomon.stability` found.
+    page_budget : int
+        Bytes that the page may take, by default 3 million; what is left out is said on it.
+    n_jobs : int, optional
+        Threads; the page does not depend on it.
+
+    Returns
+    -------
+    Report
+        With `save`, `open`, and a form that notebooks show.
+
+    Examples
+    --------
+    >>> from gnomon import PCA, report, samples
+    >>> wine = samples.load("wine")
+    >>> pca = PCA(2, standardize=True).fit(wine.X)
+    >>> page = report(wine.X, pca=pca, labels=wine.labels, names=wine.columns)
+    >>> page.html.startswith("<!doctype html>")
+    True
+    """
+    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    table = _table(X)
+    if pca is None:
+        pca = PCA(0.95, random_state=0, n_jobs=n_jobs).fit(table)
+    check_is_fitted(pca)
+    n, d = table.shape
+    if pca.n_features_in_ != d:
+        raise DataError(f"X has {d} columns; `pca` was fitted to {pca.n_features_in_}.")
+    if tsne is not None:
+        check_is_fitted(tsne, "embedding_")
+        if len(tsne.embedding_) != n:
+            raise DataError(
+                f"X has {n} rows; the map has {len(tsne.embedding_)}. Give the rows that `tsne` "
+                "was fitted to."
+            )
+    table = _without_gaps(table, pca)
+    content = gather(
+        table,
+        pca=pca,
+        names=column_names(names, X, pca),
+        tsne=tsne,
+        title=title or "",
+        ids=read_ids(ids, X, n),
+        labels=read_labels(labels, n),
+        stability=_stability(stability, table, pca, tsne, n_jobs),
+        made=date.today().isoformat(),
+        n_jobs=n_jobs,
+    )
+    return Report(build(content, budget=budget), content)
+
+
+def _table(X: Any) -> NDArray[Any]:
+    table = as_table(X)
+    if not is_sparse(table):
+        return np.asarray(table)
+    needed = table.shape[0] * table.shape[1] * table.dtype.itemsize
+    if needed > available_bytes() / 2:
+        raise TooLargeError(
+            f"A page needs the whole table: {readable_bytes(needed)} as a dense one. Give fewer "
+            "columns, or the scores of a PCA."
+        )
+    return np.asarray(table.toarray())
+
+
+def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
+    """The table itself, or filled in as the model was told to do it."""
+    if table.dtype.kind != "f" or np.isfinite(table).all():
+        return table
+    if getattr(pca, "missing_", None) is not None:
+        return np.asarray(pca._filled(table))
+    refuse_bad_values(table)
+    return table
+
+
+def _stability(
+    asked: int | Stability | None,
+    table: NDArray[Any],
+    pca: PCA,
+    tsne: TSNE | None,
+    n_jobs: int | None,
+) -> Stability | None:
+    if asked is None or isinstance(asked, Stability):
+        return asked
+    if tsne is None:
+        refuse("stability", "be None without a map", asked, "Give `tsne` as well.")
+    given = table if tsne.n_features_in_ == table.shape[1] else pca.transform(table)
+    return find_stability(tsne, given, runs=asked, n_jobs=n_jobs)
