@@ -1,4 +1,4 @@
-"""The worked examples of [Lecture], and its steps of PCA in practice."""
+"""Worked examples of the notes, and the steps of PCA in practice."""
 
 import numpy as np
 import pytest
@@ -33,13 +33,25 @@ def test_a_vector_with_one_free_coordinate_has_a_code_of_one_number(n, seed):
 
 
 def test_few_eigenvalues_of_one_digit_differ_much_from_zero():
-    """[Lecture] 10.2.2, the example of the digit 8, on the digits that come with Gnomon."""
+    """[Lecture], Motivation and the example of the digit 8, here on Gnomon's own digits."""
     digits = samples.load("digits")
     eights = PCA(ddof=0).fit(digits.X[digits.labels == "8"])
     captured = np.cumsum(eights.spectrum_) / eights.total_variance_
     assert captured[9] > 0.7  # 10 of 64 components
     assert captured[19] > 0.9
     assert np.median(eights.spectrum_) < 0.02 * eights.spectrum_[0]
+
+
+def test_images_are_kept_in_fewer_numbers_and_noise_is_taken_away():
+    """[Derivation] §1: 12 of 64 numbers an image, and half of the noise is gone."""
+    clean = samples.load("digits").X
+    noise = np.random.default_rng(0).normal(size=clean.shape) * 4
+    model = PCA(12).fit(clean)
+    restored = model.inverse_transform(model.transform(clean))
+    assert np.sum((restored - clean) ** 2) < 0.25 * np.sum((clean - clean.mean(axis=0)) ** 2)
+    noisy = PCA(12).fit(clean + noise)
+    cleaned = noisy.inverse_transform(noisy.transform(clean + noise))
+    assert np.sum((cleaned - clean) ** 2) < 0.5 * np.sum(noise**2)
 
 
 @given(tables())
