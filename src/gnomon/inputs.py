@@ -6,7 +6,7 @@ numbers keep their type here; `rows.py` shifts them before it converts them.
 """
 
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from gnomon.cells import as_floats, refuse_complex, refuse_type
-from gnomon.errors import DataError, MissingValueError, refuse
+from gnomon.engine.source import Source
+from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
 
 Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
 
 __all__ = [
+    "Found",
     "Table",
     "as_table",
     "check_choice",
@@ -28,9 +30,11 @@ __all__ = [
     "check_table",
     "check_weights",
     "column_name",
+    "find_bad_values",
     "is_sparse",
     "random_generator",
     "refuse_bad_values",
+    "refuse_found",
 ]
 
 
@@ -59,6 +63,7 @@ def check_table(
     sparse : bool
         Whether sparse input is allowed.
     """
+    _refuse_source(X)
     X = _numbers(_unmask(X))
     if not is_sparse(X) and not nw.dependencies.is_into_dataframe(X):
         _refuse_shape(_as_array(X))
@@ -81,6 +86,7 @@ def check_table(
 
 def as_table(X: Any) -> Table:
     """`X` as an array of numbers or a canonical CSR array, for code that is no estimator."""
+    _refuse_source(X)
     X = _numbers(_unmask(X))
     if is_sparse(X):
         return _canonical_csr(X)
@@ -91,6 +97,14 @@ def as_table(X: Any) -> Table:
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
+def _refuse_source(X: Any) -> None:
+    if isinstance(X, Source):
+        raise DataTypeError(
+            "X is a source, which is read in blocks, and this needs the whole table in memory. "
+            "Use an array, or a file read by `gnomon.data.read`."
+        )
+
+
 def _refuse_shape(array: NDArray[Any]) -> None:
     if array.ndim != 2:
         raise DataError(
@@ -99,42 +113,69 @@ def _refuse_shape(array: NDArray[Any]) -> None:
         )
 
 
+# What no sum can hold: how it is found, what it is called, what is raised, and the way out.
+_BAD = (
+    (np.isinf, "infinite value (inf)", DataError, "Replace or drop it."),
+    (
+        np.isnan,
+        "missing value (NaN)",
+        MissingValueError,
+        "Drop those rows, fill them in, or use `missing='em'` where the estimator has it.",
+    ),
+)
+
+
 def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool = True) -> None:
     """Raise an error that names the first NaN (unless `nan` is False) or infinity in `X`.
 
     Returns quietly when there is none.
     """
-    dense = X.data if is_sparse(X) else X
-    if dense.dtype.kind != "f":
-        return
-    for bad, what, error, way_out in (
-        (np.isinf, "infinite value (inf)", DataError, "Replace or drop it."),
-        (
-            np.isnan,
-            "missing value (NaN)",
-            MissingValueError,
-            "Drop those rows, fill them in, or use `missing='em'` where the estimator has it.",
-        ),
+    infinite, missing = find_bad_values(X)
+    refuse_found(infinite, missing if nan else NOTHING_BAD, names=names)
+
+
+class Found(NamedTuple):
+    """How many cells are bad, and the row and column of the first."""
+
+    many: int
+    row: int
+    column: int
+
+
+NOTHING_BAD = Found(0, -1, -1)
+
+
+def find_bad_values(X: Table) -> tuple[Found, Found]:
+    """Infinities and missing values of `X`."""
+    if (X.data if is_sparse(X) else X).dtype.kind != "f":
+        return NOTHING_BAD, NOTHING_BAD
+    infinite, missing = (_first(X, bad) for bad, *_ in _BAD)
+    return infinite, missing
+
+
+def refuse_found(
+    infinite: Found, missing: Found, *, names: NDArray[Any] | None = None, file: str = ""
+) -> None:
+    """Raise the sentence about cells that `find_bad_values` found, in a `file` if there is one."""
+    for (_, what, error, way_out), (count, row, column) in zip(
+        _BAD, (infinite, missing), strict=True
     ):
-        if bad is np.isnan and not nan:
-            continue
-        count, row, column = _first(X, bad)
         if count:
             raise error(
                 f"X holds {count} {what.replace(' (', 's (') if count > 1 else what}, the first "
-                f"at row {row}, "
+                f"{f'in {file} ' if file else ''}at row {row}, "
                 f"column {column_name(names, column)} (rows count from 0). {way_out}"
             )
 
 
-def _first(X: Table, bad: Any) -> tuple[int, int, int]:
+def _first(X: Table, bad: Any) -> Found:
     """How many cells are bad, and the row and column of the first, read in blocks of rows."""
     if is_sparse(X):
         at = np.flatnonzero(bad(X.data))
         if at.size == 0:
-            return 0, -1, -1
+            return NOTHING_BAD
         row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
-        return at.size, row, int(X.indices[at[0]])
+        return Found(at.size, row, int(X.indices[at[0]]))
     count, row, column = 0, -1, -1
     step = max(1, 2**20 // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
@@ -144,7 +185,7 @@ def _first(X: Table, bad: Any) -> tuple[int, int, int]:
             first = np.argwhere(hits)[0]
             row, column = start + int(first[0]), int(first[1])
         count += found
-    return count, row, column
+    return Found(count, row, column)
 
 
 def column_name(names: NDArray[Any] | None, index: int) -> str:

@@ -16,6 +16,7 @@ spread 1 in float64, the plain sum of squares has eigenvalues off by 938, this o
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
 from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, Whole
 from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, quiet, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
+from gnomon.streams import Stream
 
 __all__ = ["CrossMoments", "Moments", "column_moments", "moments_field"]
 
@@ -254,7 +256,7 @@ def column_moments(
     A sparse table stays sparse, and a wide one is read by columns, so that threads share it.
     """
     n, d = rows.shape
-    if not is_sparse(rows.X) and n >= d:
+    if isinstance(rows, Stream) or (not is_sparse(rows.X) and n >= d):
         return moments_of_rows(rows, weights, n_jobs=n_jobs, diagonal=True)
     ones = np.ones(n) if weights is None else weights
     columns = _sparse_columns if is_sparse(rows.X) else _wide_columns
@@ -316,23 +318,43 @@ def moments_of_rows(
     n_jobs: int | None,
     diagonal: bool = False,
 ) -> Moments:
-    """`Moments.of` for a table that is already prepared for reading."""
-    total = _Sums(rows, rows, weights, _diagonal if diagonal else _symmetric, n_jobs)
+    """`Moments.of` for a table, or a stream, that is already prepared for reading."""
+    product = _diagonal if diagonal else _symmetric
+    total = _sums_of(rows, weights, product, n_jobs)
     if not np.isfinite(total.left).all() or not np.isfinite(total.second).all():
-        refuse_bad_values(rows.X, names=rows.names)
-        total = _again(rows, weights, diagonal, n_jobs)  # finite, but too large to square
-    elif rows.exponent == 0 and np.max(total.trace, initial=0) < 1e-280 and amplitude(rows, n_jobs):
-        total = _again(rows, weights, diagonal, n_jobs)  # too small to square
-    return total.about_the_mean()
+        _refuse_bad_values(rows)
+    elif rows.exponent != 0 or np.max(total.trace, initial=0) >= 1e-280:
+        return total.about_the_mean(rows)
+    largest = _amplitude(rows, n_jobs)
+    if not largest:
+        return total.about_the_mean(rows)
+    # too large or too small to square: once more, with the exponent that the whole table asks for
+    rows = replace(rows, exponent=exponent_for(largest, rows.work))
+    return _sums_of(rows, weights, product, n_jobs).about_the_mean(rows)
 
 
-def _again(
-    rows: Rows, weights: NDArray[np.float64] | None, diagonal: bool, n_jobs: int | None
+def _sums_of(
+    rows: Rows, weights: NDArray[np.float64] | None, product: "Product", n_jobs: int | None
 ) -> "_Sums":
-    """Once more, with the exponent that the largest number of the whole table asks for."""
-    exponent = exponent_for(amplitude(rows, n_jobs), rows.work)
-    rows = replace(rows, exponent=exponent)
-    return _Sums(rows, rows, weights, _diagonal if diagonal else _symmetric, n_jobs)
+    if isinstance(rows, Stream):
+        of_block = partial(_sums_of_block, product=product)
+        return rows.reduce(of_block, _Sums.__add__, weights)
+    return _sums(rows, rows, weights, product, n_jobs)
+
+
+def _sums_of_block(rows: Rows, weights: NDArray[np.float64] | None, product: "Product") -> "_Sums":
+    return _sums(rows, rows, weights, product, 1)
+
+
+def _refuse_bad_values(rows: Rows) -> None:
+    if isinstance(rows, Stream):
+        rows.refuse_bad_values()
+    else:
+        refuse_bad_values(rows.X, names=rows.names)
+
+
+def _amplitude(rows: Rows, n_jobs: int | None) -> float:
+    return rows.amplitude() if isinstance(rows, Stream) else amplitude(rows, n_jobs)
 
 
 def _cross_of_rows(
@@ -341,7 +363,7 @@ def _cross_of_rows(
     x = column_moments(left, weights, n_jobs=n_jobs)
     y = column_moments(right, weights, n_jobs=n_jobs)
     left, right = replace(left, exponent=x.exponent), replace(right, exponent=y.exponent)
-    sums = _Sums(left, right, weights, _crosswise, n_jobs)
+    sums = _sums(left, right, weights, _crosswise, n_jobs)
     return CrossMoments(x, y, sums.second - x.weight * np.outer(x.offset, y.offset))
 
 
@@ -360,75 +382,90 @@ def _diagonal(a: Floats, _: Floats, out: Floats) -> None:
     np.einsum("ij,ij->j", a, a, out=out)
 
 
+@dataclass(frozen=True)
 class _Sums:
-    """Σ w x and Σ w x yᵀ over all blocks, about the shift (steps 1 and 2 of the module)."""
+    """Σ w x and Σ w x yᵀ of some rows about the shift (steps 1 and 2 of the module)."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        other: Rows,
-        weights: NDArray[np.float64] | None,
-        product: Product,
-        n_jobs: int | None,
-    ) -> None:
-        self.rows, self.other, self.product = rows, other, product
-        self.roots = None if weights is None else np.sqrt(weights)
-        n, d = rows.shape
-        self.n = n if weights is None else int(np.count_nonzero(weights))
-        self.weight = float(n) if weights is None else float(weights.sum())
-        self.left = np.zeros(d)
-        shape = (d,) if product is _diagonal else (d, other.shape[1])
-        self.second = np.zeros(shape)
-        # Short rows: more of them at a time, added in float64 within the range.
-        longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(1, d))))
-        at_once = min(rows.range_rows(longest), other.range_rows(longest))
-        fold_blocks(quiet(self._range), row_blocks(n, at_once), self._add, n_jobs=n_jobs)
+    n: int
+    weight: float
+    left: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def __add__(self, other: "_Sums") -> "_Sums":
+        return _Sums(
+            self.n + other.n,
+            self.weight + other.weight,
+            self.left + other.left,
+            self.second + other.second,
+        )
 
     @property
     def trace(self) -> NDArray[np.float64]:
         """Second moment of each column about the shift."""
         return self.second if self.second.ndim == 1 else np.diagonal(self.second)
 
-    def _range(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """One thread's share: blocks that stay in the cache, in the table's own precision."""
-        rows, other = self.rows, self.other
-        step = min(rows.block_rows(), other.block_rows())
-        ours = scratch((step, rows.shape[1]), rows.work)
-        theirs = ours if other is rows else scratch((step, other.shape[1]), other.work, slot=1)
-        work = np.result_type(rows.work, other.work)
-        precise = np.float64 if stop - start > FLUSH_ROWS else work
-        left, second = np.zeros(rows.shape[1]), np.zeros(self.second.shape, precise)
-        product = np.empty(self.second.shape, work)
-        for at in range(start, stop, step):
-            end = min(at + step, stop)
-            a = rows.read(at, end, ours)
-            b = a if other is rows else other.read(at, end, theirs)
-            ones = np.ones(end - at, rows.work)
-            if self.roots is not None:
-                ones = self.roots[at:end].astype(rows.work)
-                a *= ones[:, None]
-                if b is not a:
-                    b *= ones[:, None]
-            left += ones @ a
-            self.product(a, b, product)
-            second += product
-        return left, second
-
-    def _add(self, part: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
-        self.left += part[0]
-        self.second += part[1]
-
-    def about_the_mean(self) -> Moments:
-        """Step 3 of the module."""
-        rows = self.rows
+    def about_the_mean(self, rows: Rows) -> Moments:
+        """Step 3 of the module; the sums themselves are used up."""
         offset = self.left / self.weight
-        scatter = self.second
+        # what came from another process cannot be written to
+        scatter = self.second if self.second.flags.writeable else self.second.copy()
         size = largest_eigenvalue(scatter) if scatter.ndim == 2 else scatter.max(initial=0.0)
         rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(size)
         scatter -= self.weight * _square(offset, scatter.ndim)
         diagonal = scatter if scatter.ndim == 1 else np.einsum("ii->i", scatter)
         np.maximum(diagonal, 0, out=diagonal)
         return Moments(self.n, self.weight, rows.shift, offset, scatter, rows.exponent, rounding)
+
+
+def _sums(
+    rows: Rows,
+    other: Rows,
+    weights: NDArray[np.float64] | None,
+    product: Product,
+    n_jobs: int | None,
+) -> _Sums:
+    """One thread's shares, in the table's own precision, added in float64 in their order."""
+    roots = None if weights is None else np.sqrt(weights)
+    n, d = rows.shape
+    shape = (d,) if product is _diagonal else (d, other.shape[1])
+    total_left, total_second = np.zeros(d), np.zeros(shape)
+
+    def share(start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Blocks that stay in the cache."""
+        step = min(rows.block_rows(), other.block_rows())
+        ours = scratch((step, d), rows.work)
+        theirs = ours if other is rows else scratch((step, other.shape[1]), other.work, slot=1)
+        work = np.result_type(rows.work, other.work)
+        precise = np.float64 if stop - start > FLUSH_ROWS else work
+        left, second = np.zeros(d), np.zeros(shape, precise)
+        squares = np.empty(shape, work)
+        for at in range(start, stop, step):
+            end = min(at + step, stop)
+            a = rows.read(at, end, ours)
+            b = a if other is rows else other.read(at, end, theirs)
+            ones = np.ones(end - at, rows.work)
+            if roots is not None:
+                ones = roots[at:end].astype(rows.work)
+                a *= ones[:, None]
+                if b is not a:
+                    b *= ones[:, None]
+            left += ones @ a
+            product(a, b, squares)
+            second += squares
+        return left, second
+
+    def add(part: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
+        nonlocal total_left, total_second
+        total_left += part[0]
+        total_second += part[1]
+
+    # Short rows: more of them at a time, added in float64 within the range.
+    longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(1, d))))
+    at_once = min(rows.range_rows(longest), other.range_rows(longest))
+    fold_blocks(quiet(share), row_blocks(n, at_once), add, n_jobs=n_jobs)
+    counted = n if weights is None else int(np.count_nonzero(weights))
+    weight = float(n) if weights is None else float(weights.sum())
+    return _Sums(counted, weight, total_left, total_second)
 
 
 def largest_eigenvalue(S: NDArray[np.float64]) -> float:

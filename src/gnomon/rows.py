@@ -36,7 +36,18 @@ BLOCK_BYTES = 1_500_000
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
-__all__ = ["BLOCK_BYTES", "Floats", "Rows", "amplitude", "read_rows", "scratch", "working_type"]
+__all__ = [
+    "BLOCK_BYTES",
+    "Floats",
+    "Rows",
+    "amplitude",
+    "evenly_spaced",
+    "read_rows",
+    "reading",
+    "sample_size",
+    "scratch",
+    "working_type",
+]
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,12 @@ class Rows:
         if self.root_weight is not None:
             z *= self.root_weight[rows, None].astype(self.work)
         return z
+
+    def anew(
+        self, weights: NDArray[np.float64] | None, shift: NDArray[Any], work: DTypeLike
+    ) -> "Rows":
+        """The same table, to be read about another shift and in another precision."""
+        return read_rows(self.X, shift=shift, work=work, weights=weights, names=self.names)
 
     def centred(
         self,
@@ -213,19 +230,42 @@ def read_rows(
     n = int(X.shape[0]) if present is None else present.size
     if n == 0:
         raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
-    few = max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, X.shape[1])))
-    at = np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
+    at = evenly_spaced(n, sample_size(X.shape[1]))
     sample = X[at if present is None else present[at]]
     sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
+    work_type, shift, exponent = reading(X, sample, shift, work, weights)
+    return Rows(X, work_type, shift, exponent, names=names)
+
+
+def evenly_spaced(n: int, few: int) -> NDArray[np.intp]:
+    """At most `few` of the numbers from 0 to n − 1, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
+
+
+def sample_size(columns: int) -> int:
+    """How many rows are looked at to choose a shift."""
+    return max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, columns)))
+
+
+def reading(
+    X: Table,
+    sample: NDArray[Any],
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[np.dtype[Any], NDArray[Any], int]:
+    """Working type, shift and exponent for `X`, of which `sample` holds some rows in C order."""
     work_type = working_type(X) if work is None else np.dtype(work)
     if weights is not None and not 1e-12 < weights.max(initial=0.0) < 1e12:
         work_type = np.dtype(np.float64)  # their products would leave float32's range
     if shift is None:
-        shift = _integer_shift(X, sample) if _needs_integers(X) else _float_shift(sample, work_type)
-    rows = Rows(X, work_type, shift, names=names)
+        # of what is not in memory the sample alone is looked at
+        long = _needs_integers(X if is_sparse(X) or isinstance(X, np.ndarray) else sample)
+        shift = _integer_shift(X, sample) if long else _float_shift(sample, work_type)
+    rows = Rows(sample, work_type, shift)
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.abs(replace(rows, X=sample).read(0, sample.shape[0])).max(initial=0)
-    return replace(rows, exponent=exponent_for(float(largest), work_type))
+        largest = np.abs(rows.read(0, sample.shape[0])).max(initial=0)
+    return work_type, shift, exponent_for(float(largest), work_type)
 
 
 def exponent_for(largest: float, work: np.dtype[Any]) -> int:

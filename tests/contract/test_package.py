@@ -16,7 +16,7 @@ LAYERS = [
     ["errors"],
     ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
     ["inputs", "engine"],
-    ["rows"],
+    ["rows", "streams"],
     ["carry", "moments", "certificate", "neighbors"],
     ["scores"],
     ["procrustes"],

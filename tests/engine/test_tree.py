@@ -9,7 +9,7 @@ def nested(a, b):
 
 
 def level_by_level(leaves):
-    parts = [Part(leaf, ((leaf, 0),)) for leaf in leaves]
+    parts = [Part(leaf, ((leaf, 0),), 7) for leaf in leaves]
     while len(parts) > 1:
         parts = [fold(parts[at : at + FAN], nested) for at in range(0, len(parts), FAN)]
     return parts[0]
@@ -22,6 +22,7 @@ def test_results_that_come_one_by_one_make_the_same_tree_as_level_by_level(count
         tree.add(leaf)
     whole = level_by_level(range(count))
     assert tree.total() == whole.value
+    assert whole.rows == 7 * count
     assert [index for index, _ in whole.seals] == list(range(count))
 
 

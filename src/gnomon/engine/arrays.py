@@ -1,4 +1,4 @@
-"""Tables that are no files: an array in memory, a Dask array, a function that gives blocks."""
+"""Tables that are arrays: in memory, mapped into it, or of Dask."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.engine.source import Partition, Source, partition_rows
+from gnomon.errors import DataError, DataTypeError
 from gnomon.parallel import row_blocks
 
-__all__ = ["ArraySource"]
+__all__ = ["ArraySource", "DaskArraySource", "as_source"]
 
 
 class ArraySource(Source):
@@ -26,11 +27,10 @@ class ArraySource(Source):
     def __init__(
         self, X: NDArray[Any], rows: int | None = None, names: Sequence[str] | None = None
     ) -> None:
+        blocks = row_blocks(X.shape[0], partition_rows(X.shape[1], rows))
         partitions = [
             Partition(index, start, stop - start, "the array", start)
-            for index, (start, stop) in enumerate(
-                row_blocks(X.shape[0], partition_rows(X.shape[1], rows))
-            )
+            for index, (start, stop) in enumerate(blocks)
         ]
         super().__init__(X.shape[1], X.dtype, partitions, names)
         self.X = X
@@ -38,3 +38,47 @@ class ArraySource(Source):
     def read(self, partition: Partition) -> NDArray[Any]:
         """Rows of the array itself."""
         return np.asarray(self.X[partition.start : partition.start + partition.rows])
+
+
+class DaskArraySource(Source):
+    """A Dask array, in its own chunks of rows; a chunk is computed each time it is read.
+
+    Parameters
+    ----------
+    X : dask.array.Array (n, d) of numbers
+        Chunks of known size. Columns that are in several chunks are brought together.
+    names : sequence of str, optional
+    """
+
+    def __init__(self, X: Any, names: Sequence[str] | None = None) -> None:
+        if X.ndim != 2:
+            raise DataError(f"Expected 2D array of rows and columns; got shape {X.shape}.")
+        if X.dtype.kind not in "biuf":
+            raise DataTypeError(f"The Dask array must hold numbers; its dtype is {X.dtype}.")
+        if any(not isinstance(size, (int, np.integer)) for size in X.chunks[0]):
+            raise DataError(
+                "The Dask array has chunks of unknown size. Call X.compute_chunk_sizes() first."
+            )
+        self.X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+        sizes = [int(size) for size in X.chunks[0]]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        partitions = [
+            Partition(index, starts[at], sizes[at], "the Dask array", starts[at], place=at)
+            for index, at in enumerate(i for i, size in enumerate(sizes) if size)
+        ]
+        dtype = np.dtype(np.uint8) if X.dtype.kind == "b" else X.dtype
+        super().__init__(int(X.shape[1]), dtype, partitions, names)
+
+    def read(self, partition: Partition) -> NDArray[Any]:
+        """One chunk, computed on the thread that asks for it."""
+        block = np.asarray(self.X.blocks[partition.place].compute(scheduler="synchronous"))
+        return block.astype(self.dtype, copy=False)
+
+
+def as_source(X: Any) -> Source | None:
+    """`X` if it is a source, the source of a Dask array, or None for everything else."""
+    if isinstance(X, Source):
+        return X
+    if type(X).__module__.startswith("dask.array"):
+        return DaskArraySource(X)
+    return None

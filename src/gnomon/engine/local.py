@@ -77,14 +77,18 @@ class LocalEngine:
         partitions, task = source.partitions, Task(source, function)
         extras = [None] * len(partitions) if beside is None else beside
 
-        def run(index: int, _: int) -> Part[T]:
-            return task(partitions[index], source.seals.get(index), extras[index])
+        def run(at: int, _: int) -> Part[T]:
+            partition = partitions[at]
+            return task(partition, source.seals.get(partition.index), extras[at])
+
+        worked = 0
 
         def take(part: Part[T]) -> None:
+            nonlocal worked
             add(part.value)
             source.seals.update(part.seals)
+            worked += part.rows
             if done is not None:
-                last = partitions[part.seals[0][0]]
-                done(last.start + last.rows)
+                done(worked)
 
         fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)

@@ -6,10 +6,11 @@ number of times, on several threads and in other processes, and gives the same n
 `gnomon.engine.task` holds it to that by counting rows and comparing checksums.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,12 @@ class Source(ABC):
     @abstractmethod
     def read(self, partition: Partition) -> NDArray[Any]:
         """The rows of one partition, shape (partition.rows, columns), of type `dtype`."""
+
+    def only(self, partitions: Sequence[Partition]) -> Self:
+        """The same source with some of its partitions, which keep their numbers."""
+        some = copy.copy(self)
+        some.partitions, some.seals = partitions, self.seals
+        return some
 
     @property
     def rows(self) -> int:

@@ -32,10 +32,11 @@ __all__ = ["ATTEMPTS", "Part", "Seals", "Task", "checksum"]
 
 @dataclass(frozen=True)
 class Part(Generic[T]):
-    """A result over some partitions, and their checksums by index."""
+    """A result over some partitions: their rows, and their checksums by index."""
 
     value: T
     seals: Seals
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Task(Generic[T]):
             raise _changed(partition, "its numbers are not those of the first time")
         with one_blas_thread():
             value = self.function(Block(partition, X, beside))
-        return Part(value, ((partition.index, found),))
+        return Part(value, ((partition.index, found),), partition.rows)
 
 
 def _changed(partition: Partition, how: str) -> ChangedSourceError:

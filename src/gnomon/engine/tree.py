@@ -23,7 +23,7 @@ def fold(parts: Sequence[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
     for part in parts[1:]:
         value = combine(value, part.value)
         seals += part.seals
-    return Part(value, tuple(seals))
+    return Part(value, tuple(seals), sum(part.rows for part in parts))
 
 
 class Tree(Generic[T]):

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.certificate import certify, inseparable_groups
+from gnomon.engine import Source, as_engine
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import (
     Table,
@@ -20,14 +21,16 @@ from gnomon.inputs import (
     is_sparse,
     random_generator,
 )
+from gnomon.memory import parse_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.moments import Moments, moments_of_rows
 from gnomon.parallel import one_blas_thread, thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
+from gnomon.pca.blocks import check_rows
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.impute import impute
-from gnomon.pca.plan import SOLVER_NAMES, Plan, make_plan
+from gnomon.pca.plan import SOLVER_NAMES, SOURCE_PASSES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
@@ -36,6 +39,7 @@ from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.rows import Rows, read_rows, working_type
+from gnomon.streams import Stream, read_source
 
 SOLVERS = {
     "covariance": covariance.solve,
@@ -204,21 +208,36 @@ class PCA(
     @with_callbacks
     @one_blas_thread()
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, like: "PCA | None" = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        like: "PCA | None" = None,
+        *,
+        memory: int | str | None = None,
+        engine: Any = None,
     ) -> Self:
         """Find the components of `X`.
 
         Parameters
         ----------
-        X : array, dataframe, pyarrow table or sparse matrix, shape (n, d)
+        X : array, dataframe, pyarrow table, sparse matrix, Dask array or source, shape (n, d)
+            A source (see `gnomon.source`) or a Dask array is read in blocks, never as a whole.
         y : ignored
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the row, 0 an absent row.
         like : PCA, optional
             A former model whose signs, and directions inside near-ties, are kept.
+        memory : int or str, optional
+            Bytes, or a size such as "1GB", that may be used beyond the table; by default what the
+            machine has free. A source is read in one pass if d × d sums fit into it, and otherwise
+            in a number of passes that `plan` tells.
+        engine : Dask client or engine, optional
+            Who works through the blocks; by default `n_jobs` threads of this process. The bits of
+            the result do not depend on it.
         """
         self._forget()
-        X = self._check(X, reset=True, min_rows=1)
+        X = self._check_rows(X, engine, reset=True)
         n, d = X.shape
         weights = check_weights("sample_weight", sample_weight, n, of="row")
         used = n if weights is None else int(np.count_nonzero(weights))
@@ -226,34 +245,42 @@ class PCA(
             refuse("sample_weight", "have a weight above zero", "every weight zero")
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
-        plan = self._plan(X, request)
+        plan = self._plan(X, request, memory, engine)
         with Steps(self, total=None, name="step") as steps:
-            problem = self._problem(self._read(X, weights), weights, request, step=steps.done)
+
+            def told(rows: int) -> None:
+                steps.done(rows=rows, of=n)
+
+            rows = self._read(X, weights, engine, told)
+            problem = self._problem(rows, weights, request, step=steps.done)
             if self._fills(X):
                 X, self.missing_ = impute(problem)
                 problem = replace(problem, rows=self._read(X, weights))
             solution = self._solve(problem, plan)
         self._settle(solution, plan, like)
-        warn_of_giants(self, X, weights)
+        warn_of_giants(self, self._centred_rows(X, engine), weights)
         return self
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
         """Solve in the table's own precision, and again in float64 where that is not enough."""
         solution = SOLVERS[plan.solver](problem)
         if _too_coarse(solution, problem):
-            rows = self._read(problem.rows.X, problem.weights, solution.moments.mean, "f8")
+            rows = problem.rows.anew(problem.weights, solution.moments.mean, "f8")
             again = SOLVERS[plan.solver](replace(problem, rows=rows))
             solution = replace(again, passes=solution.passes + again.passes)
         return solution
 
     def _read(
         self,
-        X: Table,
+        X: Table | Source,
         weights: NDArray[np.float64] | None,
-        shift: NDArray[Any] | None = None,
-        work: str | None = None,
+        engine: Any = None,
+        done: Any = None,
     ) -> Rows:
-        return read_rows(X, shift=shift, work=work, weights=weights, names=self._names())
+        if isinstance(X, Source):
+            workers = as_engine(engine, n_jobs=self.n_jobs)
+            return read_source(X, workers, weights=weights, names=self._names(), done=done)
+        return read_rows(X, weights=weights, names=self._names())
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -296,11 +323,11 @@ class PCA(
         merged.moments_ = both
         return merged
 
-    def plan(self, X: Any) -> Plan:
+    def plan(self, X: Any, *, memory: int | str | None = None, engine: Any = None) -> Plan:
         """What `fit` would do with `X`, what it would cost, and why. Nothing is computed."""
         self._check_parameters()
-        X = check_table(type(self)(), X, reset=True)
-        return self._plan(X, Request.parse(self.n_components, *X.shape))
+        X = check_rows(type(self)(), X, engine, reset=True)
+        return self._plan(X, Request.parse(self.n_components, *X.shape), memory, engine)
 
     def __getattr__(self, name: str) -> Any:
         """Solve for the components when they are first looked at after `partial_fit`."""
@@ -326,6 +353,10 @@ class PCA(
         self._check_parameters()
         return check_table(self, X, reset=reset, min_rows=min_rows)
 
+    def _check_rows(self, X: Any, engine: Any, *, reset: bool) -> Table | Source:
+        self._check_parameters()
+        return check_rows(self, X, engine, reset=reset)
+
     def _check_parameters(self) -> None:
         for name in ("standardize", "whiten"):
             check_choice(name, getattr(self, name), (False, True))
@@ -343,11 +374,22 @@ class PCA(
         if n < 2:
             refuse("X", "have at least 2 rows for a variance", f"{n} sample", "Add rows.")
 
-    def _plan(self, X: Table, request: Request) -> Plan:
+    def _plan(
+        self,
+        X: Table | Source,
+        request: Request,
+        memory: int | str | None = None,
+        engine: Any = None,
+    ) -> Plan:
         solver = self.solver if self.svd_solver is None else self.svd_solver
         n, d = X.shape
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         filled = self._fills(X)
+        threads, blocks = thread_count(self.n_jobs), None
+        if isinstance(X, Source):
+            threads = as_engine(engine, n_jobs=self.n_jobs).workers
+            # one for each thread, one that waits; as the file has it, and as rows
+            blocks = 2 * (threads + 1) * X.block_bytes
         return make_plan(
             n=n,
             d=d,
@@ -355,14 +397,21 @@ class PCA(
             itemsize=8 if filled else working_type(X).itemsize,
             stored=stored,
             solver=solver,
-            threads=thread_count(self.n_jobs),
+            memory=None if memory is None else parse_bytes(memory),
+            threads=threads,
             filled=filled,
+            blocks=blocks,
         )
 
-    def _fills(self, X: Table) -> bool:
+    def _fills(self, X: Table | Source) -> bool:
         """Whether `fit` works on a filled-in float64 copy of `X`; integers have no gaps."""
         if self.missing != "em" or X.dtype.kind != "f":
             return False
+        if isinstance(X, Source):
+            raise UnavailableError(
+                "`missing='em'` needs the whole table in memory, not a source. Fill the rows in "
+                "first, or leave out those with gaps."
+            )
         if is_sparse(X):
             raise DataError(
                 "`missing='em'` needs a dense table; got a sparse one. Use X.toarray()."
@@ -390,6 +439,7 @@ class PCA(
             random=random_generator(self.random_state),
             n_jobs=self.n_jobs,
             step=step,
+            passes=SOURCE_PASSES if isinstance(rows, Stream) else None,
         )
 
     def _names(self) -> NDArray[Any] | None:

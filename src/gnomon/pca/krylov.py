@@ -50,9 +50,9 @@ def solve(problem: Problem) -> Solution:
             operator.apply,
             operator.side,
             k,
-            block=min(BLOCK, k + OVERSAMPLING),
+            block=block_width(k, problem.passes),
             tol=problem.tol,
-            most_blocks=max(MOST_BLOCKS, 4 * k // BLOCK),
+            most_blocks=block_count(k, problem.passes),
             random=problem.random,
             step=problem.step,
             n_jobs=problem.n_jobs,
@@ -84,6 +84,16 @@ def solve(problem: Problem) -> Solution:
         formation=product_error(rows, (kept[0] + operator.uncentred) / divisor),
         passes=passes + (1 if operator.side == rows.shape[1] else 3),
     )
+
+
+def block_width(k: int, passes: int | None) -> int:
+    """Columns of a block: wide ones where every pass over the table has to be paid for."""
+    return min(BLOCK, k + OVERSAMPLING) if passes is None else k + OVERSAMPLING
+
+
+def block_count(k: int, passes: int | None) -> int:
+    """How many blocks there may be."""
+    return max(MOST_BLOCKS, 4 * k // BLOCK) if passes is None else passes
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ centred in the cache and used twice while they are there. A sparse one stays spa
     Z = D (X − 1μᵀ) F,   Z Q = D (X (F Q) − 1 (μᵀ F Q)),   Zᵀ U = F (Xᵀ (D U) − μ (1ᵀ D U)).
 """
 
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from gnomon.inputs import Table, is_sparse
 from gnomon.kernels import kernel
 from gnomon.parallel import fold_blocks, map_blocks, row_blocks
 from gnomon.rows import Floats, Rows, scratch
+from gnomon.streams import Stream
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -41,6 +43,8 @@ class Operator(Protocol):
 def operator_for(rows: Rows, n_jobs: int | None, sq_deviation: float = 0.0) -> Operator:
     """The operator of a centred table (`Rows.centred`), whose Σ‖z‖² is `sq_deviation` if known."""
     n, d = rows.shape
+    if isinstance(rows, Stream):
+        return TallOperator(rows, n_jobs, sq_deviation)
     if is_sparse(rows.X):
         return SparseOperator(rows, n_jobs)
     return TallOperator(rows, n_jobs, sq_deviation) if n >= d else WideOperator(rows, n_jobs)
@@ -48,6 +52,8 @@ def operator_for(rows: Rows, n_jobs: int | None, sq_deviation: float = 0.0) -> O
 
 class TallOperator:
     """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q).
+
+    A stream of any shape is multiplied like this too, block by block wherever its engine works.
 
     The rows are read about their mean μ as the working type can hold it, which is off by a rounding
     δ; what that adds is known, W δδᵀ, and is taken out of the products. Where μ is no larger than
@@ -59,34 +65,26 @@ class TallOperator:
         self.n_jobs = n_jobs
         self.side, self.uncentred = rows.shape[1], 0.0
         self.rows, self.delta = rows.about_rounded_mean()
-        self.roots = np.ones(rows.shape[0]) if rows.root_weight is None else rows.root_weight
-        self.read = self.rows.read
+        self.roots = rows.root_weight
+        self.weight = float(rows.shape[0]) if self.roots is None else self.roots @ self.roots
+        self.plain = False
         plain = rows.as_they_are()
         if plain is not None and rows.offset is not None:
             mean = np.ldexp(rows.shift.astype(np.float64), -rows.exponent) + rows.offset
             moment = rows.shape[0] * float(mean @ mean)
             if moment <= sq_deviation:
                 self.rows, self.delta, self.uncentred = plain, mean, moment
-                self.read = plain.view
+                self.plain = True
 
     def apply(self, Q: Matrix) -> Matrix:
         """On the shorter side."""
-        rows, work = self.rows, Q.astype(self.rows.work)
-        step = rows.block_rows()
-        total = np.zeros(Q.shape)
-
-        def product(start: int, stop: int) -> Any:
-            buffer, image = scratch((step, rows.shape[1]), rows.work), None
-            for at in range(start, stop, step):
-                B = self.read(at, min(at + step, stop), buffer)
-                part = B.T @ (B @ work)
-                image = part if image is None else np.add(image, part, out=image)
-            return image
-
-        blocks = row_blocks(rows.shape[0], rows.range_rows(4096))
-        fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
-        total -= (self.roots @ self.roots) * np.outer(self.delta, self.delta @ Q)
-        return total
+        if isinstance(self.rows, Stream):
+            of_block = partial(_image_of_block, plain=self.plain, Q=Q)
+            total: Matrix = self.rows.reduce(of_block, np.add)
+        else:
+            total = _image(self.rows, self.plain, Q, self.n_jobs)
+        image: Matrix = total - self.weight * np.outer(self.delta, self.delta @ Q)
+        return image
 
     def apply_columns(self, V: Matrix) -> Matrix:
         """ZᵀZ V."""
@@ -95,14 +93,38 @@ class TallOperator:
     def transposed(self, U: Matrix) -> Matrix:
         """Zᵀ U."""
         rows, total = self.rows, np.zeros((self.rows.shape[1], U.shape[1]))
+        read = rows.view if self.plain else rows.read
 
         def product(start: int, stop: int) -> Any:
-            return self.read(start, stop).T @ U[start:stop].astype(rows.work)
+            return read(start, stop).T @ U[start:stop].astype(rows.work)
 
         blocks = row_blocks(rows.shape[0], rows.block_rows())
         fold_blocks(product, blocks, total.__iadd__, n_jobs=self.n_jobs)
-        total -= np.outer(self.delta, self.roots @ U)
+        roots = np.ones(rows.shape[0]) if self.roots is None else self.roots
+        total -= np.outer(self.delta, roots @ U)
         return total
+
+
+def _image(rows: Rows, plain: bool, Q: Matrix, n_jobs: int | None) -> Matrix:
+    """BᵀB Q for the rows B as they are read, or as they lie in memory if `plain`."""
+    work, step, total = Q.astype(rows.work), rows.block_rows(), np.zeros(Q.shape)
+    read = rows.view if plain else rows.read
+
+    def product(start: int, stop: int) -> Any:
+        buffer, image = scratch((step, rows.shape[1]), rows.work), None
+        for at in range(start, stop, step):
+            B = read(at, min(at + step, stop), buffer)
+            part = B.T @ (B @ work)
+            image = part if image is None else np.add(image, part, out=image)
+        return image
+
+    blocks = row_blocks(rows.shape[0], rows.range_rows(4096))
+    fold_blocks(product, blocks, total.__iadd__, n_jobs=n_jobs)
+    return total
+
+
+def _image_of_block(rows: Rows, _: Any, plain: bool, Q: Matrix) -> Matrix:
+    return _image(rows, plain, Q, 1)
 
 
 class WideOperator:

@@ -8,9 +8,9 @@ reduction of a matrix to tridiagonal form runs at the speed of memory, so its d�
 from dataclasses import dataclass
 from typing import Any
 
-from gnomon.errors import TooLargeError
+from gnomon.errors import TooLargeError, refuse
 from gnomon.memory import available_bytes, readable_bytes
-from gnomon.pca.krylov import BLOCK, MOST_BLOCKS
+from gnomon.pca.krylov import BLOCK, block_count, block_width
 from gnomon.pca.rank import Request
 from gnomon.records import Record
 
@@ -18,6 +18,10 @@ EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the cov
 THIN = 2.0  # how much slower a product with so few columns is, a column
 SMALL = 4e10  # operations that nobody waits for (about half a second): be exact
 PATIENCE = 3.0  # how many times longer the exact answer may take before krylov is chosen
+
+# How often krylov reads a source at most: blocks are as wide as what is wanted, and a spectrum that
+# needs more of them than this is so flat that hardly anything separates its components.
+SOURCE_PASSES = 16
 
 FILLING = 6.0  # float64 tables that `impute.py` holds at most; 5.3 to 5.6 were measured
 
@@ -42,7 +46,7 @@ class Plan(Record):
     dtype : str
         Precision of the products.
     passes : int
-        Times the table is read.
+        Times the table is read; of a source, times it is read at most.
     operations : float
         Multiplications with additions.
     peak_bytes : int
@@ -83,23 +87,32 @@ def make_plan(
     memory: int | None = None,
     threads: int = 2,
     filled: bool = False,
+    blocks: int | None = None,
 ) -> Plan:
     """Choose a solver for an (n, d) table.
 
     `stored` is the number of entries when it is sparse; `filled` when missing values are filled in
-    first.
+    first; `blocks` the bytes of all blocks in memory at a time when the table is a source.
     """
     side = min(n, d)
     k = request.first_guess(side)
-    costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in _PASSES}
     solver = ALIASES.get(solver, solver)
     room = available_bytes() if memory is None else memory
+    if blocks is None:
+        costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in _PASSES}
+    else:
+        costs = {name: _source_cost(name, n, d, k, itemsize, threads, blocks) for name in STREAMED}
+        if solver not in ("auto", *STREAMED):
+            must = f"be 'auto' or one of {', '.join(map(repr, STREAMED))} for a source"
+            refuse("solver", must, solver, "The others need the whole table in memory.")
     filling = FILLING * 8.0 * n * d if filled else 0.0
     costs = {name: (operations, peak + filling) for name, (operations, peak) in costs.items()}
     name, why = (
         (solver, "asked for by name")
         if solver != "auto"
         else _choose(n, d, k, request, stored, costs, room)
+        if blocks is None
+        else _choose_for_source(k, n, d, itemsize, request, costs, room)
     )
     operations, peak = costs[name]
     copies = f"makes a dense copy of the sparse table, {readable_bytes(8.0 * n * d)}"
@@ -110,7 +123,7 @@ def make_plan(
         shape=(n, d),
         n_components=request.asked,
         dtype="float32" if itemsize == 4 else "float64",
-        passes=_PASSES[name] if name != "krylov" else _krylov_blocks(k) + 2,
+        passes=_passes(name, k, blocks is not None),
         operations=operations,
         peak_bytes=int(peak),
     )
@@ -118,9 +131,16 @@ def make_plan(
         what = f" (it {copies})" if densifies else ""
         raise TooLargeError(
             f"{plan.title()} needs {readable_bytes(peak)} beyond the table{what}, and "
-            f"{readable_bytes(room)} are free. {_way_out(name, n, d, costs, room, filling)}"
+            f"{readable_bytes(room)} are {'free' if memory is None else 'allowed'}. "
+            f"{_way_out(name, n, d, costs, room, filling)}"
         )
     return plan
+
+
+def _passes(name: str, k: int, streamed: bool) -> int:
+    if name != "krylov":
+        return _PASSES[name]
+    return (SOURCE_PASSES if streamed else _krylov_blocks(k)) + 2
 
 
 def _way_out(
@@ -128,6 +148,8 @@ def _way_out(
 ) -> str:
     if filling and costs[name][1] - filling <= room:
         return "Fill the missing values in beforehand, or take fewer rows."
+    if name == "krylov":
+        return "Allow more memory, or ask for fewer components."
     exact = "covariance" if n >= d else "gram"
     if name == "svd" and costs[exact][1] <= room:
         return f"Use `solver='{exact}'`, which is exact too and copies nothing."
@@ -135,6 +157,7 @@ def _way_out(
 
 
 _PASSES = {"covariance": 1, "gram": 3, "svd": 2, "deflation": 1, "krylov": 0}
+STREAMED = ("covariance", "deflation", "krylov")  # what needs no more than blocks of the table
 
 
 def _cost(
@@ -159,12 +182,30 @@ def _cost(
         copy = 8.0 * d * (4 * n + k) if d > n else 0.0
         return 8.0 * n * d * side + 20.0 * float(side) ** 3, buffers + 8.0 * side * side * 6 + copy
     side, columns = min(n, d), BLOCK * _krylov_blocks(k)
-    basis = min(side, BLOCK * max(MOST_BLOCKS, 4 * k // BLOCK))
+    basis = min(side, block_width(k, None) * block_count(k, None))
     products = 4.0 * THIN * columns * (4.0 * stored if stored else n * d * precision)
     return (
         products + 4.0 * side * columns**2,
         buffers + 8.0 * (side * (basis + 6 * BLOCK) + 4 * d * (k + BLOCK)) + 24.0 * (stored or 0),
     )
+
+
+def _source_cost(
+    name: str, n: int, d: int, k: int, itemsize: int, threads: int, blocks: int
+) -> tuple[float, float]:
+    """Operations, and bytes in all: blocks of the table, sums of them, and what is made of those.
+
+    Each thread has a block's sum, a share of it and a product; results wait for their turn, one
+    more than there are threads; the tree has a sum on each of three levels.
+    """
+    buffers, sums = 64e6 + blocks, 4.0 * threads + 5.0
+    if name != "krylov":
+        operations, _ = _cost(name, n, d, k, itemsize, None, threads)
+        return operations, buffers + 8.0 * sums * d * d
+    width = block_width(k, SOURCE_PASSES)
+    columns = min(d, width * SOURCE_PASSES)
+    operations = 4.0 * THIN * columns * n * d * (itemsize / 4) + 4.0 * d * columns**2
+    return operations, buffers + 8.0 * d * (columns + (sums + 6) * width + 4 * k)
 
 
 def _krylov_blocks(k: int) -> int:
@@ -198,3 +239,27 @@ def _choose(
         return "krylov", f"an exact solver would need {readable_bytes(peak)} of memory"
     what = "sparse, and stays so" if stored else "both sides large, few components wanted"
     return "krylov", f"{what}: {operations / quick:.0f} times fewer operations than an exact solver"
+
+
+def _choose_for_source(
+    k: int,
+    n: int,
+    d: int,
+    itemsize: int,
+    request: Request,
+    costs: dict[str, tuple[float, float]],
+    room: int,
+) -> tuple[str, str]:
+    """One pass if d × d sums fit; otherwise a number of passes that is known beforehand."""
+    operations, peak = costs["covariance"]
+    fits, quick, bytes_ = peak <= room, costs["krylov"][0], float(itemsize) * n * d
+    needs_all = isinstance(request.asked, str) or 3 * (k + 10) > min(n, d)
+    if needs_all or (fits and (operations <= SMALL or operations <= PATIENCE * quick)):
+        once = f"a source of {readable_bytes(bytes_)}, read once"
+        return "covariance", f"{once}; exact, in {operations:.0e} operations"
+    most = SOURCE_PASSES + 2
+    often = f"at most {most} passes over a source, {readable_bytes(most * bytes_)}"
+    if not fits:
+        return "krylov", f"{often}: an exact solver would need {readable_bytes(peak)} of memory"
+    fewer = f"{operations / quick:.0f} times fewer operations than an exact solver"
+    return "krylov", f"{often}: {fewer}"

@@ -37,6 +37,7 @@ class Problem:
     random: np.random.Generator
     n_jobs: int | None
     step: Callable[..., bool] = lambda **_: False  # progress: True asks to stop
+    passes: int | None = None  # how often a source may be read by an iteration
 
     @property
     def root_weight(self) -> Vector | None:

@@ -1,5 +1,7 @@
 """Scores, reconstructions and residuals of a fitted PCA."""
 
+from collections.abc import Callable
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,11 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.engine import Source, as_engine
+from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.errors import refuse
 from gnomon.inputs import Table, is_sparse, refuse_bad_values
+from gnomon.pca.blocks import Output, carry_blocks, check_rows
 from gnomon.pca.impute import Imputation, fill_rows
 from gnomon.pca.project import project, restore
 from gnomon.rows import Rows, working_type
+from gnomon.streams import Stream
 
 
 class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -37,18 +43,101 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         fit: Any
 
-        def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table: ...
         def _names(self) -> NDArray[Any] | None: ...
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Any:
         """Scores z = Wᵀ(x − μ) of the rows of `X`, shape (n, k).
 
         A row's scores do not depend on the rows beside it. float32 stays float32.
+
+        Parameters
+        ----------
+        X : whatever `fit` takes, shape (n, d)
+        to : path, optional
+            Write them block by block into this file, ``.npy`` or ``.parquet``, instead of returning
+            them; its path is returned. The file is whole or not there.
+        force : bool
+            Whether a file that exists is replaced.
+        engine : Dask client or engine, optional
+            Who works through blocks, as in `fit`.
+        progress : callable, optional
+            Told ``(rows done, rows in all)`` after every block.
         """
         check_is_fitted(self)
-        components = self.components_  # solves, after partial_fit
-        X = self._filled(self._check(X, reset=False, min_rows=0))
-        scores = project(self._centred_rows(X), components, n_jobs=self.n_jobs)
+        names = [str(name) for name in self.get_feature_names_out()]
+        X = check_rows(self, X, engine, reset=False, blocks=to is not None)
+        if isinstance(X, Source):
+            output = Output(to, force, progress)
+            return carry_blocks(self, "_carried", X, names, output, engine)
+        return self._carried(X)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
+        """`fit`, then `transform` of the same rows: the same bits as the two calls."""
+        engine = fit_params.get("engine")
+        scores: NDArray[Any] = self.fit(X, y, **fit_params).transform(X, engine=engine)
+        return scores
+
+    def inverse_transform(
+        self,
+        Z: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Any:
+        """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d).
+
+        `Z` may be a source of scores; the other parameters are those of `transform`.
+        """
+        check_is_fitted(self)
+        k = self.components_.shape[0]
+        source = as_source(Z)
+        Z = np.asarray(Z) if source is None else source
+        if len(Z.shape) != 2 or Z.shape[1] != k:
+            refuse("Z", f"have shape (n, {k})", Z.shape)
+        if Z.dtype.kind not in "biuf":
+            refuse("Z", "hold numbers", f"dtype {Z.dtype}", kind=True)
+        if source is None and (to is not None or engine is not None):
+            source = ArraySource(Z)
+        if source is not None:
+            output = Output(to, force, progress)
+            return carry_blocks(self, "_restored", source, self._column_names(), output, engine)
+        return self._restored(Z)
+
+    def residuals(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Any:
+        """X − X̂, what the components do not explain, in the original units, shape (n, d).
+
+        Orthogonal to every component ([Selitskii 2025], eq. (34)). The parameters are those of
+        `transform`.
+        """
+        check_is_fitted(self)
+        _ = self.components_
+        X = check_rows(self, X, engine, reset=False, blocks=to is not None)
+        if isinstance(X, Source):
+            output = Output(to, force, progress)
+            return carry_blocks(self, "_left_over", X, self._column_names(), output, engine)
+        return self._left_over(X)
+
+    def _carried(self, X: Table) -> NDArray[Any]:
+        X = self._filled(X)
+        scores = project(self._centred_rows(X), self.components_, n_jobs=self.n_jobs)
         if not np.isfinite(scores).all():
             refuse_bad_values(X, names=self._names())
         if self.whiten:
@@ -59,38 +148,30 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             scores = np.ldexp(scores, self._unit)
         return scores
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
-        """`fit`, then `transform` of the same rows: the same bits as the two calls."""
-        scores: NDArray[Any] = self.fit(X, y, **fit_params).transform(X)
-        return scores
-
-    def inverse_transform(self, Z: Any) -> NDArray[Any]:
-        """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d)."""
-        check_is_fitted(self)
-        components = self.components_
-        Z = np.asarray(Z)
-        if Z.ndim != 2 or Z.shape[1] != components.shape[0]:
-            refuse("Z", f"have shape (n, {components.shape[0]})", Z.shape)
-        if Z.dtype.kind not in "biuf":
-            refuse("Z", "hold numbers", f"dtype {Z.dtype}", kind=True)
+    def _restored(self, Z: NDArray[Any]) -> NDArray[Any]:
         Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
         if self.whiten:
             Z = Z * self._spread().astype(Z.dtype)
         elif self._unit:
             Z = np.ldexp(Z, -self._unit)
         return restore(
-            Z, components, self._factors, self.mean_, exponent=self._exponent, n_jobs=self.n_jobs
+            Z,
+            self.components_,
+            self._factors,
+            self.mean_,
+            exponent=self._exponent,
+            n_jobs=self.n_jobs,
         )
 
-    def residuals(self, X: Any) -> NDArray[Any]:
-        """X − X̂, what the components do not explain, in the original units, shape (n, d).
-
-        Orthogonal to every component ([Selitskii 2025], eq. (34)).
-        """
-        X_hat = self.inverse_transform(self.transform(X))
-        X = self._filled(self._check(X, reset=False, min_rows=0))
+    def _left_over(self, X: Table) -> NDArray[Any]:
+        X_hat = self._restored(self._carried(X))
+        X = self._filled(X)
         left: NDArray[Any] = np.asarray(X.toarray() if is_sparse(X) else X, X_hat.dtype) - X_hat
         return left
+
+    def _column_names(self) -> list[str]:
+        names = self._names()
+        return [f"x{j}" for j in range(self.mean_.size)] if names is None else list(names)
 
     def _filled(self, X: Table) -> Table:
         """`X` with its gaps filled in, if the model was fitted to do that."""
@@ -107,9 +188,12 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         )
         return np.ldexp(filled, e) if e else filled
 
-    def _centred_rows(self, X: Table) -> Rows:
+    def _centred_rows(self, X: Table | Source, engine: Any = None) -> Rows:
         """`X` prepared for reading like the training rows."""
         rows = Rows(X, working_type(X), self._shift, exponent=self._exponent)
+        if isinstance(X, Source):
+            workers = as_engine(engine, n_jobs=self.n_jobs)
+            rows = Stream(X, rows.work, rows.shift, rows.exponent, engine=workers)
         return rows.centred(self._offset, None if (self._factors == 1).all() else self._factors)
 
     def _factor(self) -> NDArray[np.float64]:

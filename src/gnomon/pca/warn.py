@@ -1,15 +1,18 @@
 """What the reader of a result should know, said once, as a warning."""
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import DataWarning, GnomonWarning, NotConvergedWarning
-from gnomon.inputs import Table, column_name
+from gnomon.inputs import column_name
 from gnomon.pca.problem import Solution
 from gnomon.pca.project import project
+from gnomon.rows import Rows
+from gnomon.streams import Stream
 
 if TYPE_CHECKING:
     from gnomon.pca.estimator import PCA
@@ -50,8 +53,8 @@ def warn_of_solution(model: "PCA", solution: Solution) -> None:
         )
 
 
-def warn_of_giants(model: "PCA", X: Table, weights: NDArray[np.float64] | None) -> None:
-    """One column or one row so large that nothing else is seen."""
+def warn_of_giants(model: "PCA", rows: Rows, weights: NDArray[np.float64] | None) -> None:
+    """One column or one row so large that nothing else is seen; `rows` are the model's, centred."""
     if model._total <= 0 or model.explained_variance_ratio_[0] < DWARFED:
         return
     column = int(np.argmax(np.abs(model.components_[0])))
@@ -64,15 +67,41 @@ def warn_of_giants(model: "PCA", X: Table, weights: NDArray[np.float64] | None) 
             "other and alone decides distances and components. Standardise the columns "
             "(`PCA(standardize=True)`) or use other units."
         )
-    first = project(model._centred_rows(X), model.components_[:1], n_jobs=model.n_jobs)[:, 0]
-    energy = first.astype(np.float64) ** 2 * (1.0 if weights is None else weights)
-    row = int(np.argmax(energy))
+    total, most, row = _largest_energy(model, rows, weights)
     # about the mean, a single wild row among n has (n − 1)/n of the sum
-    if energy.size > 2 and energy[row] > 0.99 * (1 - 1 / energy.size) * energy.sum():
+    n = rows.shape[0]
+    if n > 2 and most > 0.99 * (1 - 1 / n) * total:
         _say(
             f"Row {row} is so far from all others that it alone decides the components. Drop or "
             "check it."
         )
+
+
+def _largest_energy(
+    model: "PCA", rows: Rows, weights: NDArray[np.float64] | None
+) -> tuple[float, float, str]:
+    """Σ w z² of the first scores, the largest of them, and what its row is called."""
+    components = model.components_[:1]
+    if not isinstance(rows, Stream):
+        total, most, row = _energy(rows, weights, components, model.n_jobs)
+        return total, most, str(row)
+    parts = rows.map(partial(_energy, components=components), weights)
+    at = int(np.argmax([most for _, most, _ in parts]))
+    partition = rows.X.partitions[at]
+    called = f"{partition.first + parts[at][2]} of {partition.file}"
+    return sum(total for total, _, _ in parts), parts[at][1], called
+
+
+def _energy(
+    rows: Rows,
+    weights: NDArray[np.float64] | None,
+    components: NDArray[np.float64],
+    n_jobs: int | None = 1,
+) -> tuple[float, float, int]:
+    first = project(rows, components, n_jobs=n_jobs)[:, 0]
+    energy = first.astype(np.float64) ** 2 * (1.0 if weights is None else weights)
+    row = int(np.argmax(energy))
+    return float(energy.sum()), float(energy[row]), row
 
 
 def _say(text: str, kind: type[GnomonWarning] = DataWarning) -> None:

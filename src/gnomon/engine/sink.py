@@ -1,0 +1,104 @@
+"""Blocks of rows written one after the other into one file, which is whole or not there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import refuse
+from gnomon.files import writing
+
+Add = Callable[[NDArray[Any]], object]
+
+ENDINGS = (".npy", ".parquet")
+
+__all__ = ["ENDINGS", "writing_blocks"]
+
+
+@contextmanager
+def writing_blocks(
+    path: str | PathLike[str], rows: int, names: Sequence[str], *, force: bool = False
+) -> Iterator[Add]:
+    """A function that appends a block (m, d) to the file `path`, which appears at the end.
+
+    Parameters
+    ----------
+    path : path
+        Ending in one of `ENDINGS`.
+    rows : int
+        How many rows there will be in all.
+    names : sequence of str, length d
+        Of the columns; ``.npy`` has none.
+    force : bool
+        Whether a file that exists is replaced.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        refuse("to", f"end in one of {', '.join(ENDINGS)}", str(path))
+    with writing(Path(path), force=force) as part, part.open("wb") as file:
+        sink = _Npy(file, rows, len(names)) if ending == ".npy" else _Parquet(file, names)
+        yield sink.add
+        sink.close()
+        file.flush()
+
+
+class _Npy:
+    """The header first, which is of the first block's type; then rows as they are."""
+
+    def __init__(self, file: BinaryIO, rows: int, columns: int) -> None:
+        self.file, self.shape = file, (rows, columns)
+        self.begun = False
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Append rows."""
+        if not self.begun:
+            self._begin(block.dtype)
+        self.file.write(np.ascontiguousarray(block).data)
+
+    def close(self) -> None:
+        """A table of no rows has a header too."""
+        if not self.begun:
+            self._begin(np.dtype(np.float64))
+
+    def _begin(self, dtype: np.dtype[Any]) -> None:
+        self.begun = True
+        header = {
+            "descr": np.lib.format.dtype_to_descr(dtype),
+            "fortran_order": False,
+            "shape": self.shape,
+        }
+        np.lib.format.write_array_header_1_0(self.file, header)
+
+
+class _Parquet:
+    """One row group a block, so that whoever reads it can read blocks."""
+
+    def __init__(self, file: BinaryIO, names: Sequence[str]) -> None:
+        self.file, self.names = file, list(names)
+        self.writer: Any = None
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Append rows."""
+        import pyarrow as pa
+
+        columns = np.ascontiguousarray(block.T)
+        table = pa.Table.from_arrays([pa.array(column) for column in columns], self.names)
+        self._writer(table.schema).write_table(table, row_group_size=max(1, table.num_rows))
+
+    def close(self) -> None:
+        """Write what stands at the end of a Parquet file."""
+        import pyarrow as pa
+
+        self._writer(pa.schema([(name, pa.float64()) for name in self.names])).close()
+
+    def _writer(self, schema: Any) -> Any:
+        if self.writer is None:
+            import pyarrow.parquet as pq
+
+            # numbers that were computed hardly repeat: looking for repetitions costs a third
+            self.writer = pq.ParquetWriter(self.file, schema, use_dictionary=False)
+        return self.writer
