@@ -5,6 +5,7 @@ function that can be used alone.
 """
 
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -19,20 +20,24 @@ from gnomon.data.content import Room
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
+from gnomon.data.refusals import FileError, quoted
 from gnomon.data.samples import Sample, load, names
-from gnomon.data.table import Table, table_of_sample
+from gnomon.data.table import Table, count, table_of_sample
 from gnomon.errors import ParameterError
 from gnomon.estimate import map_bytes
+from gnomon.inputs import check_real
 from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.progress import Watch
 from gnomon.scores import MapScores, score_map
 from gnomon.tsne import TSNE
 
-__all__ = ["Result", "check_room", "read_source", "run", "usual_perplexity"]
+__all__ = ["Result", "check_room", "check_run", "read_source", "run", "usual_perplexity"]
 
 PERPLEXITY = 30.0
 TRUSTED = 15  # neighbours that `trust` is about
+FIRST = 100  # rows that are looked at before all are
+KEPT_ROWS = 10_000  # whose neighbours are compared at once
 
 Told = Callable[[str, float, Any], None]
 
@@ -114,11 +119,11 @@ def run(
     """
     seconds: dict[str, float] = {}
 
-    def stage(name: str, work: Callable[[], Any]) -> Any:
+    def stage(name: str, work: Callable[[], Any], what: Any = None) -> Any:
         start = time.perf_counter()
         result = work()
         seconds[name] = time.perf_counter() - start
-        told(name, seconds[name], result)
+        told(name, seconds[name], result if what is None else what)
         return result
 
     with warnings.catch_warnings(record=True) as caught:
@@ -128,9 +133,9 @@ def run(
         X = prepared.X
         usual = usual_perplexity(len(X)) if perplexity is None else perplexity
         pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
+        check_run(prepared, None if dimensions is None else usual)
         check_room(table, prepared, pca, None if dimensions is None else usual, memory)
-        stage("pca", lambda: pca.fit(X))
-        components = pca.transform(X)
+        components = stage("pca", lambda: pca.fit_transform(X), pca)
         tsne = trust = quality = None
         if dimensions is not None:
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
@@ -143,8 +148,9 @@ def run(
             except KeyboardInterrupt:
                 if not hasattr(tsne, "certificate_"):  # there is no map yet
                     raise
-    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return Result(table, prepared, pca, components, tsne, trust, quality, seconds, said)
+    said = (_with_names(str(warning.message), prepared.table) for warning in caught)
+    warned = tuple(dict.fromkeys(said))
+    return Result(table, prepared, pca, components, tsne, trust, quality, seconds, warned)
 
 
 def read_source(
@@ -164,6 +170,22 @@ def read_source(
                 f"`{name}` is for files; {source.name} is in memory already. Leave it out."
             )
     return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def check_run(prepared: Prepared, perplexity: float | None) -> None:
+    """Refuse what there is no map of, or no PCA if `perplexity` is None, before any work."""
+    X, name = prepared.X, prepared.table.name
+    least, what = (2, "PCA") if perplexity is None else (3, "a map")
+    if len(X) < least:
+        raise FileError(f"{name}: {count(len(X), 'row')}, where {what} needs {least} or more.")
+    if perplexity is None:
+        return
+    check_real("perplexity", perplexity, 1.0, len(X) - 1)
+    if (X[:FIRST] == X[0]).all() and (X[FIRST:] == X[0]).all():
+        raise FileError(
+            f"{name}: all rows are the same in the columns in use, so there is nothing to map.",
+            "Use other columns.",
+        )
 
 
 def check_room(
@@ -195,6 +217,21 @@ def usual_perplexity(n: int) -> float:
     return min(PERPLEXITY, max(1.0, (n - 1) / 3))
 
 
+def _with_names(text: str, table: Table) -> str:
+    """A sentence of `PCA`, which counts columns and rows, with what the file calls them."""
+
+    def column(found: re.Match[str]) -> str:
+        return found[1] + quoted(table.columns[int(found[2])])
+
+    text = re.sub(r"^(Column )(\d+)(?= varies )", column, text)
+    text = re.sub(r"(\(first: )(\d+)(?=\) cannot be standardised)", column, text)
+    row = re.match(r"Row (\d+) is ", text)
+    if row is None:
+        return text
+    where = table.places.of(int(row[1]))
+    return f"{where[0].upper()}{where[1:]} is {text[row.end() :]}"
+
+
 def _trust(
     X: NDArray[Any], tsne: TSNE, prepared: Prepared, n_jobs: int | None
 ) -> tuple[NDArray[np.float64], MapScores]:
@@ -205,7 +242,10 @@ def _trust(
         find_neighbors(table, k, n_jobs=n_jobs).indices
         for table in (Z, tsne.embedding_.astype(np.float64))
     )
-    kept = np.array([np.isin(a, b).sum() for a, b in zip(data, plane, strict=True)]) / k
+    kept = np.empty(len(Z))
+    for start in range(0, len(Z), KEPT_ROWS):
+        some = slice(start, start + KEPT_ROWS)
+        kept[some] = (data[some, :, None] == plane[some, None, :]).sum(axis=(1, 2)) / k
     sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})
     scores = score_map(Z, tsne.embedding_, prepared.table.labels, n_neighbors=sizes, n_jobs=n_jobs)
     return kept, scores

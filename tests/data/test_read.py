@@ -187,8 +187,8 @@ def test_dates_empty_columns_and_truth(write):
         "day": "dates", "void": "no values", "flag": "true and false"}  # fmt: skip
     np.testing.assert_array_equal(read(path, keep="flag").X[:4, 0], [0, 1, 1, 0])
     assert refused(path, keep="day") == (
-        't.csv: column "day" holds dates. Use drop="day". To use them, choose an encoding, such as '
-        "days since the first."
+        't.csv: column "day" holds dates. Leave it out of the option keep. To use them, choose an '
+        "encoding, such as days since the first."
     )
     assert refused(path, keep="void") == 't.csv: column "void" has no values. Use drop="void".'
 
@@ -196,14 +196,14 @@ def test_dates_empty_columns_and_truth(write):
 def test_text_cannot_be_kept_as_numbers(write):
     path = write("x,kind\n1,a\n2,b\n3,a\n4,b\n")
     assert refused(path, keep="kind") == (
-        't.csv: column "kind" holds text, not numbers. Use drop="kind".'
+        't.csv: column "kind" holds text, not numbers. Leave it out of the option keep.'
     )
 
 
 def test_a_file_without_numbers_is_refused(write):
     assert refused(write("a,b\nx,y\nz,y\n")) == (
-        't.csv has no column of numbers to use. Its columns are "a", "b"; see the options keep and '
-        "na."
+        't.csv has no column of numbers to use. Its columns are "a" (names or groups rows), "b" '
+        "(text)."
     )
 
 

@@ -23,14 +23,14 @@ COMMANDS = {
 HELP = """See, shrink and compare high-dimensional data.
 
 \b
-gnomon map cells.csv                      PCA and a t-SNE map → cells_map/
-gnomon map digits                         the same on a bundled sample
-gnomon reduce data.parquet -k 0.95        PCA only → data_reduced/
-gnomon restore scores.parquet -m MODEL    back to the original columns
-gnomon place new.csv -m MODEL             new rows on the old map
-gnomon align new.csv --to old.csv --id id one map laid on another, by shared ids
-gnomon compare a.csv b.csv --id id        how alike two maps are, with a p-value
-gnomon inspect data.csv                   what would be used, what it would cost
+gnomon map cells.csv                   PCA and a t-SNE map → cells_map/
+gnomon map digits                      the same on a bundled sample
+gnomon reduce data.parquet -k 0.95     PCA only → data_reduced/
+gnomon restore scores.parquet -m M     back to the original columns
+gnomon place new.csv -m M              new rows on the old map
+gnomon align new.csv --to old.csv      one map laid on another, by shared ids
+gnomon compare a.csv b.csv             how alike two maps are, with a p-value
+gnomon inspect data.csv                what would be used, what it would cost
 """
 EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
@@ -72,6 +72,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: runs the command and turns errors into one sentence and an exit code."""
     click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
+    click.rich_click.PADDING_HELPTEXT_FIRST_LINE = (0, 0, 1, 0)  # examples stand apart
     try:
         cli(prog_name="gnomon", standalone_mode=False)
     except Exit as stop:

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 HELP = """One map laid on another by the rows they share.
 
-NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
-Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-
 \b
 gnomon align new.csv --to old.csv --id name > aligned.csv
-gnomon align b_map/map.parquet --to a_map/map.parquet --id cell -o aligned.parquet
-gnomon align new.csv --to old.csv --id name --scaling norm-ratio --robust tukey
+gnomon align b_map/map.parquet --to a_map/map.parquet -o aligned.parquet
+gnomon align new.csv --to old.csv --id cell --id name     # named otherwise
+gnomon align new.csv --to old.csv --scaling yes --robust tukey
+
+NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
+Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
 """
 SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm-ratio"}
 

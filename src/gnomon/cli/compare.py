@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 HELP = """How alike two maps or two embeddings are, with a p-value.
 
-A and B may have different widths; no rotation, shift or change of size counts as a difference.
-Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-
 \b
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
-gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*' -o alike.csv
+gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*'
+
+A and B may have different widths; no rotation, shift or change of size counts as a difference.
+Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
 """
 
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
 
-DATA is what gnomon map takes, with the same options. Times are estimates from measured rates, good
-to a factor of about two; the first map on a machine takes some seconds more, for compiling.
-
 \b
 gnomon inspect cells.csv
 gnomon inspect survey.csv --missing drop --scale standard
 gnomon inspect cells.parquet --json
+
+DATA is what gnomon map takes, with the same options. Times are estimates from measured rates, good
+to a factor of about two; the first map on a machine takes some seconds more, for compiling.
 """
 
 
@@ -93,10 +93,9 @@ def look(
     from gnomon.cli.results import say_read, say_versions
     from gnomon.data.prepare import prepare
     from gnomon.estimate import estimate
-    from gnomon.inputs import check_real
     from gnomon.parallel import thread_count
     from gnomon.pca import PCA
-    from gnomon.pipeline import read_source, usual_perplexity
+    from gnomon.pipeline import check_run, read_source, usual_perplexity
     from gnomon.tsne import TSNE
 
     start = time.perf_counter()
@@ -106,9 +105,9 @@ def look(
     prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=scale)
     X, preparation = prepared.X, prepared.preparation
     _say_preparation(words, preparation, missing)
-    plan = PCA(options.parse_components(components), n_jobs=threads).plan(X)
     usual = usual_perplexity(len(X)) if perplexity is None else perplexity
-    check_real("perplexity", usual, 1.0, len(X) - 1)
+    check_run(prepared, usual)
+    plan = PCA(options.parse_components(components), n_jobs=threads).plan(X)
     cost = estimate(
         plan,
         dimensions=dimensions,
@@ -150,8 +149,8 @@ def _say_costs(
               f"{readable_bytes(plan.peak_bytes)} beyond the table; "
               f"{about(cost.pca_seconds)}")  # fmt: skip
     words.say("Why", plan.why)
-    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:g}, {cost.iterations} iterations; "
-              f"{about(cost.tsne_seconds)}")  # fmt: skip
+    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:.3g}, {cost.iterations} iterations"
+              f"; {about(cost.tsne_seconds)}")  # fmt: skip
     words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
     words.say(
         "Time", f"{about(cost.seconds)} in all, on {count(cost.threads, 'thread')} (estimated)"

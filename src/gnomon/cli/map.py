@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 HELP = """PCA and a t-SNE map of a table, or of a bundled sample.
 
-DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
-name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
-
 \b
 gnomon map cells.csv                      → cells_map/
 gnomon map digits                         a first try
 gnomon map survey.csv --label region --missing drop
 gnomon map wine -k parallel -o results
+
+DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
+name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
 """
 OUTPUTS = ("map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
 MOST_COMPONENTS = 10  # of the scores written beside the map

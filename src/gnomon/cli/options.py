@@ -59,6 +59,12 @@ class _Size(click.ParamType[int]):
             self.fail(f"'{value}' is no size above 0, such as 2GB or 500MB.", param, ctx)
 
 
+def _some(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("0 threads do no work; use 1 or more, or -1 for all CPUs.")
+    return value
+
+
 def _complete_source(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
@@ -121,15 +127,16 @@ mapping = _together(
 )  # fmt: skip
 # What may be used: `threads`, `memory`.
 resources = _together(
-    click.option("--threads", type=int, help="Threads to use (default: all CPUs)."),
+    click.option("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
     click.option("--memory", type=_Size(), metavar="SIZE", help="Memory that may be used, such as "
                  "2GB (default: what is free)."),
 )  # fmt: skip
 # `seed`, and those.
 computing = _together(
-    click.option("--seed", default=0, show_default=True, help="For whatever is drawn at random."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
+                 help="For whatever is drawn at random."),
     resources,
-)
+)  # fmt: skip
 # What is said: `quiet`, `verbose`, `as_json`.
 speaking = _together(
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),

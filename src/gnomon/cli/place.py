@@ -10,13 +10,13 @@ from gnomon.cli.words import Words
 
 HELP = """New rows on the old map, which stays as it is.
 
-NEW is a file with the columns of the first table, in any order; - for standard input. Columns
-tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those of the map; rows of
-which unusual is true are like none of them, and their places mean little.
-
 \b
 gnomon place new.csv -m cells_map > placed.csv
 gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
+
+NEW is a file with the columns of the first table, in any order; - for standard input. Columns
+tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those of the map; rows of
+which unusual is true are like none of them, and their places mean little.
 """
 
 

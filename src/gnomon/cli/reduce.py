@@ -11,13 +11,13 @@ from gnomon.cli.words import Words
 
 HELP = """PCA alone: the table with fewer columns, and the model for the way back.
 
-DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
-go to standard output.
-
 \b
 gnomon reduce data.parquet -k 0.95        → data_reduced/
 gnomon reduce wine -k parallel -o results
 cat x.csv | gnomon reduce - -k 2 > y.csv
+
+DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
+go to standard output.
 """
 OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
 

@@ -9,12 +9,12 @@ from gnomon.cli.words import Words
 
 HELP = """Back from components to the original columns and units.
 
-SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, or - for standard input.
-Fewer components than columns give the data back without the variance that they do not hold.
-
 \b
 gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv
 gnomon restore changed.csv -m data_reduced/model.gnomon -o data.parquet
+
+SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, or - for standard input.
+Fewer components than columns give the data back without the variance that they do not hold.
 """
 
 

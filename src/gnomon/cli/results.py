@@ -58,9 +58,8 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
     elif stage == "tsne":
         c = what.certificate_
         cut = "" if c.n_iter == what.max_iter else f" ({c.stop_reason})"
-        text = (
-            f"perplexity {what.perplexity:g}, {c.n_iter} iterations{cut}, KL {c.kl_divergence:.3g}"
-        )
+        text = f"perplexity {what.perplexity:.3g}, {c.n_iter} iterations{cut}"
+        text += f", KL {c.kl_divergence:.3g}"
         words.say("t-SNE", text, seconds)
         words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gnomon.data.dialect import MISSING
-from gnomon.data.refusals import FileError, quoted
+from gnomon.data.refusals import FileError, Way, quoted
 from gnomon.data.table import Places, count
 
 __all__ = ["Column", "as_column", "refuse_column", "texts_of"]
@@ -113,27 +113,30 @@ def _text_column(name: str, cells: Any, na: Collection[str], decimal: str) -> Co
     return Column(name, "dates" if dates else "text", cells, cells)
 
 
-def refuse_column(column: Column, file: str, places: Places) -> NoReturn:
-    """Raise the sentence about a column that is wanted as numbers and does not hold them."""
+def refuse_column(column: Column, file: str, places: Places, *, kept: bool) -> NoReturn:
+    """Raise the sentence about a column that is wanted as numbers and does not hold them.
+
+    `kept` says whether the user asked for it.
+    """
     name = quoted(column.name)
+    out: Way = "Leave it out of the option keep." if kept else ("drop", column.name)
     if column.kind == "mixed":
         many, row, value = column.bad
         raise FileError(
             f"{file}: column {name} holds text in {count(many, 'row')} (first: "
             f"{places.of(row)}, {quoted(value)}).",
             ("na", value),
-            ("drop", column.name),
+            out,
         )
     if column.kind == "dates":
         raise FileError(
             f"{file}: column {name} holds dates.",
-            ("drop", column.name),
+            out,
             "To use them, choose an encoding, such as days since the first.",
         )
     if column.kind == "empty":
-        raise FileError(f"{file}: column {name} has no values.", ("drop", column.name))
-    raise FileError(f"{file}: column {name} holds {column.kind}, not numbers.",
-                    ("drop", column.name))  # fmt: skip
+        raise FileError(f"{file}: column {name} has no values.", out)
+    raise FileError(f"{file}: column {name} holds {column.kind}, not numbers.", out)
 
 
 def texts_of(column: Column, na: Collection[str], *, gaps: bool) -> NDArray[np.object_]:

@@ -1,6 +1,6 @@
 """The columns in use as one array of numbers, row by row."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,16 @@ TILE_ROWS = 128
 
 
 def gather_numbers(
-    raw: RawTable, roles: Roles, na: Sequence[str]
+    raw: RawTable, roles: Roles, na: Sequence[str], kept: Container[str] = ()
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """The table of numbers, and the names of its columns; vectors give one column an entry."""
+    """The table of numbers, and the names of its columns; vectors give one column an entry.
+
+    Columns that are `kept` were asked for, whatever they hold.
+    """
     if raw.matrix is not None and roles.numbers == raw.matrix_names and not _codes(na):
         return raw.matrix, raw.matrix_names  # as it lies in the file: nothing is copied
     places = {name: j for j, name in enumerate(raw.matrix_names)}
-    parts = [_part(name, raw, roles, places) for name in roles.numbers]
+    parts = [_part(name, raw, roles, places, kept) for name in roles.numbers]
     names: list[str] = []
     for name, part in zip(roles.numbers, parts, strict=True):
         one = part.ndim == 1 if isinstance(part, np.ndarray) else True
@@ -93,7 +96,9 @@ def _fill(X: NDArray[Any], parts: list[Any], start: int) -> None:
         X[row : row + TILE_ROWS] = turned[:, row : row + TILE_ROWS].T
 
 
-def _part(name: str, raw: RawTable, roles: Roles, places: dict[str, int]) -> Any:
+def _part(
+    name: str, raw: RawTable, roles: Roles, places: dict[str, int], kept: Container[str]
+) -> Any:
     """A column of numbers as a ChunkedArray or an array; vectors as an array of two dimensions."""
     if name in places:
         assert raw.matrix is not None
@@ -106,7 +111,7 @@ def _part(name: str, raw: RawTable, roles: Roles, places: dict[str, int]) -> Any
         return column.values.cast(pa.uint8()).cast(pa.uint8() if known else pa.float32())
     if column.kind == "vectors":
         return _vectors(column, raw)
-    return refuse_column(column, raw.name, raw.places)
+    return refuse_column(column, raw.name, raw.places, kept=name in kept)
 
 
 def _vectors(column: Column, raw: RawTable) -> NDArray[Any]:

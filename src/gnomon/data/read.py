@@ -95,7 +95,7 @@ def read(
     )
     raw = _read_raw(open_content(path, memory), wishes)
     roles = assign_roles(raw, wishes)
-    X, names = gather_numbers(raw, roles, wishes.na)
+    X, names = gather_numbers(raw, roles, wishes.na, wishes.keep)
     if wishes.columns is not None:
         X, names = _in_order(X, names, wishes.columns, raw)
     labels = (

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gnomon.data.columns import Column, as_column
 from gnomon.data.names import find_name, is_id_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, OptionError, lacks_columns, listed, quoted
+from gnomon.data.refusals import FileError, OptionError, Way, lacks_columns, quoted
 from gnomon.data.table import LeftOut
 
 __all__ = ["Roles", "Wishes", "assign_roles"]
@@ -81,11 +81,18 @@ def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
     else:
         numbers, left = _numbers(raw, seen, wishes, taken)
     if not numbers:
-        raise FileError(
-            f"{raw.name} has no column of numbers to use.",
-            f"Its columns are {listed(list(raw.names))}; see the options keep and na.",
-        )
+        raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, taken, left))
     return Roles(tuple(numbers), label, id_name, tuple(left), seen)
+
+
+def _instead(raw: RawTable, taken: set[str], left: list[LeftOut]) -> list[Way]:
+    """What could be used, and what the columns are."""
+    why = {each.column: each.why for each in left} | dict.fromkeys(taken, "names or groups rows")
+    shown = [f"{quoted(name)} ({why[name]})" for name in raw.names[:5]]
+    more = len(raw.names) - len(shown)
+    rest = f" and {more:,} more" if more > 0 else ""
+    kept: list[Way] = [("keep", each.column) for each in left if each.can_be_kept][:1]
+    return [*kept, f"Its columns are {', '.join(shown)}{rest}."]
 
 
 def _found(wishes: Wishes, raw: RawTable) -> Wishes:
@@ -211,7 +218,7 @@ def _few_valued(columns: list[Column], *, fractions: bool) -> dict[str, str]:
     if not fractional:
         return {}
     few = {
-        column.name: "few distinct integers"
+        column.name: "few distinct integers" if _distinct(column.values) > 1 else "constant"
         for column in whole
         if not is_strict_id(column.name)
         and _distinct(column.values.slice(0, LOOK)) <= FEW
