@@ -13,24 +13,31 @@ With X and Y about their means, and the singular values σ of XᵀY:
 - the share of each row's nearest neighbours that are neighbours in both sets.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.engine import Source
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
-from gnomon.moments import moments_of_rows
+from gnomon.moments import CrossMoments, moments_of_rows
 from gnomon.neighbors import find_neighbors
 from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
-from gnomon.procrustes.frame import Rules, fit_frame
+from gnomon.procrustes.frame import Frame, Rules, fit_frame
 from gnomon.procrustes.pairs import Pair, read_pair
+from gnomon.procrustes.streams import Kernels, PairStream, open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 from gnomon.rows import Rows
 
 Floats64 = NDArray[np.float64]
+
+# Rows of tables in blocks whose neighbours are compared: the share is then known to about 0.5 %.
+OVERLAP_ROWS = 10_000
+OVERLAP_SEED = 0
 
 __all__ = ["Comparison", "compare"]
 
@@ -59,6 +66,9 @@ class Comparison(Record):
     neighbor_overlap : float
         Mean share of the `n_neighbors` nearest neighbours that both sets agree on.
     n_neighbors : int
+    overlap_rows : int
+        Rows among which neighbours were looked for: all, or a sample where the tables are read in
+        blocks.
     """
 
     n: int
@@ -70,6 +80,7 @@ class Comparison(Record):
     unbiased_cka: float
     neighbor_overlap: float
     n_neighbors: int
+    overlap_rows: int
 
     def title(self) -> str:
         """One sentence."""
@@ -77,23 +88,41 @@ class Comparison(Record):
 
     def lines(self) -> list[tuple[str, str]]:
         """The numbers in words."""
+        some = self.overlap_rows < self.n
+        among = f", among {self.overlap_rows:,} rows drawn at random" if some else ""
         return [
             ("disparity", f"{self.disparity:.4g} (0: same shape, 1: nothing in common)"),
             ("angular distance", f"{np.degrees(self.angular_distance):.3g}° of 90°"),
             ("rmsd", f"{self.rmsd:.4g} after the best rotation and translation"),
             ("RV, linear CKA", f"{self.rv:.4g}; unbiased {self.unbiased_cka:.4g}"),
-            ("neighbours", f"{self.neighbor_overlap:.1%} of {self.n_neighbors} in common"),
+            ("neighbours", f"{self.neighbor_overlap:.1%} of {self.n_neighbors} in common{among}"),
         ]
 
 
 @one_blas_thread()
-def compare(X: Any, Y: Any, *, n_neighbors: int = 10, n_jobs: int | None = None) -> Comparison:
+def compare(
+    X: Any,
+    Y: Any,
+    *,
+    n_neighbors: int = 10,
+    n_jobs: int | None = None,
+    id: str | None = None,
+    engine: Any = None,
+) -> Comparison:
     """Compare paired rows `X` (n, dx) and `Y` (n, dy); reflections are allowed.
 
     Parameters
     ----------
+    X, Y : arrays or dataframes, or both sources
+        Sources are read in blocks, in four passes; the overlap of neighbourhoods is then that of
+        10,000 rows drawn at random.
     n_neighbors : int
         For the overlap of neighbourhoods; at most n − 1, and fewer are taken in smaller tables.
+    id : str, optional
+        For sources: a column of numbers, ascending in both, by which rows belong together. By
+        default they do by their order.
+    engine : Dask client or engine, optional
+        For sources: who reads them; by default threads of this machine.
 
     Examples
     --------
@@ -104,25 +133,49 @@ def compare(X: Any, Y: Any, *, n_neighbors: int = 10, n_jobs: int | None = None)
     >>> round(found.correlation, 6), round(found.rv, 6), found.neighbor_overlap
     (1.0, 1.0, 1.0)
     """
-    left, right = read_table(X, "X"), read_table(Y, "Y")
     k = check_integer("n_neighbors", n_neighbors, 1)
+    if isinstance(X, Source) or isinstance(Y, Source):
+        return _compare_sources(open_pair(X, Y, id, engine, n_jobs), k, n_jobs)
+    left, right = read_table(X, "X"), read_table(Y, "Y")
     pair = read_pair(left, right, None, n_jobs=n_jobs).in_float64()
     n = pair.rows()
+    frame = _shape_frame(pair.moments, n)
+    pair = pair.in_units_of(frame.moments)
+    frame, _ = frame.with_rows(pair, None)
+    kernels = _kernels_of(pair)
+    return _comparison(frame, kernels, left, right, min(k, n - 1), n_jobs)
+
+
+def _compare_sources(stream: PairStream, k: int, n_jobs: int | None) -> Comparison:
+    n = stream.source.rows
+    frame = _shape_frame(lambda: stream.moments(float64=True), n)
+    frame = stream.with_rows(frame)
+    left, right = stream.sample(OVERLAP_ROWS, OVERLAP_SEED)
+    kernels = stream.kernels(frame.moments)
+    return _comparison(frame, kernels, left, right, min(k, len(left) - 1), n_jobs)
+
+
+def _shape_frame(moments: Callable[[], CrossMoments], n: int) -> Frame:
+    """The best rotation of two sets that both have a shape."""
     if n < 2:
         raise DataError(f"X and Y must have at least 2 rows to have a shape; got {n}. Add rows.")
-    frame = fit_frame(pair.moments(), Rules())
+    frame = fit_frame(moments(), Rules())
     for name, sq in (("X", frame.sq_x), ("Y", frame.sq_y)):
         if sq == 0:
             raise DataError(f"{name} has norm 0 (all rows are the same point): it has no shape.")
-    pair = pair.in_units_of(frame.moments)
-    frame, _ = frame.with_rows(pair, None)
-    correlation = float(np.sqrt(1 - frame.disparity))
-    rv, unbiased = _kernel_alignment(pair, frame.cross, n)
-    k = min(k, n - 1)
+    return frame
+
+
+def _comparison(
+    frame: Frame, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
+) -> Comparison:
+    """All numbers; `left` and `right` are the rows whose neighbours are looked for."""
+    n = frame.moments.x.n
+    rv, unbiased = _kernel_alignment(kernels, frame.cross, n)
     return Comparison(
         n=n,
         disparity=frame.disparity,
-        correlation=correlation,
+        correlation=float(np.sqrt(1 - frame.disparity)),
         # arcsin of the root of a small number is exact where arccos of nearly 1 is not
         angular_distance=float(np.arcsin(np.sqrt(frame.disparity))),
         rmsd=float(np.ldexp(np.sqrt(frame.residual_sum / n), frame.unit)),
@@ -130,31 +183,41 @@ def compare(X: Any, Y: Any, *, n_neighbors: int = 10, n_jobs: int | None = None)
         unbiased_cka=unbiased,
         neighbor_overlap=_overlap(left, right, k, n_jobs),
         n_neighbors=k,
+        overlap_rows=len(left),
     )
 
 
-def _kernel_alignment(pair: Pair, cross: Floats64, n: int) -> tuple[float, float]:
-    """RV and unbiased CKA, each side in its own units."""
-    sides = []
+def _kernels_of(pair: Pair) -> Kernels:
+    """XᵀX, YᵀY and the sums of squared norms, of tables in memory."""
+    scatters, norms = [], []
     for rows in (pair.left, pair.right):
         moments = moments_of_rows(rows, None, n_jobs=pair.n_jobs)
-        same = float(np.sum((moments.scatter / np.trace(moments.scatter)) ** 2))
-        sq = _sq_norms(rows, moments.offset, pair.n_jobs) / float(np.trace(moments.scatter))
-        sides.append((same, sq, float(np.trace(moments.scatter))))
-    (xx, k, tx), (yy, m, ty) = sides
+        scatters.append(moments.scatter)
+        norms.append(_sq_norms(rows, moments.offset, pair.n_jobs))
+    k, m = norms
+    xx, yy = scatters
+    return Kernels(xx, yy, np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m]))
+
+
+def _kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, float]:
+    """RV and unbiased CKA, each side in units of its own size."""
+    tx, ty = float(np.trace(kernels.xx)), float(np.trace(kernels.yy))
+    xx, yy = (float(np.sum((S / t) ** 2)) for S, t in ((kernels.xx, tx), (kernels.yy, ty)))
     xy = float(np.sum((cross / (np.sqrt(tx) * np.sqrt(ty))) ** 2))
     rv = min(1.0, xy / float(np.sqrt(xx * yy)))
     if n < 4:
         return rv, float("nan")
-    shared = [_unbiased(a, u, v, n) for a, u, v in ((xy, k, m), (xx, k, k), (yy, m, m))]
-    if shared[1] <= 0 or shared[2] <= 0:
+    k, m, kk, mm, km = kernels.sums / [tx, ty, tx, ty, tx] / [1, 1, tx, ty, ty]
+    both = _unbiased(xy, k, m, km, n)
+    of_x, of_y = _unbiased(xx, k, k, kk, n), _unbiased(yy, m, m, mm, n)
+    if of_x <= 0 or of_y <= 0:
         return rv, float("nan")
-    return rv, shared[0] / float(np.sqrt(shared[1] * shared[2]))
+    return rv, both / float(np.sqrt(of_x * of_y))
 
 
-def _unbiased(product: float, k: Floats64, m: Floats64, n: int) -> float:
-    both = float(k.sum() * m.sum()) / ((n - 1) * (n - 2))
-    return product - float(k @ m) * n / (n - 2) + both
+def _unbiased(product: float, k: float, m: float, km: float, n: int) -> float:
+    """From Σk, Σm and Σkm."""
+    return float(product - km * n / (n - 2) + k * m / ((n - 1) * (n - 2)))
 
 
 def _sq_norms(rows: Rows, offset: Floats64, n_jobs: int | None) -> Floats64:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.engine import Source
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import Table, check_choice, check_table, check_weights
 from gnomon.models.classes import Saved
@@ -21,6 +22,7 @@ from gnomon.procrustes.pairs import Pair, read_pair
 from gnomon.procrustes.robust import ROBUST, fit_robust
 from gnomon.procrustes.solve import REFLECTIONS
 from gnomon.procrustes.state import FIELDS, unpack
+from gnomon.procrustes.streams import open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.procrustes.transform import Transformation
 from gnomon.procrustes.warn import warn_of_frame
@@ -156,19 +158,33 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         self.n_jobs = n_jobs
 
     @one_blas_thread()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        id: str | None = None,
+        engine: Any = None,
+    ) -> Self:
         """Find the map that moves the rows of X (n, dx) onto those of Y (n, dy).
 
         Parameters
         ----------
-        X : array or dataframe, shape (n, dx)
-        y : array or dataframe, shape (n, dy)
+        X : array, dataframe or source, shape (n, dx)
+        y : array, dataframe or source, shape (n, dy)
             Y, by the name that scikit-learn gives to what is fitted to. Row i of X belongs to row i
-            of Y. A 1-D Y is one column.
+            of Y. A 1-D Y is one column. Sources are read in blocks, once or twice.
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the pair, 0 an absent pair.
+        id : str, optional
+            For sources: a column of numbers, ascending in both, by which rows belong together.
+        engine : Dask client or engine, optional
+            For sources: who reads them; by default threads of this machine.
         """
         self._forget()
+        if isinstance(X, Source) or isinstance(y, Source):
+            return self._fit_sources(X, y, sample_weight, id, engine)
         X, Y, weights = self._check_pair(X, y, sample_weight, reset=True)
         rules = self._rules(X.shape[1], Y.shape[1])
         pair = read_pair(X, Y, weights, names=self._names(), n_jobs=self.n_jobs)
@@ -191,6 +207,27 @@ class Procrustes(Transformation, Saved, BaseEstimator):
             self.residuals_ = np.ldexp(distances, frame.unit) if frame.unit else distances
         return self
 
+    def _fit_sources(self, X: Any, Y: Any, sample_weight: Any, id: Any, engine: Any) -> Self:
+        """The same from two tables that are read in blocks."""
+        self._check_parameters()
+        if self.robust:
+            refuse("robust", "be False for sources, which keep no rows", self.robust)
+        if sample_weight is not None:
+            refuse("sample_weight", "be None for sources", "weights")
+        stream = open_pair(X, Y, id, engine, self.n_jobs)
+        rules = self._rules(*stream.source.widths)
+        self._refuse_too_few(stream.source.rows)
+        frame = fit_frame(stream.moments(), rules)
+        if frame.rotation.rank < _most_rank(frame) and stream.source.dtype != np.float64:
+            frame = fit_frame(stream.moments(float64=True), rules)
+        self._settle(stream.with_rows(frame) if frame.is_close() else frame)
+        self.weights_, self.moments_ = None, frame.moments
+        self.n_features_in_ = stream.source.widths[0]
+        if X.names is not None:
+            named = [name for name in X.names if name != id]
+            self.feature_names_in_ = np.array(named, dtype=object)
+        return self
+
     def _fit_pair(
         self, pair: Pair, weights: NDArray[np.float64] | None, rules: Rules
     ) -> tuple[Frame, NDArray[np.float64] | None]:
@@ -199,8 +236,7 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         self._refuse_too_few(moments.x.n)
         frame = fit_frame(moments, rules)
         (n, dx), dy = pair.left.shape, pair.right.shape[1]
-        most = min(dx, dy, moments.x.n - int(rules.centering))
-        if frame.rotation.rank < most and pair.left.work != np.float64:
+        if frame.rotation.rank < _most_rank(frame) and pair.left.work != np.float64:
             # Rounding of float32 products hides directions that the rows hold.
             frame = fit_frame(pair.in_float64().moments(weights), rules)
         if n * dx * max(dx, dy) > CHEAP and not frame.is_close():
@@ -310,7 +346,7 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         if name in _OF_ROWS and "moments_" in self.__dict__:
             why = "would double the time of this fit"
             if "_n_rows" not in self.__dict__:
-                why = "needs the rows themselves, which partial_fit and merge do not keep"
+                why = "needs the rows themselves, which are not kept of batches and sources"
             raise _NoRowsError(f"`{name}` {why}. Use `residuals(X, Y)` for the distance of rows.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -434,6 +470,12 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         tags.target_tags.two_d_labels = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _most_rank(frame: Frame) -> int:
+    """The rank that XᵀY can have at most."""
+    dx, dy = frame.moments.cross.shape
+    return min(int(dx), int(dy), frame.moments.x.n - int(frame.rules.centering))
 
 
 def _angle(R: NDArray[np.float64], reflected: bool | None) -> float | None:

@@ -89,6 +89,11 @@ class Frame:
         """Scale that fits best, in units of 2^(y.exponent − x.exponent)."""
         return max(self.rotation.trace, 0.0) / self.sq_x if self.sq_x > 0 else 0.0
 
+    @property
+    def is_best(self) -> bool:
+        """Whether the scale is the one that fits best."""
+        return self.scale == self.least_squares_scale and self.factor == 1
+
     def about(self, left: Rows, right: Rows) -> tuple[Rows, Rows]:
         """Both tables read about the centres that the map turns about."""
         return (
@@ -102,8 +107,7 @@ class Frame:
         disparity = self.disparity
         if self.sq_x > 0 and self.sq_y > 0:
             best = self.least_squares_scale
-            same = self.scale == best and self.factor == 1
-            left = sq if same else pair.sq_residuals(self, best, 1.0)
+            left = sq if self.is_best else pair.sq_residuals(self, best, 1.0)
             disparity = min(1.0, _total(left, weights) / self.sq_y)
         return replace(self, residual_sum=_total(sq, weights), disparity=disparity), sq
 

@@ -1,0 +1,222 @@
+"""Two tables in blocks whose rows belong together, as one table of both tables' columns.
+
+By row, partition after partition of the first, with the same rows of the second. By id, if both are
+in ascending order of a column of ids: a merge join, block by block.
+
+1. One pass over each table sees that its ids ascend, and keeps each partition's first and last.
+2. A partition of the first can only have partners in those partitions of the second whose ids reach
+   into its own; one more pass counts them.
+3. From then on the pair is a source like any other: blocks can be read in any order, as often as
+   one likes, here and on a cluster.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.engine.engine import Engine
+from gnomon.engine.source import Block, Partition, Source
+from gnomon.errors import DataError
+
+Array = NDArray[Any]
+
+__all__ = ["PairedSource", "pair_by_id", "pair_by_row"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows `start` to `stop` of a partition."""
+
+    partition: Partition
+    start: int
+    stop: int
+
+    def read(self, source: Source) -> Array:
+        """These rows alone."""
+        return source.read(self.partition)[self.start : self.stop]
+
+
+class PairedSource(Source):
+    """Rows of two sources side by side: the columns of the first, then those of the second.
+
+    Made by `pair_by_row` and `pair_by_id`.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        How many columns are of the first, and of the second.
+    only_left, only_right : int
+        Rows without a partner.
+    """
+
+    def __init__(
+        self,
+        left: Source,
+        right: Source,
+        partitions: Sequence[Partition],
+        ids: tuple[int, int] | None = None,
+    ) -> None:
+        self.left, self.right, self.ids = left, right, ids
+        away = 0 if ids is None else 1
+        self.widths = left.columns - away, right.columns - away
+        super().__init__(sum(self.widths), np.result_type(left.dtype, right.dtype), partitions)
+        self.only_left, self.only_right = left.rows - self.rows, right.rows - self.rows
+
+    def read(self, partition: Partition) -> Array:
+        """The rows of one partition, those of the first table on the left."""
+        mine, theirs = (
+            _stack([piece.read(source) for piece in pieces])
+            for source, pieces in zip((self.left, self.right), partition.place, strict=True)
+        )
+        if self.ids is not None:
+            here, there = self.ids
+            _, i, j = np.intersect1d(
+                mine[:, here], theirs[:, there], assume_unique=True, return_indices=True
+            )
+            mine, theirs = np.delete(mine[i], here, axis=1), np.delete(theirs[j], there, axis=1)
+        if len(mine) != len(theirs):  # one of the files is shorter than it was
+            return mine[:0].astype(self.dtype)
+        return np.hstack([mine.astype(self.dtype), theirs.astype(self.dtype)])
+
+    def split(self, X: Array) -> tuple[Array, Array]:
+        """A block of rows as its two tables."""
+        return X[:, : self.widths[0]], X[:, self.widths[0] :]
+
+
+def _stack(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def pair_by_row(left: Source, right: Source) -> PairedSource:
+    """Row i of the one belongs to row i of the other."""
+    if left.rows != right.rows:
+        raise DataError(
+            f"X and Y must have the same number of rows; got {left.rows:,} and {right.rows:,}. "
+            "Give `id`, the name of a column, where rows belong together by ids."
+        )
+    starts = np.array([partition.start for partition in right.partitions])
+    partitions: list[Partition] = []
+    for partition in left.partitions:
+        stop = partition.start + partition.rows
+        first = int(np.searchsorted(starts, partition.start, side="right")) - 1
+        pieces = []
+        for other in right.partitions[max(first, 0) :]:
+            if other.start >= stop:
+                break
+            low, high = max(partition.start, other.start), min(stop, other.start + other.rows)
+            if high > low:
+                pieces.append(Piece(other, low - other.start, high - other.start))
+        if partition.rows:
+            mine = (Piece(partition, 0, partition.rows),)
+            partitions.append(_joined(partitions, partition, mine, tuple(pieces), partition.rows))
+    return PairedSource(left, right, partitions)
+
+
+def pair_by_id(left: Source, right: Source, name: str, engine: Engine) -> PairedSource:
+    """Rows with equal ids belong together; in both tables the column `name` ascends."""
+    ids = _id_column(left, name, "X"), _id_column(right, name, "Y")
+    left, right = (_without_empty(source) for source in (left, right))
+    mine, theirs = (
+        _bounds(source, column, engine, which)
+        for source, column, which in zip((left, right), ids, ("X", "Y"), strict=True)
+    )
+    candidates = []
+    for partition, (low, high) in zip(left.partitions, mine, strict=True):
+        first = int(np.searchsorted(theirs[:, 1], low, side="left"))
+        last = int(np.searchsorted(theirs[:, 0], high, side="right"))
+        if first < last:
+            candidates.append((partition, tuple(right.partitions[first:last])))
+    counts = engine.map(
+        _CountShared(right, ids),
+        left.only([partition for partition, _ in candidates]),
+        beside=[others for _, others in candidates],
+    )
+    partitions: list[Partition] = []
+    for (partition, others), count in zip(candidates, counts, strict=True):
+        if count:
+            own = (Piece(partition, 0, partition.rows),)
+            pieces = tuple(Piece(other, 0, other.rows) for other in others)
+            partitions.append(_joined(partitions, partition, own, pieces, count))
+    if not partitions:
+        raise DataError(f"X and Y have no id in common in the column '{name}'. Check the ids.")
+    return PairedSource(left, right, partitions, ids)
+
+
+def _joined(
+    before: Sequence[Partition],
+    partition: Partition,
+    mine: tuple[Piece, ...],
+    theirs: tuple[Piece, ...],
+    rows: int,
+) -> Partition:
+    start = before[-1].start + before[-1].rows if before else 0
+    return Partition(
+        len(before), start, rows, partition.file, partition.first, place=(mine, theirs)
+    )
+
+
+def _id_column(source: Source, name: str, which: str) -> int:
+    if source.names is None or name not in source.names:
+        raise DataError(
+            f"{which} has no column '{name}' of numbers to join by. Ids that are text cannot be "
+            "joined in blocks; give the rows numbers, or leave `id` out to join by row."
+        )
+    if source.columns < 2:
+        raise DataError(f"{which} has no column beside its ids.")
+    return source.names.index(name)
+
+
+def _bounds(source: Source, column: int, engine: Engine, which: str) -> NDArray[np.float64]:
+    """First and last id of every partition, shape (p, 2); ids that do not ascend are an error."""
+    found = np.array(engine.map(_Ascending(column, which), source), dtype=float).reshape(-1, 2)
+    for (_, (_, before)), (partition, (low, _)) in pairwise(
+        zip(source.partitions, found, strict=True)
+    ):
+        if not before < low:
+            raise _unsorted(which, partition, partition.first, before, low)
+    return found
+
+
+def _without_empty(source: Source) -> Source:
+    return source.only([partition for partition in source.partitions if partition.rows])
+
+
+def _unsorted(which: str, where: Partition, row: int, before: float, now: float) -> DataError:
+    return DataError(
+        f"The ids of {which} must ascend to be joined in blocks; {where.file}, row {row}, has "
+        f"{now:.15g} after {before:.15g}. Sort the table by its ids, each of them once."
+    )
+
+
+@dataclass(frozen=True)
+class _Ascending:
+    """First and last id of a block whose ids ascend."""
+
+    column: int
+    which: str
+
+    def __call__(self, block: Block) -> tuple[float, float]:
+        ids = block.X[:, self.column].astype(float)
+        wrong = np.flatnonzero(~(ids[1:] > ids[:-1]))
+        if wrong.size or np.isnan(ids[0]):
+            row = int(wrong[0]) + 1 if wrong.size else 0
+            at = block.partition
+            raise _unsorted(self.which, at, at.first + row, ids[max(row - 1, 0)], ids[row])
+        return float(ids[0]), float(ids[-1])
+
+
+@dataclass(frozen=True)
+class _CountShared:
+    """How many ids of a block the partitions beside it have too."""
+
+    right: Source
+    ids: tuple[int, int]
+
+    def __call__(self, block: Block) -> int:
+        here, there = self.ids
+        theirs = _stack([self.right.read(partition) for partition in block.beside])
+        return int(np.isin(block.X[:, here], theirs[:, there], assume_unique=True).sum())

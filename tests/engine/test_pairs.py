@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+from gnomon.engine import LocalEngine
+from gnomon.engine.arrays import ArraySource
+from gnomon.engine.pairs import pair_by_id, pair_by_row
+from gnomon.errors import DataError
+
+
+def table(rows, columns, seed):
+    return np.random.default_rng(seed).standard_normal((rows, columns))
+
+
+def read_all(pair):
+    return np.concatenate([pair.read(partition) for partition in pair.partitions])
+
+
+def with_ids(X, ids):
+    return np.column_stack([X[:, :1], ids, X[:, 1:]])
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(7, 5), (5, 7), (100, 3), (3, 100), (10, 10)])
+def test_rows_stand_beside_each_other_whatever_the_partitions(mine, theirs):
+    X, Y = table(53, 2, 0), table(53, 3, 1).astype(np.float32)
+    pair = pair_by_row(ArraySource(X, rows=mine), ArraySource(Y, rows=theirs))
+    assert pair.shape == (53, 5)
+    assert pair.dtype == np.float64
+    assert np.array_equal(read_all(pair), np.hstack([X, Y]))
+    left, right = pair.split(read_all(pair))
+    assert np.array_equal(left, X)
+    assert np.array_equal(right, Y)
+    assert pair.only_left == pair.only_right == 0
+
+
+def test_tables_of_other_lengths_are_not_paired_by_row():
+    with pytest.raises(DataError, match=r"same number of rows; got 5 and 6.*`id`"):
+        pair_by_row(ArraySource(table(5, 2, 0)), ArraySource(table(6, 2, 0)))
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(7, 5), (4, 90), (90, 4), (1, 1)])
+def test_equal_ids_are_partners_and_the_others_are_counted(mine, theirs):
+    rng = np.random.default_rng(3)
+    ids_x = np.sort(rng.choice(120, 60, replace=False))
+    ids_y = np.sort(rng.choice(120, 80, replace=False))
+    X, Y = table(60, 2, 0), table(80, 3, 1)
+    names = ["a", "id", "b", "c"]
+    pair = pair_by_id(
+        ArraySource(with_ids(X, ids_x), rows=mine, names=names[:3]),
+        ArraySource(with_ids(Y, ids_y), rows=theirs, names=names),
+        "id",
+        LocalEngine(2),
+    )
+    _, i, j = np.intersect1d(ids_x, ids_y, return_indices=True)
+    assert np.array_equal(read_all(pair), np.hstack([X[i], Y[j]]))
+    assert (pair.only_left, pair.only_right) == (60 - i.size, 80 - i.size)
+    assert [partition.start for partition in pair.partitions] == [
+        *np.cumsum([0, *(partition.rows for partition in pair.partitions)])[:-1]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "row", "says"),
+    [
+        ([0, 1, 2, 5, 4, 6], 4, "has 4 after 5"),  # within a partition
+        ([0, 1, 5, 3, 4, 6], 3, "has 3 after 5"),  # between two
+        ([0, 1, 2, 2, 4, 6], 3, "has 2 after 2"),  # twice
+        ([np.nan, 1, 2, 3, 4, 6], 1, "has 1 after nan"),
+    ],
+)
+def test_ids_that_do_not_ascend_are_an_error_that_says_where(ids, row, says):
+    good = ArraySource(with_ids(table(6, 2, 0), range(6)), rows=3, names=["a", "id", "b"])
+    bad = ArraySource(with_ids(table(6, 2, 1), ids), rows=3, names=["a", "id", "b"])
+    with pytest.raises(DataError, match=rf"ids of Y must ascend.*row {row}, {says}\. Sort"):
+        pair_by_id(good, bad, "id", LocalEngine(1))
+    with pytest.raises(DataError, match=r"ids of X must ascend"):
+        pair_by_id(bad, good, "id", LocalEngine(1))
+
+
+def test_ids_must_be_a_column_and_have_something_in_common():
+    named = ArraySource(with_ids(table(4, 2, 0), range(4)), names=["a", "id", "b"])
+    with pytest.raises(DataError, match=r"Y has no column 'id' of numbers"):
+        pair_by_id(named, ArraySource(table(4, 2, 0)), "id", LocalEngine(1))
+    with pytest.raises(DataError, match=r"X has no column 'key' of numbers"):
+        pair_by_id(named, named, "key", LocalEngine(1))
+    far = ArraySource(with_ids(table(4, 2, 0), range(10, 14)), names=["a", "id", "b"])
+    with pytest.raises(DataError, match="no id in common"):
+        pair_by_id(named, far, "id", LocalEngine(1))
+    odd = ArraySource(with_ids(table(4, 2, 0), [0.5, 1.5, 2.5, 3.5]), names=["a", "id", "b"])
+    with pytest.raises(DataError, match="no id in common"):
+        pair_by_id(named, odd, "id", LocalEngine(1))

@@ -1,0 +1,122 @@
+"""Procrustes and comparisons of two tables that are read in blocks."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from gnomon import Procrustes, compare
+from gnomon.engine import LocalEngine
+from gnomon.engine.arrays import ArraySource
+from gnomon.errors import DataError, MissingValueError, ParameterError
+
+
+def pair(n=700, dx=4, dy=4, noise=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, dx)) * np.arange(1, dx + 1) + 50
+    turn = np.linalg.qr(rng.standard_normal((max(dx, dy), max(dx, dy))))[0][:dx, :dy]
+    return X, 2 * X @ turn + noise * rng.standard_normal((n, dy)) - 7
+
+
+def sources(X, Y, mine=64, theirs=45):
+    return ArraySource(X, rows=mine), ArraySource(Y, rows=theirs)
+
+
+FITTED = ("rotation_", "scale_", "translation_", "disparity_", "rmsd_", "residual_sum_", "angle_",
+          "singular_values_")  # fmt: skip
+
+
+@pytest.mark.parametrize("widths", [(2, 2), (4, 3), (20, 20)])
+@pytest.mark.parametrize("scaling", [False, True, "norm-ratio"])
+def test_blocks_give_the_map_of_the_whole_tables(widths, scaling):
+    X, Y = pair(dx=widths[0], dy=widths[1])
+    whole = Procrustes(scaling=scaling).fit(X, Y)
+    parts = Procrustes(scaling=scaling).fit(*sources(X, Y))
+    for name in FITTED:
+        ours, theirs = getattr(parts, name), getattr(whole, name)
+        if theirs is not None:
+            # Sums in another grouping: a few units of the last place of numbers about 50.
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=name)
+    assert parts.n_samples_ == 700
+    np.testing.assert_allclose(parts.transform(X[:5]), whole.transform(X[:5]), rtol=1e-9)
+    with pytest.raises(AttributeError, match="not kept of batches and sources"):
+        _ = parts.residuals_
+
+
+def test_bits_do_not_depend_on_the_threads():
+    X, Y = pair()
+    models = [Procrustes().fit(*sources(X, Y), engine=LocalEngine(n)) for n in (1, 2, 4)]
+    assert len({model.rotation_.tobytes() + model.translation_.tobytes() for model in models}) == 1
+
+
+def test_a_nearly_perfect_fit_is_measured_row_by_row():
+    # From the moments alone the disparity would be lost in rounding, about 1e-16.
+    X, Y = pair(noise=1e-11)
+    whole, parts = Procrustes(scaling=True).fit(X, Y), Procrustes(scaling=True).fit(*sources(X, Y))
+    assert 0 < parts.disparity_ < 1e-22
+    assert parts.rmsd_ == pytest.approx(whole.rmsd_, rel=0.02)
+    assert compare(*sources(X, Y)).rmsd == pytest.approx(compare(X, Y).rmsd, rel=1e-6)
+
+
+def test_float32_blocks_find_directions_that_float32_products_hide():
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((500, 12)) * np.logspace(0, -5, 12)).astype(np.float32)
+    parts = Procrustes().fit(*sources(X, X[:, ::-1]))
+    assert parts.rank_ == 12
+
+
+def test_rows_are_joined_by_sorted_ids():
+    X, Y = pair(n=300)
+    ids = np.arange(300) * 3
+    left = ArraySource(np.column_stack([ids, X])[::2], rows=20, names=["id", *"abcd"])
+    right = ArraySource(np.column_stack([Y, ids])[::3], rows=17, names=[*"pqrs", "id"])
+    model = Procrustes().fit(left, right, id="id")
+    expected = Procrustes().fit(X[::6], Y[::6])
+    np.testing.assert_allclose(model.rotation_, expected.rotation_, atol=1e-9)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_samples_ == 50
+    assert compare(left, right, id="id").n == 50
+
+
+def test_every_number_of_a_comparison_is_that_of_the_whole_tables():
+    X, Y = pair(dx=5, dy=3, noise=3.0)
+    whole, parts = compare(X, Y, n_neighbors=7), compare(*sources(X, Y), n_neighbors=7)
+    for name, value in whole.to_dict().items():
+        assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
+    assert parts.overlap_rows == 700
+    assert "drawn" not in str(parts)
+
+
+def test_neighbours_are_those_of_a_sample_where_there_are_many_rows(monkeypatch):
+    monkeypatch.setattr(sys.modules["gnomon.procrustes.compare"], "OVERLAP_ROWS", 200)
+    X, Y = pair(noise=3.0)
+    found = compare(*sources(X, Y))
+    assert found.overlap_rows == 200
+    assert "among 200 rows drawn at random" in str(found)
+    rows = np.sort(np.random.default_rng(0).choice(700, 200, replace=False))
+    assert found.neighbor_overlap == compare(X[rows], Y[rows]).neighbor_overlap
+    assert found.rv == pytest.approx(compare(X, Y).rv, rel=1e-9)
+
+
+def test_what_needs_the_rows_or_is_no_source_is_refused():
+    X, Y = pair(n=40)
+    left, right = sources(X, Y)
+    with pytest.raises(ParameterError, match="`robust` must be False for sources"):
+        Procrustes(robust="huber").fit(left, right)
+    with pytest.raises(ParameterError, match="`sample_weight` must be None for sources"):
+        Procrustes().fit(left, right, np.ones(40))
+    with pytest.raises(DataError, match="must both be sources, or both tables in memory; Y is a"):
+        Procrustes().fit(left, Y)
+    with pytest.raises(DataError, match="X is a ndarray"):
+        compare(X, right)
+    with pytest.raises(DataError, match="at least 2 rows"):
+        compare(*sources(X[:1], Y[:1]))
+    with pytest.raises(DataError, match="X has norm 0"):
+        compare(*sources(X * 0, Y))
+
+
+def test_a_gap_is_named_with_its_partition():
+    X, Y = pair(n=100)
+    Y[70, 1] = np.nan
+    with pytest.raises(MissingValueError, match=r"the array, rows 64 to 99: .*Y"):
+        Procrustes().fit(*sources(X, Y))
