@@ -1,5 +1,7 @@
 """Column errors: how much of each column's variance the kept components do not hold."""
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.charts import words
@@ -9,7 +11,7 @@ from gnomon.charts.fitted import FittedPCA, Floats, column_names
 from gnomon.charts.scale import Scale
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, check_weights
 
 __all__ = ["column_errors", "lost_shares"]
 
@@ -30,14 +32,17 @@ def lost_shares(model: FittedPCA) -> Floats:
     return np.where(constant, np.nan, lost)
 
 
-def column_errors(model: FittedPCA, n_columns: int = 12) -> Chart:
-    """Bars of the columns that the components hold worst.
+def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = None) -> Chart:
+    """Bars of the columns of which the components lose most.
 
     Parameters
     ----------
     model : fitted PCA
     n_columns : int
         How many columns to show; fewer if there are fewer.
+    variances : array (D,), optional
+        Of the columns: those that lose most in all are shown. Without them, those that lose the
+        largest share, also such as hardly vary.
 
     Returns
     -------
@@ -46,9 +51,12 @@ def column_errors(model: FittedPCA, n_columns: int = 12) -> Chart:
     lost = lost_shares(model)
     names = column_names(model)
     known = np.flatnonzero(np.isfinite(lost))
-    order = known[np.argsort(-lost[known], kind="stable")]
+    weighed = lost if variances is None else lost * check_weights(
+        "variances", variances, len(lost), of="column"
+    )  # fmt: skip
+    order = known[np.argsort(-weighed[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
-    canvas = Canvas("Columns that are held worst", _subtitle(lost, names, shown, model))
+    canvas = Canvas("Columns that lose most", _subtitle(lost, names, shown, model))
     size = SIZES["label"]
     room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)
     left = LEFT + room + 14

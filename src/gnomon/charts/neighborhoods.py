@@ -29,8 +29,13 @@ class MeanScores(Protocol):
 class ScoredMap(Protocol):
     """Scores of a map, as `gnomon.scores.score_map` gives them."""
 
-    n: int
-    n_neighbors: tuple[int, ...]
+    @property
+    def n(self) -> int:
+        """Rows."""
+
+    @property
+    def n_neighbors(self) -> tuple[int, ...]:
+        """Sizes of neighbourhoods."""
 
     @property
     def recall(self) -> MeanScores:

@@ -85,12 +85,11 @@ def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Floats, kept: int) -
     canvas.line(at_x, at_y, at_x, y.start, "line line-soft dash")
     tip = f"{words.count(kept, 'component')}: {words.percent(float(errors[kept]))}"
     canvas.circle(at_x, at_y, 5, "ink ring", tip)
-    right = at_x < (x.start + x.end) / 2
     text = f"{kept} kept: {words.percent(float(errors[kept]))}"
-    canvas.text(
-        at_x + 12 if right else at_x - 4,
-        at_y - 12,
-        text,
-        "label ink bold halo",
-        "start" if right else "end",
-    )
+    # The curve falls: above it there is room on the right, below it on the left.
+    if at_x < (x.start + x.end) / 2 or at_y + 26 > y.start:
+        end = at_x > x.end - 130
+        canvas.text(at_x if end else at_x + 10, at_y - 12, text, "label ink bold halo",
+                    "end" if end else "start")  # fmt: skip
+    else:
+        canvas.text(at_x - 10, at_y + 22, text, "label ink bold halo", "end")

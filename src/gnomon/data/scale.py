@@ -72,7 +72,8 @@ def choose_scale(
         if spread.whole and np.mean(spread.high >= high) >= 0.5:
             return Scale(False, f"all columns are whole numbers from {low:g} to {high:g}")
         most = "" if names is None else f" ({_shown(names[varying[stds.argmax()]])})"
-        return Scale(True, f"the columns' spreads differ {fold:.3g}-fold{most}")
+        times = f"{fold:,.0f}" if 100 <= fold < 1e6 else f"{fold:.3g}"
+        return Scale(True, f"the columns' spreads differ {times}-fold{most}")
     units = [unit for name in names or () if (unit := unit_of(name)) is not None]
     different = list(dict.fromkeys(units))
     if len(different) > 1 and 2 * len(units) >= len(names or ()):

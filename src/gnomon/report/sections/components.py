@@ -104,5 +104,6 @@ def _between_groups(content: Content, k: int) -> Floats | None:
     scores = scores - scores.mean(axis=0)
     sums = np.stack([np.bincount(codes, column) for column in scores.T], axis=1)
     total = (scores**2).sum(axis=0)
-    between: Floats = (sums**2 / np.bincount(codes)[:, None]).sum(axis=0)
-    return np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+    between = (sums**2 / np.bincount(codes)[:, None]).sum(axis=0)
+    shares: Floats = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+    return shares

@@ -90,7 +90,7 @@ def _table(content: Content, panel: ComponentPanel) -> Grid:
         rows.append((name, number, held, row.unavailable or row.meaning))
     return Grid(
         "What each rule would keep",
-        ("rule", "components", "variance held", "it counts"),
+        ("rule", "keeps", "holding", "components that have"),
         tuple(rows),
-        frozenset({"rule", "it counts"}),
+        frozenset({"rule", "components that have"}),
     )

@@ -11,12 +11,21 @@ from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
 from gnomon.scores.kept import TRUSTED
 
-__all__ = ["FAR_MEANS_LITTLE", "overview"]
+__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "overview"]
 
-FAR_MEANS_LITTLE = 0.8  # rank correlation below which distances between far points mislead
+# Rank correlation of distances from which far points are in order, and from which in part.
+FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
 WEAK = 0.2  # share of neighbours kept below which a map is hardly one
 MOST_POINTS = 4_000  # of the small map
 MOST_LEFT_OUT = 8
+ROUNDING = 1e-12
+STAGES = {
+    "read": "reading",
+    "prepare": "preparing",
+    "pca": "PCA",
+    "tsne": "t-SNE",
+    "trust": "trust",
+}
 
 HELP = (
     "Each point of the map is one row of the table. Points that lie close together are rows with "
@@ -51,9 +60,8 @@ def overview(content: Content) -> Section:
 
 
 def _what(content: Content) -> str:
-    table = f"{shown(content.source)} has {count(content.n, 'row')} and " + (
-        f"{count(content.d, 'column')} of numbers"
-    )
+    name = "The table" if content.source == "data" else shown(content.source)
+    table = f"{name} has {count(content.n, 'row')} and {count(content.d, 'column')} of numbers"
     if not content.labels:
         return table + "."
     name, values = content.labels[0]
@@ -86,12 +94,12 @@ def _map(content: Content) -> str:
     far = np.nan if content.quality is None else content.quality.distances.value
     if not np.isfinite(far):
         return said + "."
-    if far < FAR_MEANS_LITTLE:
-        return (
-            f"{said}; how far groups lie from each other it does not keep (rank correlation of "
-            f"distances {far:.2f}), so do not read it."
-        )
-    return f"{said}; far distances keep their order too (rank correlation {far:.2f})."
+    rho = f"rank correlation of distances {far:.2f}"
+    if far >= FAR_IN_ORDER:
+        return f"{said}; how far groups lie apart it keeps too ({rho})."
+    if far >= FAR_IN_PART:
+        return f"{said}; how far groups lie apart it keeps only in part ({rho})."
+    return f"{said}; how far groups lie apart it does not keep ({rho}): do not read it."
 
 
 def _pca(content: Content) -> str:
@@ -124,8 +132,8 @@ def _facts(content: Content) -> list[tuple[str, str]]:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
     if content.seconds:
         total = sum(content.seconds.values())
-        stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in content.seconds.items())
-        facts.append(("time", f"{total:.1f} s ({stages})"))
+        stages = [f"{STAGES.get(name, name)} {s:.1f}" for name, s in content.seconds.items()]
+        facts.append(("time", f"{total:.1f} s ({', '.join(stages)})"))
     return facts
 
 
@@ -146,9 +154,18 @@ def _pca_settings(pca: Any) -> str:
         float: f"as many as hold {percent(float(asked or 0)) if isinstance(asked, float) else ''}",
         str: f"as many as the rule {asked} keeps",
     }.get(type(asked), "")
-    kept = f"{pca.n_components_} kept" + (f" ({how})" if how else "")
+    kept = count(int(pca.n_components_), "component") + f" kept{f' ({how})' if how else ''}"
     scaled = ", columns standardised" if pca.standardize else ""
-    return f"{kept}{scaled}; {pca.certificate_.title().removeprefix('PCA ')}"
+    return f"{kept}{scaled}; {_exactness(pca.certificate_)}"
+
+
+def _exactness(certificate: Any) -> str:
+    if not certificate.converged:
+        return f"not converged to {certificate.tol:.0e} of the first variance"
+    error = float(certificate.residuals.max(initial=0.0) + certificate.formation_error)
+    return (
+        "exact to rounding" if error < ROUNDING else f"exact to {error:.0e} of the first variance"
+    )
 
 
 def _tsne_settings(tsne: Any) -> str:

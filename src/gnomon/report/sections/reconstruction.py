@@ -9,11 +9,12 @@ from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
 from gnomon.errors import UnavailableError
 from gnomon.report.content import Content, Floats
-from gnomon.report.section import Figures, Grid, Section, Words, row_link, shown
+from gnomon.report.section import Figures, Grid, RowLink, Section, Words, row_link, shown
 
 __all__ = ["reconstruction"]
 
 MOST_ROWS = 10
+SMALL_PART = 0.1  # of the variance
 ALPHA = 0.01  # a row that normal data would give so rarely does not fit
 
 HELP = (
@@ -38,8 +39,9 @@ def reconstruction(content: Content) -> Section | None:
     lead = [_sentence(content, float(errors[kept]))]
     drawn = [charts.reconstruction(content.named)]
     if not whole:
-        drawn.append(charts.column_errors(content.named))
-        lead.append(_columns(content, lost_shares(pca)))
+        variances = _variances(content)
+        drawn.append(charts.column_errors(content.named, variances=variances))
+        lead.append(_columns(content, lost_shares(pca), variances))
     blocks.append(Figures(tuple(drawn)))
     if content.prepared is None:
         text = "The rows that are rebuilt worst cannot be found without the table itself."
@@ -59,15 +61,33 @@ def _sentence(content: Content, error: float) -> str:
     )
 
 
-def _columns(content: Content, lost: Floats) -> str:
-    varying = np.isfinite(lost)
-    worst = int(np.nanargmax(lost))
-    badly = int((lost[varying] >= 0.5).sum())
-    name = shown(content.names[worst])
-    said = f"The column held worst is {name}, of which {percent(float(lost[worst]))} is lost"
-    if badly > 1:
-        return f"{said}; of {count(badly, 'column')} more than half is lost."
+def _variances(content: Content) -> Floats | None:
+    """Of the columns that the PCA was fitted to; None where they are not known."""
+    if content.pca.standardize:
+        return np.ones(content.d)
+    return None if content.prepared is None else measure_spread(content.prepared).std ** 2
+
+
+def _columns(content: Content, lost: Floats, variances: Floats | None) -> str:
+    known = np.nan_to_num(lost)
+    weights = np.ones(len(lost)) if variances is None else variances
+    most = int(np.argmax(known * weights))
+    name = shown(content.names[most])
+    said = f"The column that loses most is {name} ({percent(float(known[most]))} of its variance)"
+    badly = known >= 0.5
+    if badly.sum() < 2:
+        return said + "."
+    said += f"; {int(badly.sum()):,} of {content.d:,} columns lose more than half"
+    # Not worth a worry if they hold next to nothing of what there was to lose.
+    if weights[badly].sum() < SMALL_PART * weights.sum():
+        return (
+            f"{said}, but together they hold only {percent(_part(weights, badly))} of the variance."
+        )
     return said + "."
+
+
+def _part(weights: Floats, chosen: Floats) -> float:
+    return float(weights[chosen].sum() / weights.sum())
 
 
 def _worst_rows(content: Content) -> Grid:
@@ -83,11 +103,11 @@ def _worst_rows(content: Content) -> Grid:
     own = spread if same else measure_spread(content.X).std
     away = rebuilt - np.asarray(content.prepared[worst], np.float64)
     away /= np.where(spread > 0, spread, 1.0)
-    rows = []
+    rows: list[tuple[str | RowLink, ...]] = []
     for i, row in enumerate(map(int, worst)):
         d = int(np.abs(away[i]).argmax())
         label = [shown(_cell(values[row]), 24) for _, values in content.labels[:1]]
-        times = number(float(np.sqrt(sq_errors[row])) / typical, 2)
+        times = f"{float(np.sqrt(sq_errors[row])) / typical:,.1f}"
         rows.append(
             (row_link(content, row), *label, f"{times}×", shown(content.names[d], 32),
              number(float(content.X[row, d])),

@@ -7,7 +7,7 @@ from gnomon.charts.distance_ranks import kept_in_order
 from gnomon.charts.words import percent
 from gnomon.report.content import Content, Floats
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
-from gnomon.report.sections.overview import FAR_MEANS_LITTLE
+from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
 from gnomon.scores import MapScores
 from gnomon.scores.kept import TRUSTED
 
@@ -90,15 +90,21 @@ def _classes(content: Content, quality: MapScores) -> str:
 
 
 def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
-    said = (
-        f"Of the nearest fifth of all pairs {percent(near_kept)} are in the nearest fifth on the "
-        f"map; of the farthest fifth {percent(far_kept)} in the farthest."
-    )
+    near = f"{percent(near_kept)} of the nearest fifth of all pairs"
+    away = f"{percent(far_kept)} of the farthest fifth"
     if far is None or not np.isfinite(far):
-        return said
-    if far < FAR_MEANS_LITTLE:
-        return f"{said} So which groups lie close to which others is not to be read from the map."
-    return f"{said} So even far distances are roughly in order, which few such maps can say."
+        return f"Of distances, {near} stay near and {away} stay far."
+    if far >= FAR_IN_ORDER:
+        return f"Near pairs stay near ({near}) and far pairs far ({away}): distances can be read."
+    if far >= FAR_IN_PART:
+        return (
+            f"Of distances it keeps a part: {near} stay near, {away} stay far. Read from it which "
+            "rows are alike, and be careful with which groups are."
+        )
+    return (
+        f"Distances it does not keep: {near} stay near, {away} stay far. Which groups lie close to "
+        "which others is not to be read from it."
+    )
 
 
 def _cautions(content: Content, far: float | None) -> Bullets:
