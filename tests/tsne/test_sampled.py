@@ -2,15 +2,16 @@ import numpy as np
 import pytest
 
 from gnomon import PCA, TSNE
+from gnomon.engine import LocalEngine
+from gnomon.engine.arrays import ArraySource
 from gnomon.errors import ParameterError, TooLargeError
 from gnomon.models import load, save
 from gnomon.tsne.sampled import (
     Placer,
-    blocks_of_array,
     choose_sample,
-    map_bytes,
-    place_all,
-    shared,
+    place_array,
+    place_source,
+    rows_of_source,
 )
 
 
@@ -20,49 +21,55 @@ def clusters(n, d=5, groups=4, seed=0):
     return (8 * rng.standard_normal((groups, d)))[which] + rng.standard_normal((n, d)), which
 
 
+def needed(rows):
+    return 2e7 + 7200.0 * rows
+
+
 @pytest.fixture(scope="module")
 def mapped():
     X, which = clusters(900)
-    sampling = choose_sample(900, asked=300, budget=1e9, perplexity=20, seed=4)
+    sampling = choose_sample(900, asked=300, budget=1e9, needed=needed, seed=4)
     tsne = TSNE(perplexity=20, random_state=0, max_iter=400, n_jobs=1).fit(X[sampling.rows])
     return X, which, sampling, tsne
 
 
 def test_all_rows_are_mapped_as_long_as_memory_allows():
-    n = 10_000
-    enough = map_bytes(n, 30.0)
-    assert choose_sample(n, asked=None, budget=enough, perplexity=30, seed=0) is None
-    sampling = choose_sample(n, asked=None, budget=enough / 2, perplexity=30, seed=0)
+    n, enough = 10_000, needed(10_000)
+    assert choose_sample(n, asked=None, budget=enough, needed=needed, seed=0) is None
+    sampling = choose_sample(n, asked=None, budget=enough / 2, needed=needed, seed=0)
     m = sampling.rows.size
-    assert map_bytes(m, 30.0) <= enough / 2 < map_bytes(m + 1, 30.0)
+    assert needed(m) <= enough / 2 < needed(m + 1)
     assert sampling.why == (
         "a map of all would take about 92.0 MB of memory, and 46.0 MB may be used"
+    )
+    assert sampling.to_dict()["words"] == (
+        "3,611 rows drawn at random are mapped, the other 6,389 placed among them: a map of all "
+        "would take about 92.0 MB of memory, and 46.0 MB may be used."
     )
 
 
 def test_too_little_memory_for_any_map_is_refused():
-    with pytest.raises(TooLargeError, match=r"A map needs 27.2 MB or more; 21.0 MB may be used"):
-        choose_sample(10_000, asked=None, budget=2.1e7, perplexity=30, seed=0)
+    with pytest.raises(TooLargeError, match=r"A map needs 27.2 MB of memory or more; 21.0 MB may"):
+        choose_sample(10_000, asked=None, budget=2.1e7, needed=needed, seed=0)
 
 
 def test_the_sample_is_drawn_by_the_seed_and_its_rows_are_in_order():
     first, again, other = (
-        choose_sample(500, asked=50, budget=1e9, perplexity=30, seed=seed).rows
+        choose_sample(500, asked=50, budget=1e9, needed=needed, seed=seed).rows
         for seed in (1, 1, 2)
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     assert (np.diff(first) > 0).all()
-    assert choose_sample(500, asked=500, budget=1e9, perplexity=30, seed=0) is None
+    assert choose_sample(500, asked=500, budget=1e9, needed=needed, seed=0) is None
     with pytest.raises(ParameterError, match="`sample` must be an integer ≥ 3; got 2"):
-        choose_sample(500, asked=2, budget=1e9, perplexity=30, seed=0)
+        choose_sample(500, asked=2, budget=1e9, needed=needed, seed=0)
 
 
 def test_sampled_rows_keep_their_places_and_the_others_land_among_their_kind(mapped):
     X, which, sampling, tsne = mapped
     told = []
-    blocks = blocks_of_array(Placer(tsne), X, sampling)
-    found = place_all(tsne, sampling, blocks, lambda done, of: told.append((done, of)))
+    found = place_array(tsne, sampling, X, lambda done, of: told.append((done, of)))
     assert told == [(600, 600)]
     assert found.finished
     assert np.array_equal(found.positions[sampling.rows], tsne.embedding_)
@@ -81,11 +88,19 @@ def test_sampled_rows_keep_their_places_and_the_others_land_among_their_kind(map
 
 def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch):
     X, _, sampling, tsne = mapped
-    whole = place_all(tsne, sampling, blocks_of_array(Placer(tsne), X, sampling))
+    whole = place_array(tsne, sampling, X)
     monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
-    parts = place_all(tsne, sampling, blocks_of_array(Placer(tsne), X, sampling))
-    for name in ("positions", "placed", "unusual", "trust"):
-        assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
+    source = ArraySource(X, rows=41)
+    told = []
+    for parts in (
+        place_array(tsne, sampling, X),
+        place_source(tsne, sampling, source, LocalEngine(2), lambda *count: told.append(count)),
+    ):
+        for name in ("positions", "placed", "unusual", "trust"):
+            assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
+        assert parts.finished
+    assert told[-1] == (600, 600)
+    assert np.array_equal(rows_of_source(source, sampling.rows, LocalEngine(2)), X[sampling.rows])
 
 
 def test_trust_is_the_share_of_the_nearest_sampled_rows_that_stay_nearest(mapped):
@@ -99,20 +114,21 @@ def test_trust_is_the_share_of_the_nearest_sampled_rows_that_stay_nearest(mapped
     ]
     assert np.allclose(block.trust, expected)
     assert 0.2 < block.trust.mean() < 1
-    assert shared(np.array([[1, 2]], "i4"), np.array([[2, 5]], "i4")).tolist() == [0.5]
 
 
-def test_an_interrupt_keeps_what_has_its_place(mapped):
+def test_an_interrupt_keeps_what_has_its_place(mapped, monkeypatch):
     X, _, sampling, tsne = mapped
-    place = Placer(tsne)
 
-    def blocks():
-        yield 0, place(X[np.setdiff1d(np.arange(900), sampling.rows)[:10]])
-        raise KeyboardInterrupt
+    def interrupted(done, of):
+        if done > 100:
+            raise KeyboardInterrupt
 
-    found = place_all(tsne, sampling, blocks())
+    found = place_source(tsne, sampling, ArraySource(X, rows=50), LocalEngine(1), interrupted)
     assert not found.finished
-    assert np.isnan(found.positions).any(axis=1).sum() == 590
+    assert 101 <= (~np.isnan(found.positions[found.placed])).all(axis=1).sum() < 150
+    monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 50)
+    again = place_array(tsne, sampling, X, interrupted)
+    assert np.array_equal(found.positions, again.positions, equal_nan=True)
 
 
 def test_rows_unlike_the_sample_are_called_unusual(mapped):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gnomon.neighbors import find_neighbors
 from gnomon.parallel import row_blocks
 
-__all__ = ["TRUSTED", "neighbors_kept"]
+__all__ = ["TRUSTED", "neighbors_kept", "share_kept"]
 
 TRUSTED = 15  # neighbours that a row's `trust` is about
 BLOCK = 8192
@@ -35,8 +35,13 @@ def neighbors_kept(
     array (n,)
         From 0 to 1.
     """
+    there = find_neighbors(Y.astype(np.float64), near.shape[1], n_jobs=n_jobs).indices
+    return share_kept(near, there)
+
+
+def share_kept(near: NDArray[np.int32], there: NDArray[np.int32]) -> NDArray[np.float64]:
+    """For each row, the share of `near` that `there` has too; both are (n, k)."""
     n, k = near.shape
-    there = find_neighbors(Y.astype(np.float64), k, n_jobs=n_jobs).indices
     kept = np.empty(n)
     for start, stop in row_blocks(n, BLOCK):
         same = near[start:stop, :, None] == there[start:stop, None, :]

@@ -1,7 +1,7 @@
 """A map of a sample, on which every other row is placed: for more rows than memory can map.
 
-1. A map of n rows with k neighbours each takes about 80·n·k bytes. Up to what is free, all rows are
-   mapped; beyond, or if a number is asked for, a sample drawn with a seed is.
+1. Up to what memory allows (`gnomon.estimate.map_bytes`), all rows are mapped; beyond, or if a
+   number is asked for, a sample drawn with a seed is.
 2. The sampled rows make a map like any other.
 3. Every other row is placed on it (`gnomon.tsne.place`), a block at a time: the map stays as it is,
    and placed rows do not see each other, so blocks can be of any size, on any machine.
@@ -10,35 +10,39 @@ What is lost: placed rows push nobody away and draw nobody near, so a group of w
 no row gets no place of its own; its rows are called unusual.
 """
 
-from collections.abc import Callable, Iterable
+import bisect
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.engine import Block, Engine, Source
 from gnomon.errors import TooLargeError
 from gnomon.inputs import check_integer
 from gnomon.memory import readable_bytes
 from gnomon.neighbors import NeighborSearch
 from gnomon.parallel import row_blocks
 from gnomon.records import Record
+from gnomon.scores.kept import share_kept
 from gnomon.tsne.estimator import TSNE
 from gnomon.tsne.place import NEIGHBORS
 
-__all__ = ["Placed", "PlacedBlock", "Placer", "Sampling", "choose_sample", "map_bytes", "place_all"]
+__all__ = [
+    "Placed",
+    "PlacedBlock",
+    "Placer",
+    "Sampling",
+    "choose_sample",
+    "place_array",
+    "place_source",
+    "rows_of_source",
+]
 
-# Measured, see `gnomon.cli.estimate`: lists, affinities and their transpose; meshes and buffers.
-EDGE_BYTES = 80.0
-REST_BYTES = 2e7
-PER_PERPLEXITY = 3  # neighbours
 LEAST_SAMPLE = 1000  # rows; a map of fewer says little about the others
 BLOCK_ROWS = 2**15  # rows placed at a time
-
-
-def map_bytes(n: int, perplexity: float) -> float:
-    """Memory that a map of `n` rows takes beside the table, about."""
-    return REST_BYTES + EDGE_BYTES * n * min(PER_PERPLEXITY * perplexity, max(n - 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ class Sampling(Record):
 
 
 def choose_sample(
-    n: int, *, asked: int | None, budget: float, perplexity: float, seed: int
+    n: int, *, asked: int | None, budget: float, needed: Callable[[int], float], seed: int
 ) -> Sampling | None:
     """Which of `n` rows are mapped; None if all of them are.
 
@@ -85,24 +89,23 @@ def choose_sample(
     ----------
     asked : int, optional
         How many; by default as many as `budget` bytes allow.
+    needed : callable
+        Bytes that a map of so many rows takes; never fewer for more rows.
     """
     if asked is not None:
         m = check_integer("sample", asked, 3, way="Leave it out to map all rows.")
         why = f"a sample of {m:,} was asked for"
     else:
-        whole = map_bytes(n, perplexity)
-        m = int((budget - REST_BYTES) / (EDGE_BYTES * PER_PERPLEXITY * perplexity))
+        m = bisect.bisect_right(range(1, n + 1), budget, key=needed)
         why = (
-            f"a map of all would take about {readable_bytes(whole)} of memory, and "
+            f"a map of all would take about {readable_bytes(needed(n))} of memory, and "
             f"{readable_bytes(budget)} may be used"
         )
-        if whole > budget and m < min(LEAST_SAMPLE, n):
+        if m < min(LEAST_SAMPLE, n):
             raise TooLargeError(
-                f"A map needs {readable_bytes(map_bytes(min(LEAST_SAMPLE, n), perplexity))} or "
-                f"more; {readable_bytes(budget)} may be used. Allow more memory, or lower the "
-                "perplexity."
+                f"A map needs {readable_bytes(needed(min(LEAST_SAMPLE, n)))} of memory or more; "
+                f"{readable_bytes(budget)} may be used. Allow more, or lower the perplexity."
             )
-        m = n if whole <= budget else m
     if m >= n:
         return None
     drawn = np.random.default_rng(seed).choice(n, m, replace=False)
@@ -137,16 +140,7 @@ class Placer:
         if not len(placed.positions):
             return PlacedBlock(placed.positions, placed.unusual, np.empty(0))
         there, _ = self.plane.of(placed.positions.astype(np.float64), self.k)
-        return PlacedBlock(placed.positions, placed.unusual, shared(placed.neighbors, there))
-
-
-def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.float64]:
-    """For each row, the share of the indices in `a` that `b` has too; both are (m, k)."""
-    kept = np.empty(len(a))
-    for start, stop in row_blocks(len(a), 4096):
-        here = a[start:stop, :, None] == b[start:stop, None, :]
-        kept[start:stop] = here.any(axis=2).mean(axis=1)
-    return kept
+        return PlacedBlock(placed.positions, placed.unusual, share_kept(placed.neighbors, there))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,49 +173,81 @@ class Placed:
         return f"{rows:,} rows placed, {odd:,} of them unlike any of the sample"
 
 
-def place_all(
+def rows_of_source(source: Source, rows: NDArray[np.int64], engine: Engine) -> NDArray[Any]:
+    """Some rows of a source, in ascending order, shape (len(rows), d)."""
+    return np.concatenate(engine.map(_chosen, source, beside=_by_partition(source, rows)))
+
+
+def place_source(
     tsne: TSNE,
     sampling: Sampling,
-    blocks: Iterable[tuple[int, PlacedBlock]],
+    source: Source,
+    engine: Engine,
     told: Callable[[int, int], object] = lambda done, of: None,
 ) -> Placed:
-    """Put placed blocks and the map together, in the order of the table.
-
-    Parameters
-    ----------
-    blocks : iterable of (int, PlacedBlock)
-        Consecutive rows from the given one on, of all rows but the sampled ones; they are numbered
-        among themselves.
-    told : callable, optional
-        Told after each block how many rows have their place, and of how many.
-    """
-    n, dimensions = sampling.n, tsne.embedding_.shape[1]
-    placed = np.ones(n, bool)
-    placed[sampling.rows] = False
-    others = np.flatnonzero(placed)
-    positions = np.full((n, dimensions), np.nan, tsne.embedding_.dtype)
-    positions[sampling.rows] = tsne.embedding_
-    unusual, trust = np.zeros(n, bool), np.full(n, np.nan)
-    done = 0
-    try:
-        for start, block in blocks:
-            at = others[start : start + len(block.positions)]
-            positions[at], unusual[at], trust[at] = block.positions, block.unusual, block.trust
-            done += at.size
-            told(done, others.size)
-    except KeyboardInterrupt:  # what has its place is kept
-        pass
-    return Placed(positions, placed, unusual, trust, done == others.size)
+    """Every row of a source on the map of its sample, block by block wherever the engine works."""
+    found = _Gathered(tsne, sampling, told)
+    beside = _by_partition(source, np.flatnonzero(found.placed))
+    with suppress(KeyboardInterrupt):  # what has its place is kept
+        engine.write(_PlaceOthers(Placer(tsne)), source, found.add, beside=beside)
+    return found.result()
 
 
-def blocks_of_array(
-    place: Callable[[Any], PlacedBlock], X: NDArray[Any], sampling: Sampling
-) -> Iterable[tuple[int, PlacedBlock]]:
-    """All rows of `X` but the sampled ones, placed a block at a time; `X` may be a memory map."""
-    chosen = np.zeros(sampling.n, bool)
-    chosen[sampling.rows] = True
-    at = 0
-    for start, stop in row_blocks(sampling.n, BLOCK_ROWS):
-        rows = X[start:stop][~chosen[start:stop]]
-        yield at, place(rows)
-        at += len(rows)
+@dataclass(frozen=True)
+class _PlaceOthers:
+    place: Placer
+
+    def __call__(self, block: Block) -> PlacedBlock:
+        return self.place(_chosen(block))
+
+
+def _chosen(block: Block) -> NDArray[Any]:
+    return np.ascontiguousarray(block.X[block.beside])
+
+
+def _by_partition(source: Source, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """For each partition, which of its rows are among `rows`."""
+    starts = [partition.start for partition in source.partitions]
+    parts = np.split(rows, np.searchsorted(rows, starts[1:]))
+    return [part - start for part, start in zip(parts, starts, strict=True)]
+
+
+def place_array(
+    tsne: TSNE,
+    sampling: Sampling,
+    X: NDArray[Any],
+    told: Callable[[int, int], object] = lambda done, of: None,
+) -> Placed:
+    """The same for a table in memory, or a memory map."""
+    found, place = _Gathered(tsne, sampling, told), Placer(tsne)
+    with suppress(KeyboardInterrupt):
+        for start, stop in row_blocks(sampling.n, BLOCK_ROWS):
+            found.add(place(X[start:stop][found.placed[start:stop]]))
+    return found.result()
+
+
+class _Gathered:
+    """Placed blocks, which come in order, and the map together."""
+
+    def __init__(self, tsne: TSNE, sampling: Sampling, told: Callable[[int, int], object]) -> None:
+        n, Y = sampling.n, tsne.embedding_
+        self.placed = np.ones(n, bool)
+        self.placed[sampling.rows] = False
+        self.others = np.flatnonzero(self.placed)
+        self.positions = np.full((n, Y.shape[1]), np.nan, Y.dtype)
+        self.positions[sampling.rows] = Y
+        self.unusual, self.trust = np.zeros(n, bool), np.full(n, np.nan)
+        self.done, self.told = 0, told
+
+    def add(self, block: PlacedBlock) -> None:
+        """The next rows that are not of the sample."""
+        at = self.others[self.done : self.done + len(block.positions)]
+        self.positions[at], self.unusual[at] = block.positions, block.unusual
+        self.trust[at] = block.trust
+        self.done += at.size
+        self.told(self.done, self.others.size)
+
+    def result(self) -> Placed:
+        """All of it, in the order of the table."""
+        finished = self.done == self.others.size
+        return Placed(self.positions, self.placed, self.unusual, self.trust, finished)
