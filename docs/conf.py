@@ -46,7 +46,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",  # written by every build
     "filename_pattern": r"[/\\]plot_",
-    "ignore_pattern": r"[/\\](?!plot_)\w+\.py",  # modules that the scripts share
+    "ignore_pattern": r"^(?!plot_)",  # modules that the scripts share
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("gallery_charts.scrape",),
     "capture_repr": (),  # charts are the scraper's; words are printed
@@ -73,6 +73,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
+    "header_links_before_dropdown": 4,
 }
 
 

@@ -10,7 +10,12 @@ from contract.test_package import LAYERS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "gnomon").rglob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+GUIDE = ROOT / "docs" / "guide"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "index.md",
+    *sorted(page for page in GUIDE.glob("*.md") if page.name != "index.md"),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # [Horn 1965], [Musco & Musco 2015], [Lê, Josse & Husson 2008], also across a line's end
 NAME = r"[^\W\d_][\w.'’-]*"

@@ -1,0 +1,71 @@
+"""Every script of the gallery runs, on the samples that come along, and shows what it says."""
+
+import ast
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from charts.test_every_chart import assert_sound
+
+from gnomon.charts import Chart
+
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
+SCRIPTS = sorted(GALLERY.glob("plot_*.py"))
+REFERENCES = GALLERY.parent / "references.md"
+
+
+def run(script):
+    """What the script's lines that are nothing but an expression give, as a page would show it."""
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    variables, values = {"__name__": "__main__"}, []
+    for node in tree.body:
+        if isinstance(node, ast.Expr):
+            code = compile(ast.Expression(node.value), script.name, "eval")
+            values.append(eval(code, variables))
+        else:
+            exec(compile(ast.Module([node], []), script.name, "exec"), variables)
+    return values
+
+
+@pytest.fixture
+def bundled(monkeypatch):
+    """Samples only, whatever folder the environment names; the scripts' own modules are found."""
+    monkeypatch.delenv("GNOMON_DATA", raising=False)
+    monkeypatch.syspath_prepend(GALLERY)
+    yield
+    for name in ("sketches", "images_of_digits"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_runs_and_shows_charts(script, bundled, capsys):
+    shown = [value for value in run(script) if isinstance(value, Chart)]
+    assert shown
+    for chart in shown:
+        assert_sound(chart)
+    printed = capsys.readouterr().out
+    assert "False" not in printed  # what a script checks by printing is true
+
+
+def test_the_scripts_are_numbered_without_gaps_and_say_which_figure_they_make():
+    numbers = [int(script.stem.split("_")[1]) for script in SCRIPTS]
+    assert numbers == list(range(1, len(SCRIPTS) + 1))
+    keys = ("[Selitskii 2025]", "[Derivation]", "[Lecture]")
+    references = REFERENCES.read_text(encoding="utf-8")
+    for script in SCRIPTS:
+        said = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
+        assert any(key in said and f"**{key}**" in references for key in keys), script.name
+
+
+def test_digits_are_read_from_the_folder_that_is_given(bundled, monkeypatch, tmp_path):
+    import images_of_digits
+
+    X, digit, shape = images_of_digits.load()
+    assert (X.shape, len(digit), shape) == ((1797, 64), 1797, (8, 8))
+    images = np.arange(3 * 784, dtype=np.uint8).reshape(3, 784)
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=np.array([8, 0, 8], np.uint8))
+    monkeypatch.setenv("GNOMON_DATA", str(tmp_path))
+    X, digit, shape = images_of_digits.load(rows=2)
+    assert (X.shape, digit.tolist(), shape) == ((2, 784), ["8", "0"], (28, 28))
