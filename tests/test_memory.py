@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from gnomon import memory
-from gnomon.memory import available_bytes, readable_bytes
+from gnomon.errors import ParameterError, ParameterTypeError
+from gnomon.memory import available_bytes, parse_bytes, readable_bytes
 
 MEMINFO = "MemTotal:       32000 kB\nMemFree:         9000 kB\nMemAvailable:   16000 kB\n"
 
@@ -88,3 +89,29 @@ def test_a_system_that_does_not_tell_is_taken_for_an_ordinary_machine(machine):
 )
 def test_bytes_are_said_in_the_unit_that_fits(count, text):
     assert readable_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(5, 5), ("5", 5), ("5B", 5), ("12 bytes", 12), ("2GB", 2 * 10**9), ("2g", 2 * 10**9),
+     ("1.5 GiB", 3 * 2**29), (".5KiB", 512), ("64Ki", 65536), (" 3 TB ", 3 * 10**12)],
+)  # fmt: skip
+def test_sizes_are_read_as_people_write_them(size, expected):
+    assert parse_bytes(size) == expected
+
+
+@pytest.mark.parametrize("count", [1, 999, 12_300, 5_000_000, 7.31e9, 2.4e12])
+def test_what_is_said_can_be_read_back(count):
+    assert parse_bytes(readable_bytes(count)) == pytest.approx(count, rel=0.05)
+
+
+@pytest.mark.parametrize("size", [0, -1, "0", "-5MB", "", "GB", "2 potatoes", "nan", "1e9", "2ib"])
+def test_what_is_no_size_is_refused_with_an_example(size):
+    with pytest.raises(ParameterError, match="`memory` must be a size above 0, such as 2GB"):
+        parse_bytes(size)
+
+
+@pytest.mark.parametrize("size", [True, 2.5, None, [1]])
+def test_a_size_is_a_whole_number_or_a_text(size):
+    with pytest.raises(ParameterTypeError, match="`memory`"):
+        parse_bytes(size)

@@ -58,11 +58,11 @@ def parse_bytes(size: int | str) -> int:
     >>> parse_bytes("1.5 GB"), parse_bytes("64KiB"), parse_bytes(1000)
     (1500000000, 65536, 1000)
     """
-    number = isinstance(size, int) and not isinstance(size, bool)
-    found = _SIZE.fullmatch(str(size).strip()) if number or isinstance(size, str) else None
+    may_be = isinstance(size, (int, str)) and not isinstance(size, bool)
+    found = _SIZE.fullmatch(str(size).strip()) if may_be else None
     unit = "" if found is None else found[2].lower()
     bytes_ = 0 if found is None or unit not in UNITS else int(float(found[1]) * UNITS[unit])
     if bytes_ < 1:
         refuse("memory", "be a size above 0, such as 2GB or 500MB", size,
-               kind=not isinstance(size, (int, str)))  # fmt: skip
+               kind=not may_be)  # fmt: skip
     return bytes_

@@ -190,7 +190,10 @@ def test_dates_empty_columns_and_truth(write):
         't.csv: column "day" holds dates. Leave it out of the option keep. To use them, choose an '
         "encoding, such as days since the first."
     )
-    assert refused(path, keep="void") == 't.csv: column "void" has no values. Use drop="void".'
+    assert (
+        refused(path, keep="void")
+        == 't.csv: column "void" has no values. Leave it out of the option keep.'
+    )
 
 
 def test_text_cannot_be_kept_as_numbers(write):

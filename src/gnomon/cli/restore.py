@@ -44,6 +44,7 @@ def command(
     options.table_or_json(out, as_json)
     from gnomon.cli import results
     from gnomon.cli.stored import load_run
+    from gnomon.data.content import Room
     from gnomon.data.missing import refuse_gaps, refuse_infinities
     from gnomon.data.read import read
     from gnomon.data.refusals import FileError, LackingError
@@ -65,6 +66,8 @@ def command(
     spread = measure_spread(table.X)
     refuse_infinities(table, spread)
     refuse_gaps(table, spread.gaps, "Components have no gaps: drop those rows.")
+    n, d = len(table.X), len(run.preparation.columns)
+    Room.of(memory).check(f"{table.name}: restoring {n:,} × {d:,} numbers", 2 * 8 * n * d)
     run.pca.n_jobs = threads
     X = run.preparation.undo(run.pca.inverse_transform(table.X))
     columns = results.names_of_rows(table)

@@ -11,7 +11,7 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError
 
-__all__ = ["read_feather", "read_parquet"]
+__all__ = ["DAMAGED", "brief", "decoded", "read_feather", "read_parquet"]
 
 DAMAGED = "Was it copied whole?"
 
@@ -24,12 +24,12 @@ def read_parquet(content: Content) -> RawTable:
         meta = file.metadata
         # Twice: pyarrow's columns and our rows. What a column of repeated values takes is not seen
         # in the size of the file.
-        content.check(2 * 8 * meta.num_rows * meta.num_columns)
         sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-        content.check(2 * sum(max(0, size) for size in sizes))
+        unpacked = sum(max(0, size) for size in sizes)
+        content.check(2 * max(8 * meta.num_rows * meta.num_columns, unpacked))
         table = file.read()
     except (pa.ArrowException, OSError) as error:
-        raise FileError(f"{content.name} is a damaged Parquet file ({_brief(error)}).", DAMAGED
+        raise FileError(f"{content.name} is a damaged Parquet file ({brief(error)}).", DAMAGED
                         ) from None  # fmt: skip
     return _raw(table, content)
 
@@ -41,7 +41,7 @@ def read_feather(content: Content) -> RawTable:
         table = pf.read_table(source, memory_map=False)
         table.validate()
     except (pa.ArrowException, OSError) as error:
-        raise FileError(f"{content.name} is a damaged Feather file ({_brief(error)}).", DAMAGED
+        raise FileError(f"{content.name} is a damaged Feather file ({brief(error)}).", DAMAGED
                         ) from None  # fmt: skip
     content.check(8 * table.num_rows * table.num_columns)
     return _raw(table, content)
@@ -53,11 +53,11 @@ def _raw(table: Any, content: Content) -> RawTable:
     if table.num_rows == 0:
         raise FileError(f"{content.name} has names of columns and no rows.")
     names, notes = unique_names(table.column_names, table.num_columns)
-    columns = dict(zip(names, map(_decoded, table.columns), strict=True))
+    columns = dict(zip(names, map(decoded, table.columns), strict=True))
     return RawTable(content.name, columns, notes=tuple(notes))
 
 
-def _decoded(column: Any) -> Any:
+def decoded(column: Any) -> Any:
     """Codes of a dictionary as the values they stand for, an extension as its storage."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array(
@@ -68,6 +68,6 @@ def _decoded(column: Any) -> Any:
     return column
 
 
-def _brief(error: Exception) -> str:
+def brief(error: Exception) -> str:
     """The first sentence of pyarrow's message."""
     return str(error).splitlines()[0].rstrip(".")[:120] if str(error) else type(error).__name__
