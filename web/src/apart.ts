@@ -54,7 +54,7 @@ export async function differences(table: Table, selected: Uint8Array): Promise<D
   };
 }
 
-function ofValues({ values }: Values, selected: Uint8Array): { d: number; means: { here: number; elsewhere: number } } {
+function ofValues({ values }: Pick<Values, "values">, selected: Uint8Array): { d: number; means: { here: number; elsewhere: number } } {
   const count = [0, 0];
   const sum = [0, 0];
   for (let row = 0; row < values.length; row++) {
@@ -90,7 +90,7 @@ async function fromComponents(table: Table, selected: Uint8Array, held: Set<numb
   const names = await table.columnNames();
   if (held.size === names.length) return [];
   const components = await table.components();
-  const d = components.map(({ scores }) => ofValues({ kind: "number", name: "", values: scores }, selected).d);
+  const d = components.map(({ scores }) => ofValues({ values: scores }, selected).d);
   return names.flatMap((name, column) => {
     if (held.has(column) || !components.length) return [];
     const sum = components.reduce((total, { correlations }, c) => total + correlations[column] * d[c], 0);

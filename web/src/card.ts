@@ -2,7 +2,7 @@
 
 import { button, element, swatch } from "./dom";
 import type { Field, Table } from "./table";
-import { number } from "./words";
+import { quantity } from "./words";
 
 export interface CardActions {
   go: (row: number) => void;
@@ -56,7 +56,7 @@ function fact(name: string, value: string): HTMLElement[] {
 }
 
 export function valueOf(field: Field, row: number): string {
-  if (field.kind === "number") return number(field.values[row], 4);
+  if (field.kind === "number") return quantity(field.values[row], field.isShare, 4);
   return field.names[field.codes[row]] ?? "none";
 }
 

@@ -2,7 +2,7 @@
 
 import type { Colouring } from "./colouring";
 import { button, element, shape, swatch } from "./dom";
-import { number, whole } from "./words";
+import { quantity, whole } from "./words";
 
 export interface LegendActions {
   /** Which groups are hidden from now on. */
@@ -47,23 +47,53 @@ function list(
 }
 
 const HEIGHT = 36;
+const STEPS_A_BAR = 4;
 
-function ramp({ groups, range }: Colouring): HTMLElement {
+function ramp({ field, groups, range }: Colouring): HTMLElement {
   const steps = groups.filter((group) => !group.name);
-  const most = Math.max(...steps.map((group) => group.rows));
   const picture = shape("svg", {
     viewBox: `0 0 ${steps.length} ${HEIGHT + 8}`, preserveAspectRatio: "none", class: "map-ramp", "aria-hidden": "true",
   });
-  steps.forEach((group, i) => {
-    const tall = (HEIGHT * group.rows) / most;
-    picture.append(shape("rect", { x: i, y: HEIGHT - tall, width: 1.02, height: tall, fill: group.colour }));
-    picture.append(shape("rect", { x: i, y: HEIGHT + 2, width: 1.02, height: 6, fill: group.colour }));
+  for (const { left, width, share } of bars(steps.map((group) => group.rows))) {
+    const fill = steps[Math.min(Math.round(left + width / 2), steps.length - 1)].colour;
+    picture.append(shape("rect", { x: left + 0.1, y: HEIGHT * (1 - share), width: width - 0.2, height: HEIGHT * share, fill }));
+  }
+  steps.forEach((group, x) => {
+    picture.append(shape("rect", { x, y: HEIGHT + 2, width: 1.05, height: 6, fill: group.colour }));
   });
+  const end = (value: number | undefined) =>
+    element("span", {}, quantity(value ?? Number.NaN, field?.kind === "number" && field.isShare));
   const ends = element(
     "div",
     { class: "map-ends" },
-    element("span", {}, number(range?.low ?? Number.NaN)),
-    element("span", {}, number(range?.high ?? Number.NaN)),
+    end(range?.low),
+    end(range?.high),
   );
   return element("div", {}, picture, ends);
+}
+
+interface Bar {
+  left: number;
+  width: number;
+  /** Of the tallest. */
+  share: number;
+}
+
+/** How many rows have which value: a bar a value where there are few, otherwise one for some steps. */
+function bars(rows: number[]): Bar[] {
+  const some = [...rows.keys()].filter((step) => rows[step]);
+  const gap = Math.min(...some.slice(1).map((step, i) => step - some[i]));
+  const most = (counts: number[]) => Math.max(...counts, 1);
+  if (gap >= STEPS_A_BAR - 1 && Number.isFinite(gap)) {
+    // The first and the last value stand at the ends of the ramp.
+    return some.map((step) => ({
+      left: (step / (rows.length - 1)) * (rows.length - gap), width: gap, share: rows[step] / most(rows),
+    }));
+  }
+  const sums: number[] = [];
+  rows.forEach((count, step) => {
+    const bar = Math.floor(step / STEPS_A_BAR);
+    sums[bar] = (sums[bar] ?? 0) + count;
+  });
+  return sums.map((sum, bar) => ({ left: bar * STEPS_A_BAR, width: STEPS_A_BAR, share: sum / most(sums) }));
 }

@@ -11,6 +11,8 @@ export interface Spot {
   rows: number;
   x: number;
   y: number;
+  /** How far its points around there reach from (x, y), on average. */
+  reach: { across: number; up: number };
 }
 
 // More names would cover the points; the legend tells them instead.
@@ -29,17 +31,24 @@ export function spots(colouring: Colouring, map: PointMap, bounds: Bounds): Spot
     width * (1 + Math.floor((map.y[row] - bounds.bottom) / cell));
   for (let row = 0; row < codes.length; row++) counts[codes[row]][at(row)]++;
   const densest = counts.map((cells) => fullest(cells, width));
-  const sums = groups.map(() => ({ x: 0, y: 0, rows: 0 }));
+  const sums = groups.map(() => ({ rows: 0, x: 0, y: 0, xx: 0, yy: 0 }));
   for (let row = 0; row < codes.length; row++) {
     const code = codes[row];
     if (!isBeside(at(row), densest[code], width)) continue;
-    sums[code].x += map.x[row];
-    sums[code].y += map.y[row];
-    sums[code].rows++;
+    const sum = sums[code];
+    sum.rows++;
+    sum.x += map.x[row];
+    sum.y += map.y[row];
+    sum.xx += map.x[row] ** 2;
+    sum.yy += map.y[row] ** 2;
   }
   return groups.flatMap(({ name, colour, rows }, group) => {
     const sum = sums[group];
-    return sum.rows ? [{ name, colour, group, rows, x: sum.x / sum.rows, y: sum.y / sum.rows }] : [];
+    if (!sum.rows) return [];
+    const [x, y] = [sum.x / sum.rows, sum.y / sum.rows];
+    const across = Math.sqrt(Math.max(sum.xx / sum.rows - x ** 2, 0));
+    const up = Math.sqrt(Math.max(sum.yy / sum.rows - y ** 2, 0));
+    return [{ name, colour, group, rows, x, y, reach: { across, up } }];
   });
 }
 
@@ -69,6 +78,12 @@ export interface Box {
   top: number;
   width: number;
   height: number;
+}
+
+/** Where the plate of a name stands: on a group that is much larger than it, otherwise above. */
+export function plate(x: number, y: number, reach: { across: number; up: number }, width: number, height: number): Box {
+  const covers = reach.across < width || reach.up < 1.2 * height;
+  return { left: x - width / 2, top: covers ? y - 1.9 * reach.up - 1.2 * height : y - height / 2, width, height };
 }
 
 /** `box` moved up or down, a little or more, until it is clear of those taken; null if it cannot. */

@@ -1,7 +1,7 @@
 // What is drawn over the points: names of groups, the row that is looked at with its neighbours, and
 // the line of a lasso.
 
-import { type Box, clear, type Spot } from "./names";
+import { type Box, clear, plate, type Spot } from "./names";
 import type { Palette } from "./palette";
 import type { PointMap } from "./table";
 import { type Size, toScreen, type View } from "./view";
@@ -41,20 +41,24 @@ export function paintNames(context: CanvasRenderingContext2D, scene: Scene): voi
     if (x < 0 || y < 0 || x > size.width || y > size.height) continue;
     const text = shorten(context, spot.name);
     const width = context.measureText(text).width + 27;
-    const left = Math.min(Math.max(x - width / 2, 4), size.width - width - 4);
-    const box = clear({ left, top: y - 11, width, height: 22 }, taken);
+    const reach = { across: spot.reach.across * view.scale, up: spot.reach.up * view.scale };
+    const wanted = plate(x, y, reach, width, 22);
+    const left = Math.min(Math.max(wanted.left, 4), size.width - width - 4);
+    const box = clear({ ...wanted, left, top: Math.max(wanted.top, 4) }, taken);
     if (!box) continue;
     taken.push(box);
-    context.globalAlpha = 0.88;
+    // Names step back while one looks at a row.
+    context.globalAlpha = scene.focus === null ? 0.85 : 0.35;
     context.fillStyle = palette.surface;
     context.beginPath();
     context.roundRect(box.left, box.top, box.width, box.height, 11);
     context.fill();
-    context.globalAlpha = 1;
+    context.globalAlpha = scene.focus === null ? 1 : 0.35;
     dot(context, box.left + 12, box.top + 11, 4.5, spot.colour, palette.surface);
     context.fillStyle = palette.ink;
     context.fillText(text, box.left + 20, box.top + 11.5);
   }
+  context.globalAlpha = 1;
 }
 
 function paintFocus(context: CanvasRenderingContext2D, scene: Scene, focus: number): void {

@@ -17,7 +17,7 @@ const HUES = 7;
 const STEPS = 9;
 const RAMP = 64;
 // How far the deeper and the paler hues are from the plain ones.
-const DEEPER = 0.42;
+const DEEPER = 0.36;
 const PALER = 0.5;
 
 export const MOST_GROUPS = 3 * HUES;
@@ -27,18 +27,16 @@ export function readPalette(within: Element): Palette {
   const read = (name: string) => style.getPropertyValue(`--gn-${name}`).trim();
   const hues = Array.from({ length: HUES }, (_, i) => read(`c${i}`));
   const steps = Array.from({ length: STEPS }, (_, i) => read(`v${i}`));
-  const surface = read("surface");
-  const ink = read("ink");
   return {
-    surface,
-    ink,
+    surface: read("surface"),
+    ink: read("ink"),
     soft: read("soft"),
     accent: read("accent"),
     quiet: read("quiet"),
     groups: [
       ...hues,
-      ...hues.map((hue) => mix(hue, ink, DEEPER)),
-      ...hues.map((hue) => mix(hue, surface, PALER)),
+      ...hues.map((hue) => mix(hue, "#000000", DEEPER)),
+      ...hues.map((hue) => mix(hue, "#ffffff", PALER)),
     ],
     ramp: Array.from({ length: RAMP }, (_, i) => along(steps, i / (RAMP - 1))),
   };

@@ -74,6 +74,8 @@ export interface Values {
   name: string;
   /** NaN where a row has none. */
   values: Float64Array;
+  /** Whether the values are shares of 1, said in per cent. */
+  isShare: boolean;
 }
 
 export type Field = Categories | Values;
@@ -155,7 +157,7 @@ export class Table {
     const name = `component ${c + 1} (${percent(this.packed.components[c].share)})`;
     const load = once(async (): Promise<Field> => {
       const values = (await this.components())[c].scores;
-      return { kind: "number", name, values };
+      return { kind: "number", name, values, isShare: false };
     });
     return { group: "Components", name, load };
   }
@@ -168,7 +170,9 @@ export function readTable(): Table {
 }
 
 function choice(group: Choice["group"], packed: PackedCategories | PackedValues): Choice {
-  const load = once(() => (packed.kind === "category" ? unpackCategories(packed) : unpackValues(packed)));
+  const load = once(() =>
+    packed.kind === "category" ? unpackCategories(packed) : unpackValues(packed, group === "Trust"),
+  );
   return { group, name: packed.name, load };
 }
 
@@ -186,14 +190,14 @@ async function unpackCategories(packed: PackedCategories): Promise<Field> {
   return { kind: "category", name: packed.name, names, codes };
 }
 
-async function unpackValues(packed: PackedValues): Promise<Field> {
+async function unpackValues(packed: PackedValues, isShare: boolean): Promise<Field> {
   const codes = await wholeNumbers(packed.codes);
   const { levels, low = 0, high = 0, steps = 1 } = packed;
   // Halved, because the range itself may be too large for a number.
   const known = levels
     ? (code: number) => levels[code] ?? Number.NaN
     : (code: number) => (code > steps ? Number.NaN : low + 2 * (code / steps) * (high / 2 - low / 2));
-  return { kind: "number", name: packed.name, values: Float64Array.from(codes, known) };
+  return { kind: "number", name: packed.name, values: Float64Array.from(codes, known), isShare };
 }
 
 async function unpackComponent(packed: PackedComponent): Promise<Component> {

@@ -52,8 +52,9 @@ export class MapTool {
   static async start(table: Table): Promise<MapTool> {
     const tool = new MapTool(table);
     [tool.map, tool.field] = await Promise.all([table.map(0), table.choices[0]?.load() ?? null]);
-    tool.measure();
     tool.grid = new Grid(tool.map);
+    tool.shape();
+    tool.measure();
     tool.view = tool.whole();
     await tool.chooseDrawing();
     tool.recolour();
@@ -96,6 +97,13 @@ export class MapTool {
 
   private dots(): Dots {
     return dotsFor(this.table.rows, this.view.scale / this.whole().scale);
+  }
+
+  /** The stage as wide and high as its map, within reason. */
+  private shape(): void {
+    const { left, right, bottom, top } = this.grid.bounds;
+    const ratio = (right - left) / (top - bottom) || 1;
+    this.stage.style.setProperty("--ratio", String(Math.min(Math.max(ratio, 0.9), 1.8)));
   }
 
   private measure(): void {

@@ -52,7 +52,7 @@ class WebglDrawing implements Drawing {
       deselectOnEscape: false,
       colorBy: "valueA",
       pointScaleMode: "constant",
-      antiAliasing: 1,
+      antiAliasing: 0.7,
     } as Parameters<typeof createScatterplot>[0]);
   }
 

@@ -15,6 +15,11 @@ export function number(value: number, digits = 3): string {
   return text.replaceAll("-", MINUS);
 }
 
+/** A value of a field, in per cent where it is a share. */
+export function quantity(value: number, isShare: boolean, digits = 3): string {
+  return isShare && !Number.isNaN(value) ? percent(value) : number(value, digits);
+}
+
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return `<${HELD}1${HELD}%`;
   if (share < 1 && share > 0.995) return `>${HELD}99${HELD}%`;

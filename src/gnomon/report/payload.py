@@ -34,6 +34,7 @@ PAGE_BUDGET = 3_000_000  # bytes
 # nobody reads; the budget is spent on neither.
 MOST_COMPONENTS = 16
 MOST_COLUMNS = 500
+NOTES = 2_000  # bytes kept free for the sentences about what was left out
 LEVELS = 254  # of a score or a correlation in one byte; even, so that no correlation is exactly 0
 
 
@@ -63,7 +64,7 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET) -> Payload:
         Bytes there are for the data: what the whole page may take less what its other parts do.
         What cannot be left out is put in even if it takes more.
     """
-    room = _Room(budget)
+    room = _Room(budget - NOTES)
     notes: list[str] = []
     data: Part = {
         "title": content.title,

@@ -39,10 +39,10 @@ def map_section(content: Content) -> Section:
 def _maps(content: Content) -> str:
     rows = count(content.n, "row")
     if content.Y is None:
-        return f"{rows} by their scores on the first two components."
+        return f"Each of the {rows} is a point, placed by its scores on the first two components."
     return (
-        f"{rows} as t-SNE lays them out, and by their first two components: the PCA map is turned "
-        "by Procrustes to lie on the other, so that a switch moves points and not the picture."
+        f"Each of the {rows} is a point. The PCA map is turned to lie on the other one, so that a "
+        "switch between them moves points and not the picture."
     )
 
 
