@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gnomon import charts as charts
     from gnomon import scores as scores
     from gnomon.data import samples as samples
+    from gnomon.data.sources import source as source
     from gnomon.models import load as load
     from gnomon.models import save as save
     from gnomon.moments import CrossMoments as CrossMoments
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gnomon.procrustes import permutation_test as permutation_test
     from gnomon.procrustes import principal_angles as principal_angles
     from gnomon.procrustes import stability as stability
+    from gnomon.report import report as report
     from gnomon.tsne import TSNE as TSNE
 
 __version__ = "0.1.0"
@@ -47,7 +49,9 @@ _HOME = {
     "charts": "gnomon.charts",
     "scores": "gnomon.scores",
     "samples": "gnomon.data.samples",
+    "source": "gnomon.data.sources",
     "run": "gnomon.pipeline",
+    "report": "gnomon.report",
     "save": "gnomon.models",
     "load": "gnomon.models",
 }

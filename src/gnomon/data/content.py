@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gnomon.data.refusals import FileError, OptionError, no_room, quoted
 from gnomon.memory import available_bytes, parse_bytes
 
-__all__ = ["Content", "Room", "open_content"]
+__all__ = ["Content", "Room", "kind_of_file", "open_content"]
 
 # What a file must begin with, by kind. Everything else is text.
 MAGIC = {
@@ -105,6 +105,14 @@ def open_content(path: str | os.PathLike[str], memory: int | str | None = None) 
         suffix = Path(name.lower().removesuffix(".gz")).suffix
         data = _gunzip(data, name, room)
     return Content(name, data, _kind(data, name, suffix), room)
+
+
+def kind_of_file(file: Path) -> str:
+    """What a file is, told by how it begins: as `Content.kind`, or "gz"."""
+    data = _bytes_of(file, Room.of(None))
+    if data[:2].tobytes() == b"\x1f\x8b":
+        return "gz"
+    return _kind(data, file.name, file.suffix.lower())
 
 
 def _bytes_of(file: Path, room: Room) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
 from gnomon.memory import readable_bytes
 
-__all__ = ["read_npy", "read_npz"]
+__all__ = ["read_header", "read_npy", "read_npz"]
 
 LONGEST_HEADER = 10_000  # NumPy's own limit: parsing a longer literal may crash the interpreter
 SPARSE = {"indices", "indptr", "format", "shape", "data"}
@@ -95,7 +95,7 @@ def _members(content: Content) -> dict[str, NDArray[Any]]:
 
 def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
     """The array that `data` holds, as a view of it."""
-    dtype, shape, fortran, start = _header(data, name)
+    dtype, shape, fortran, start = read_header(data, name)
     promised = int(dtype.itemsize)
     for size in shape:  # Python's integers do not overflow
         promised *= size
@@ -117,7 +117,9 @@ def _aligned(data: NDArray[np.uint8], start: int, dtype: np.dtype[Any]) -> bool:
     return bool(dtype.itemsize) and (data.ctypes.data + start) % max(1, dtype.alignment) == 0
 
 
-def _header(data: NDArray[np.uint8], name: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
+def read_header(
+    data: NDArray[np.uint8], name: str
+) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
     """Type, shape, order, and where the numbers begin."""
     head = data[: 12 + LONGEST_HEADER].tobytes()
     broken = FileError(f"{name} is not an .npy file, or its header is damaged.", "Save it again.")

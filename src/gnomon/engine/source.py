@@ -99,6 +99,12 @@ class Source(ABC):
         self.partitions = partitions
         self.seals: dict[int, int] = {}
 
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows × {self.columns:,} columns of {self.dtype} in "
+            f"{len(self.partitions):,} blocks"
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "partitions": (), "seals": {}}
 

@@ -1,0 +1,255 @@
+"""CSV and its kin in blocks of rows.
+
+1. How the text is written, and which columns are numbers, is seen from its beginning.
+2. A first pass over the bytes finds where every block begins and on which line: after a newline
+   with an even number of quotes before it. Blank lines are no rows.
+3. A block is its bytes, read by pyarrow. A cell that is no number, or a line of another length, is
+   found by the slow reader of `gnomon.data.lines`, with its line.
+
+The text must be UTF-8: other encodings would have to be turned as a whole.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+from numpy.typing import NDArray
+
+from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_of
+from gnomon.data.content import Content, Room
+from gnomon.data.csv_files import read_csv
+from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
+from gnomon.data.lines import NEWLINE, QUOTE, RETURN, read_records
+from gnomon.data.names import unique_names
+from gnomon.data.raw import RawTable
+from gnomon.data.refusals import FileError, quoted
+from gnomon.data.roles import Wishes
+from gnomon.data.table import count
+from gnomon.engine.source import partition_rows
+
+__all__ = ["CsvBlocks"]
+
+STEP = 2**24
+BEGINNING = 2**23  # bytes that are looked at to see what columns hold
+BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+ENCODE = "Save it as UTF-8."
+
+
+class Place(NamedTuple):
+    """Bytes of a block, and the line that it begins on."""
+
+    begin: int
+    end: int
+    line: int
+
+
+class CsvBlocks(BlockFile):
+    """The columns of numbers of a delimited text."""
+
+    def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
+        self.path, self.name, self.wishes = path, path.name, wishes
+        head = self._bytes(0, BEGINNING)
+        if head.startswith(UTF16):
+            raise FileError(f"{self.name} is UTF-16, which is not read in blocks.", ENCODE)
+        self.skip = len(BOM) if head.startswith(BOM) else 0
+        self.dialect = self._sniff(head[self.skip :])
+        self.all_names = tuple(unique_names(self.dialect.header, self.dialect.width)[0])
+        self.chosen = self._choose(head[self.skip :])
+        self.names = self.chosen.names if self.dialect.header is not None else None
+        self.columns, self.dtype = len(self.chosen.names), self.chosen.dtype
+        self.dialect = replace(self.dialect, sample=self.dialect.sample[:1])  # it has been seen
+        survey = _Survey(self, partition_rows(self.columns, rows))
+        self.quotes, self.pieces = survey.quotes > 0, survey.pieces
+
+    def read(self, piece: Piece) -> NDArray[Any]:
+        """The rows of a block."""
+        place: Place = piece.place
+        data = self._bytes(place.begin, place.end - place.begin)
+        if len(data) < place.end - place.begin:
+            return np.empty((0, self.columns), self.dtype)
+        used = {self.all_names.index(name): name for name in self.chosen.numbers}
+        types = {
+            str(j): pa.bool_() if used.get(j) in self.chosen.truths else pa.float64()
+            for j in range(self.dialect.width)
+        }
+        try:
+            table = pc.read_csv(
+                pa.BufferReader(data),
+                pc.ReadOptions(
+                    column_names=list(types), block_size=len(data) + 1, use_threads=False
+                ),
+                pc.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=self.quotes),
+                pc.ConvertOptions(
+                    column_types=types,
+                    include_columns=[str(j) for j in used],
+                    null_values=[*MISSING, *self.wishes.na],
+                    decimal_point=self.dialect.decimal,
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            self._explain(data, place, error)
+        raw = RawTable(self.name, dict(zip(self.chosen.numbers, table.columns, strict=True)))
+        return numbers_of(raw, self.chosen, self.wishes)
+
+    def _bytes(self, begin: int, size: int) -> bytes:
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(begin)
+            parts = []
+            while size > 0 and (part := file.read(size)):
+                parts.append(part)
+                size -= len(part)
+        return b"".join(parts)
+
+    def _sniff(self, head: bytes) -> Dialect:
+        return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
+
+    def _choose(self, head: bytes) -> Chosen:
+        """What columns hold, from whole records at the beginning."""
+        if len(head) + self.skip == BEGINNING:  # cut off
+            head = head[: head.rfind(b"\n") + 1] or head
+        literal = [name for name in (self.wishes.label, self.wishes.id) if name is not None]
+        lines = head.split(b"\n", LOOK + self.dialect.skipped)
+        if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
+            head = b"\n".join(lines[:-1]) + b"\n"
+        content = Content(self.name, np.frombuffer(head, np.uint8), "text", Room.of(None))
+        first = read_csv(content, literal=literal, na=self.wishes.na)
+        return replace(choose(first, self.wishes), dtype=np.dtype(np.float64))
+
+    def _explain(self, data: bytes, place: Place, error: Exception) -> NoReturn:
+        """Name the line that pyarrow could not read."""
+        wrong = re.search(r"CSV column #(\d+)", str(error))
+        missing = {*MISSING, *self.wishes.na}
+        for record in read_records(np.frombuffer(data, np.uint8), self.dialect.delimiter):
+            line, fields = place.line + record.line - 1, record.fields
+            if len(fields) != self.dialect.width:
+                first = "the first line" if self.dialect.header is None else "the line of names"
+                raise FileError(
+                    f"{self.name}, line {line}: {count(len(fields), 'field')}, where {first} has "
+                    f"{self.dialect.width}.",
+                    "Mend the line, or remove it.",
+                ) from None
+            if wrong is None:
+                continue
+            name, cell = self.all_names[int(wrong[1])], fields[int(wrong[1])].strip()
+            if cell not in missing and not is_number(cell, self.dialect.decimal):
+                raise FileError(
+                    f"{self.name}: column {quoted(name)} holds text (first: line {line}, "
+                    f"{quoted(cell)}).",
+                    ("na", cell),
+                    ("drop", name),
+                ) from None
+        raise FileError(f"{self.name} cannot be read as CSV ({error}).") from None
+
+
+class _Survey:
+    """One pass over the bytes: where blocks begin, and whether the text can be read.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+        Blocks of so many rows, the last one shorter.
+    quotes : int
+        How many there are.
+    """
+
+    def __init__(self, file: CsvBlocks, rows: int) -> None:
+        self.file = file
+        self.pieces: list[Piece] = []
+        self.quotes = 0
+        self.at = self.start = file.skip + file.dialect.body  # of the chunk, and of the line
+        self.line = file.dialect.skipped + 1
+        self.quoted_from = 0  # the line on which the present quote was opened; 0 outside of quotes
+        self.before = NEWLINE  # the byte before the chunk
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
+        self._divide(rows)
+
+    def _divide(self, rows: int) -> None:
+        begin, line, first, there = self.start, self.line, 0, 0
+        for ends, lines in self._records():
+            at = 0
+            while there + ends.size - at >= rows:
+                last = at + rows - there - 1
+                end = int(ends[last])
+                self.pieces.append(Piece(first, rows, Place(begin, end, line)))
+                first, begin, line = first + rows, end, int(lines[last]) + 1
+                there, at = 0, last + 1
+            there += ends.size - at
+        if there:
+            self.pieces.append(Piece(first, there, Place(begin, self.at, line)))
+
+    def _records(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Of every chunk: the bytes after its records, and the lines on which they end."""
+        whole = True
+        while whole:
+            chunk = np.frombuffer(self.file._bytes(self.at, STEP), np.uint8)
+            whole = chunk.size == STEP
+            self._check_text(chunk, whole)
+            if chunk.size:
+                yield self._look_through(chunk, whole)
+        if self.quoted_from:
+            raise FileError(
+                f"{self.file.name}, line {self.quoted_from}: a quote is opened and never closed.",
+                "Close it, or double it if it is part of the text.",
+            )
+
+    def _look_through(
+        self, chunk: NDArray[np.uint8], whole: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        newlines = np.flatnonzero(chunk == NEWLINE)
+        if not whole and chunk[-1] != NEWLINE:
+            newlines = np.append(newlines, chunk.size)  # the last line ends with the file
+        quotes = np.flatnonzero(chunk == QUOTE)
+        ends = np.minimum(newlines + 1, chunk.size) + self.at
+        starts = np.concatenate([[self.start], ends[:-1]])[: ends.size]
+        lines = self.line + np.arange(ends.size)
+        # a line ends a record if the number of quotes before its end is even
+        inside = (self.quotes + np.searchsorted(quotes, newlines)) % 2 == 1
+        began_inside = np.concatenate([[self.quoted_from > 0], inside[:-1]])[: ends.size]
+        length = newlines + self.at - starts
+        last_letter = np.where(newlines > 0, chunk[newlines - 1], self.before)
+        blank = ~began_inside & ((length == 0) | ((length == 1) & (last_letter == RETURN)))
+        records = ~inside & ~blank
+        if ends.size:
+            opened = lines[inside & ~began_inside]
+            if not inside[-1]:
+                self.quoted_from = 0
+            elif opened.size:
+                self.quoted_from = int(opened[-1])
+            self.start = int(ends[-1])
+        self.line += ends.size
+        self.quotes += quotes.size
+        self.at += chunk.size
+        self.before = int(chunk[-1])
+        return ends[records], lines[records]
+
+    def _check_text(self, chunk: NDArray[np.uint8], whole: bool) -> None:
+        name = self.file.name
+        if chunk.size and chunk.min() == 0:
+            line = self._line_of(chunk, int(np.flatnonzero(chunk == 0)[0]))
+            raise FileError(
+                f"{name}, line {line}: there is a NUL byte.",
+                "The file is damaged, or it is no text.",
+            )
+        if chunk.max(initial=0) < 128 and not self.decoder.getstate()[0]:
+            return
+        try:
+            self.decoder.decode(chunk.tobytes(), final=not whole)
+        except UnicodeDecodeError as error:
+            line = self._line_of(chunk, error.start)
+            raise FileError(
+                f"{name}, line {line}: byte 0x{error.object[error.start]:02X} is not UTF-8, and "
+                "other encodings are not read in blocks.",
+                ENCODE,
+            ) from None
+
+    def _line_of(self, chunk: NDArray[np.uint8], at: int) -> int:
+        return self.line + int(np.count_nonzero(chunk[:at] == NEWLINE))

@@ -1,0 +1,108 @@
+"""`.npy` in blocks of rows, each read when it is asked for.
+
+A block is read into memory of its own rather than mapped: mapped pages count as memory of the
+process for as long as the file is open, and a file that is cut short while it is mapped ends the
+process instead of raising an error.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.blocks import BlockFile, Piece
+from gnomon.data.names import find_name, unique_names
+from gnomon.data.numpy_files import LONGEST_HEADER, read_header
+from gnomon.data.refusals import FileError
+from gnomon.data.roles import Wishes
+from gnomon.engine.source import partition_rows
+from gnomon.memory import readable_bytes
+from gnomon.parallel import row_blocks
+
+__all__ = ["NpyBlocks"]
+
+
+class NpyBlocks(BlockFile):
+    """The array of an ``.npy`` file."""
+
+    def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
+        self.path, self.name = path, path.name
+        with path.open("rb") as file:
+            head = np.frombuffer(file.read(12 + LONGEST_HEADER), np.uint8)
+        self.type, shape, self.fortran, self.start = read_header(head, self.name)
+        self._check(shape, path.stat().st_size)
+        self.shape = (shape[0], shape[1])
+        self.all_names = tuple(unique_names(None, shape[1])[0])
+        self.used = self._used(wishes)
+        self.names = None
+        self.columns = shape[1] if self.used is None else self.used.size
+        self.dtype = np.dtype(np.uint8) if self.type.kind == "b" else self.type
+        self.pieces = [
+            Piece(start, stop - start, start)
+            for start, stop in row_blocks(shape[0], partition_rows(shape[1], rows))
+        ]
+
+    def read(self, piece: Piece) -> NDArray[Any]:
+        """Some rows, in memory of their own."""
+        block = self._columns_first(piece) if self.fortran else self._rows_first(piece)
+        block = block.view(np.uint8) if self.type.kind == "b" else block
+        return block if self.used is None else block[:, self.used]
+
+    def _rows_first(self, piece: Piece) -> NDArray[Any]:
+        width = self.shape[1] * self.type.itemsize
+        block = np.empty((piece.rows, self.shape[1]), self.type)
+        target = block.reshape(-1).view(np.uint8).data
+        there = 0
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(self.start + piece.first * width)
+            while there < len(target) and (more := file.readinto(target[there:])):
+                there += more
+        return block[: there // width]
+
+    def _columns_first(self, piece: Piece) -> NDArray[Any]:
+        if (
+            self.path.stat().st_size
+            < self.start + self.type.itemsize * self.shape[0] * self.shape[1]
+        ):
+            return np.empty((0, self.shape[1]), self.type)
+        mapped = np.memmap(self.path, self.type, "r", self.start, self.shape, "F")
+        return np.array(mapped[piece.first : piece.first + piece.rows])
+
+    def _check(self, shape: tuple[int, ...], size: int) -> None:
+        if len(shape) != 2:
+            raise FileError(
+                f"{self.name} must hold a table of rows and columns; its shape is {shape}.",
+                "Reshape it: array.reshape(len(array), -1) makes one row of each entry.",
+            )
+        if self.type.kind not in "biuf":
+            raise FileError(f"{self.name} holds {self.type}, not numbers.")
+        if 0 in shape:
+            what = "columns" if shape[1] == 0 else "rows"
+            raise FileError(f"{self.name} has no {what}: its shape is {shape}.")
+        promised, there = shape[0] * shape[1] * self.type.itemsize, size - self.start
+        if promised != there:
+            less = "is cut short" if promised > there else "is longer than it should be"
+            raise FileError(
+                f"{self.name} {less}: its header promises {readable_bytes(promised)} (shape "
+                f"{shape}, {self.type}), and {readable_bytes(there)} are there.",
+                "Was it copied whole?",
+            )
+
+    def _used(self, wishes: Wishes) -> NDArray[np.intp] | None:
+        """Numbers of the columns in use; None for all of them."""
+
+        def places(option: str, names: tuple[str, ...]) -> list[int]:
+            return [
+                self.all_names.index(find_name(option, name, self.all_names, self.name))
+                for name in names
+            ]
+
+        if wishes.columns is not None:
+            return np.array(places("columns", wishes.columns), np.intp)
+        out = {*places("drop", wishes.drop)}
+        out |= {*places("id", (wishes.id,) if wishes.id else ())}
+        out |= {*places("label", (wishes.label,) if wishes.label else ())}
+        if not out:
+            return None
+        return np.array([j for j in range(self.shape[1]) if j not in out], np.intp)

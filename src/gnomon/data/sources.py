@@ -1,0 +1,229 @@
+"""Tables that are read in blocks: files, folders, arrays, and functions that give blocks."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.arrow_blocks import ArrowBlocks
+from gnomon.data.blocks import BlockFile, Piece
+from gnomon.data.content import kind_of_file
+from gnomon.data.csv_blocks import CsvBlocks
+from gnomon.data.names import as_names
+from gnomon.data.npy_blocks import NpyBlocks
+from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.roles import Wishes
+from gnomon.engine.arrays import ArraySource, as_source
+from gnomon.engine.iterator import IteratorSource
+from gnomon.engine.source import Partition, Source
+from gnomon.errors import refuse
+from gnomon.inputs import as_table, check_integer, is_sparse
+
+__all__ = ["FileSource", "source"]
+
+ENDINGS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt")
+
+
+def source(
+    table: Any,
+    *,
+    columns: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    label: str | None = None,
+    id: str | None = None,
+    na: Any = None,
+    names: Sequence[str] | None = None,
+    rows: int | None = None,
+) -> Source:
+    """A table that is read in blocks of rows, again and again, and never held as a whole.
+
+    `PCA.fit` and `PCA.transform` take it wherever they take an array. Which columns of a file are
+    numbers is seen from its first rows, by the rules of `gnomon.data.read`. Row counts and
+    checksums are compared in every pass: a file that changes meanwhile is an error.
+
+    Parameters
+    ----------
+    table : path, array, Dask array or callable
+        A file (``.npy``, Parquet, Feather, CSV in UTF-8), a folder of such files, taken in the
+        order of their names; an array in memory; a Dask array; or a function that returns a fresh
+        iterator over arrays (m, d).
+    columns : str or list of str, optional
+        Use these columns and no others, in this order.
+    keep, drop : str or list of str, optional
+        Columns to use although they would be left out, and columns to leave out.
+    label, id : str, optional
+        Columns that group or name the rows; they are not among the numbers.
+    na : str or list of str, optional
+        What stands for a missing value in a text, beside an empty cell, NA, NaN and null.
+    names : sequence of str, optional
+        Names of the columns of an array, a Dask array or a function's blocks.
+    rows : int, optional
+        Rows of a block; by default as many as make two million numbers. The last bits of a result
+        depend on it, and on nothing else about blocks: not on threads, workers or the kind of file.
+        Dask arrays and functions have blocks of their own.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> import gnomon
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "noise.npy"
+    >>> np.save(file, np.random.default_rng(0).standard_normal((1000, 5)))
+    >>> table = gnomon.source(file, rows=100)
+    >>> print(table)
+    1,000 rows × 5 columns of float64 in 10 blocks
+    >>> gnomon.PCA(2).fit_transform(table).shape
+    (1000, 2)
+    """
+    if rows is not None:
+        rows = check_integer("rows", rows, 1)
+    for option, name in (("label", label), ("id", id)):
+        if name is not None and not isinstance(name, str):
+            refuse(option, "be the name of a column", name, kind=True)
+    wishes = Wishes(
+        label=label,
+        id=id,
+        keep=as_names("keep", keep),
+        drop=as_names("drop", drop),
+        na=as_names("na", na),
+        columns=None if columns is None else as_names("columns", columns),
+    )
+    if isinstance(table, (str, os.PathLike)):
+        if names is not None:
+            refuse("names", "be left out for files, which have their own", names)
+        return FileSource(_files(Path(table)), wishes, rows)
+    if wishes != Wishes():
+        raise OptionError(
+            "The options columns, keep, drop, label, id and na are for files.",
+            "Take the columns of an array beforehand.",
+        )
+    return _of_memory(table, names, rows)
+
+
+def _of_memory(table: Any, names: Sequence[str] | None, rows: int | None) -> Source:
+    known = as_source(table)
+    if known is not None or (callable(table) and not hasattr(table, "__array__")):
+        if rows is not None:
+            refuse("rows", "be left out where the table has blocks of its own", rows)
+        known = IteratorSource(table, names) if known is None else known
+        return known if names is None else _named(known, names)
+    array = as_table(table)
+    if is_sparse(array):
+        refuse("table", "be dense to be read in blocks", "a sparse matrix", kind=True)
+    found = ArraySource(array, rows)
+    return found if names is None else _named(found, names)
+
+
+def _named(known: Source, names: Sequence[str]) -> Source:
+    if len(names) != known.columns or len(set(names)) != known.columns:
+        refuse("names", f"be {known.columns} different names, one for each column", list(names))
+    known = known.only(known.partitions)
+    known.names = tuple(names)
+    return known
+
+
+class FileSource(Source):
+    """One file, or several that continue each other, in blocks of rows.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+    wishes : Wishes
+        What the user said about columns.
+    rows : int, optional
+        Rows of a block.
+    """
+
+    def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
+        self.files = [_open(paths[0], wishes, rows)]
+        first = self.files[0]
+        for path in paths[1:]:
+            self.files.append(_open_next(path, first, wishes, rows))
+        partitions: list[Partition] = []
+        start = 0
+        for number, file in enumerate(self.files):
+            for piece in file.pieces:
+                place = (number, piece.place)
+                partitions.append(
+                    Partition(len(partitions), start, piece.rows, file.name, piece.first, place)
+                )
+                start += piece.rows
+        dtype = np.result_type(*(file.dtype for file in self.files))
+        super().__init__(first.columns, dtype, partitions, first.names)
+
+    def read(self, partition: Partition) -> NDArray[Any]:
+        """Some rows of one of the files."""
+        number, place = partition.place
+        block = self.files[number].read(Piece(partition.first, partition.rows, place))
+        return np.asarray(block, self.dtype)
+
+
+def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
+    kind = kind_of_file(path)
+    readers: dict[str, Callable[[], BlockFile]] = {
+        "npy": lambda: NpyBlocks(path, wishes, rows),
+        "text": lambda: CsvBlocks(path, wishes, rows),
+        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet"),
+        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather"),
+    }
+    if kind not in readers:
+        raise FileError(
+            f"{path.name} is compressed and cannot be read in blocks.",
+            "Unpack it, or save it as Parquet.",
+        )
+    return readers[kind]()
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or those in the folder, by name."""
+    if not path.is_dir():
+        return [path]
+    there = sorted(
+        file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))
+    )
+    others = [file.name for file in there if file.suffix.lower() not in ENDINGS]
+    if others:
+        raise FileError(
+            f"{quoted(path)} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "
+            f"no table that is read in blocks ({', '.join(ENDINGS)}).",
+            "Put the files of one table into a folder of their own.",
+        )
+    if not there:
+        raise FileError(
+            f"{quoted(path)} has no files.", f"They should end in {', '.join(ENDINGS)}."
+        )
+    return there
+
+
+def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -> BlockFile:
+    """A file that continues the first one: it must have its columns."""
+    if first.names is not None:
+        wishes = replace(wishes, columns=first.names, keep=(), drop=())
+    try:
+        other = _open(path, wishes, rows)
+    except OptionError as error:
+        raise _other_columns(path.name, first, error.problem) from None
+    if (first.names is None) != (other.names is None):
+        no = "no " if other.names is None else ""
+        raise _other_columns(path.name, first, f"It has {no}names of columns.")
+    unknown = [name for name in other.all_names if name not in first.all_names]
+    absent = [name for name in first.all_names if name not in other.all_names]
+    if unknown or absent:
+        has = f"has {listed(unknown)}" if unknown else f"lacks {listed(absent)}"
+        raise _other_columns(path.name, first, f"It {has}.")
+    return other
+
+
+def _other_columns(name: str, first: BlockFile, how: str) -> FileError:
+    return FileError(
+        f"{name} has not the columns of {first.name}.",
+        f"{how} All files of a folder must have the same.",
+    )

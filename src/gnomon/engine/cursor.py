@@ -1,0 +1,66 @@
+"""Blocks that can only be read from front to back, for threads that ask in nearly that order.
+
+An iterator, or the inside of a compressed row group, has no way to begin in the middle. Whoever
+asks for a block reads up to it; what is read on the way is kept for those who will ask for it next.
+Threads take partitions in order, so that is a block or two. To ask for one that has passed begins
+again.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gnomon.parallel import thread_count
+
+__all__ = ["Cursor"]
+
+
+class Cursor:
+    """A place in a sequence of blocks.
+
+    Parameters
+    ----------
+    begin : callable
+        A fresh iterator over all blocks.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[NDArray[Any]]]) -> None:
+        self.begin = begin
+        self.lock = threading.Lock()
+        self.blocks: Iterator[NDArray[Any]] | None = None
+        self.at = 0  # the number of the next block that the iterator gives
+        self.kept: dict[int, NDArray[Any]] = {}
+        self.most_kept = 2 + thread_count(None)
+        self.given = 0  # how many blocks were asked for and found
+
+    def take(self, index: int) -> NDArray[Any] | None:
+        """Block number `index`; None if the sequence ends before it."""
+        with self.lock:
+            if index in self.kept:
+                self.given += 1
+                return self.kept.pop(index)
+            if self.blocks is None or index < self.at:
+                self.blocks, self.at = self.begin(), 0
+                self.kept.clear()
+            try:
+                return self._read_up_to(index)
+            except BaseException:
+                self.blocks = None  # half way through something: begin again the next time
+                raise
+
+    def _read_up_to(self, index: int) -> NDArray[Any] | None:
+        assert self.blocks is not None
+        while True:
+            block = next(self.blocks, None)
+            if block is None:
+                self.blocks = None
+                return None
+            self.at += 1
+            if self.at > index:
+                self.given += 1
+                return block
+            self.kept[self.at - 1] = block
+            if len(self.kept) > self.most_kept:
+                del self.kept[min(self.kept)]
