@@ -16,6 +16,7 @@ from gnomon.inputs import check_integer
 __all__ = ["scatter"]
 
 MOST_POINTS = 20_000
+REMARK = "Neighbours are alike; gaps mean little."  # which is true of t-SNE, not of all maps
 
 
 def scatter(
@@ -25,6 +26,7 @@ def scatter(
     title: str = "Map",
     turn: tuple[float, float] = (35.0, 25.0),
     most_points: int = MOST_POINTS,
+    remark: str = REMARK,
 ) -> Chart:
     """Points of a map in 1, 2 or 3 dimensions.
 
@@ -41,6 +43,8 @@ def scatter(
     turn : pair of float
         For three dimensions: degrees about the vertical axis, and upwards.
     most_points : int
+    remark : str
+        How to read it, said below the title.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def scatter(
     points = points[rows]
     groups, span = group_rows(labels, total, rows)
 
-    canvas = Canvas(title, _subtitle(Y, most_points))
+    canvas = Canvas(title, _subtitle(Y, most_points, remark))
     plane = plane_around(points, canvas.top + 16)
     end = plane.box.bottom
     at = [plane(point) for point in points]
@@ -71,11 +75,11 @@ def scatter(
     return canvas.finish(end + 26, "; ".join(details) + "." if details else "")
 
 
-def _subtitle(Y: Floats, most_points: int) -> str:
+def _subtitle(Y: Floats, most_points: int, remark: str) -> str:
     total, dimensions = Y.shape
     rows = words.count(total, "row")
     if not np.ptp(Y, axis=0).any():
         return f"{rows}, all in one place: there is nothing to tell them apart by."
     rows = f"A sample of {most_points:,} of {rows}" if total > most_points else rows
     form = {1: "on a line", 2: "on a plane", 3: "in space"}[dimensions]
-    return f"{rows} {form}. Neighbours are alike; gaps mean little."
+    return f"{rows} {form}. {remark}"

@@ -1,7 +1,8 @@
 """The page: one offline file that shows the map, what it means, and whether to believe it.
 
-``gnomon.report`` is the function of that name and this package at once: whichever of the two a
-program imported first, calling it makes a page.
+``gnomon.report`` is this package and the function of the same name at once: ``gnomon.report(X)``
+makes a page. A package and a function cannot share a name otherwise: which of them a program got
+would depend on what it imported first.
 """
 
 import sys
@@ -12,8 +13,8 @@ from gnomon.report.report import Report, report
 __all__ = ["Report", "report"]
 
 
-class _CallableModule(ModuleType):
+class _CallablePackage(ModuleType):
     __call__ = staticmethod(report)
 
 
-sys.modules[__name__].__class__ = _CallableModule
+sys.modules[__name__].__class__ = _CallablePackage

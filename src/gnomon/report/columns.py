@@ -69,15 +69,16 @@ def as_label(values: Any, n: int) -> NDArray[Any]:
     if numbers.shape != (n,):
         refuse("labels", f"hold one value for each of the {n} rows", f"shape {numbers.shape}")
     known = np.isfinite(numbers)
-    if len(np.unique(numbers[known])) > MOST_NUMBERS:
+    levels, codes = np.unique(numbers[known], return_inverse=True)
+    if len(levels) > MOST_NUMBERS:
         return numbers
-    return _objects(
-        [_as_name(value) if ok else None for value, ok in zip(numbers, known, strict=True)]
-    )
+    names = np.full(n, None, dtype=object)
+    names[known] = _objects([_as_name(level) for level in levels.tolist()])[codes]
+    return names
 
 
 def _as_name(value: float) -> str:
-    return f"{value:.0f}" if value == round(value) else repr(float(value))
+    return f"{value:.0f}" if value.is_integer() else repr(value)
 
 
 def _name_of(column: Any, usual: str) -> str:

@@ -29,6 +29,8 @@ NEIGHBORS = 5  # of each row, that the page names
 SIZES = (5, 10, 15, 25, 50, 100, 200)
 # Wider tables are compared in as many leading scores, as `TSNE` does by itself.
 WIDE, LEADING = 100, 50
+# Beyond, neighbours are looked for only where there is a map to be compared with them.
+MOST_SEARCHED = 200_000
 # Pairs whose distances are drawn; with fewer than the least there is no picture.
 PAIRS, LEAST_PAIRS = 20_000, 100
 
@@ -63,7 +65,8 @@ class Content:
     trust : array (n,) or None
         Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
     neighbors : array (n, m), int32
-        The 5 nearest rows in the data, nearest first; fewer where there are not so many rows.
+        The 5 nearest rows in the data, nearest first; fewer where there are not so many rows, none
+        where there are very many and no map.
     space : str
         Where neighbours were looked for, in words.
     quality : MapScores or None
@@ -170,7 +173,8 @@ def gather(
     space, words = _space(prepared, scores, pca, tsne)
     near = neighbors
     if near is None:
-        near = _nearest(space, min(TRUSTED, n - 1), tsne, n_jobs)
+        wanted = 0 if tsne is None and n > MOST_SEARCHED else min(TRUSTED, n - 1)
+        near = _nearest(space, wanted, tsne, n_jobs)
     if Y is not None and score:
         if trust is None:
             trust = neighbors_kept(near, Y, n_jobs=n_jobs)

@@ -31,10 +31,10 @@ HELP = (
 
 
 def counting(content: Content) -> Section | None:
-    """The third section; None for a single column, of which there is one component."""
-    if min(content.n, content.d) < 2:
-        return None
+    """The third section; None for a single column, and where nothing varies."""
     pca = content.pca
+    if content.d < 2 or not known_shares(pca).any():
+        return None
     panel = component_panel(pca)
     rules = {RULES.get(row.rule, row.rule): row.k for row in panel.rows}
     charted = charts.scree(content.named, panel=rules), charts.cumulative(content.named)
@@ -49,8 +49,6 @@ def counting(content: Content) -> Section | None:
 
 def _sentence(content: Content, panel: ComponentPanel) -> str:
     shares = known_shares(content.pca)
-    if not shares.any():
-        return "All columns are constant, so there is nothing to count."
     kept = int(content.pca.n_components_)
     held = percent(float(shares[:kept].sum()))
     said = (
@@ -90,7 +88,7 @@ def _table(content: Content, panel: ComponentPanel) -> Grid:
         rows.append((name, number, held, row.unavailable or row.meaning))
     return Grid(
         "What each rule would keep",
-        ("rule", "keeps", "holding", "components that have"),
+        ("rule", "keeps", "holding", "what it counts"),
         tuple(rows),
-        frozenset({"rule", "components that have"}),
+        frozenset({"rule", "what it counts"}),
     )

@@ -11,7 +11,7 @@ from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
 from gnomon.scores.kept import TRUSTED
 
-__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "overview"]
+__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "overview"]
 
 # Rank correlation of distances from which far points are in order, and from which in part.
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
@@ -36,6 +36,12 @@ HELP = (
     "lay different rows on top of each other; t-SNE keeps neighbourhoods and gives up large "
     "distances.",
 )
+PCA_REMARK = "Far is different; near may still differ along other components."
+PCA_HELP = (
+    "Each point of the picture is one row of the table. PCA finds the directions along which the "
+    "rows differ most; the picture shows the first two, seen straight on. Rows that lie far apart "
+    "in it differ; rows that lie close together may still differ along the other directions.",
+)
 
 
 def overview(content: Content) -> Section:
@@ -48,13 +54,14 @@ def overview(content: Content) -> Section:
         None if labels is None else labels[1],
         title=f"{shown(content.title, 36)} by {way}",
         most_points=MOST_POINTS,
+        **({"remark": PCA_REMARK} if content.Y is None else {}),
     )
     return Section(
         "overview",
         "Overview",
-        (_what(content), _map(content), _pca(content)),
+        tuple(filter(None, (_what(content), _map(content), _pca(content)))),
         (Figures((chart,)), Facts(tuple(_facts(content)))),
-        HELP if content.Y is not None else HELP[1:],
+        HELP if content.Y is not None else PCA_HELP,
         tuple(shown(text, 400) for text in content.warnings),
     )
 
@@ -74,12 +81,12 @@ def _what(content: Content) -> str:
 def _map(content: Content) -> str:
     """What can be read from the map."""
     if content.Y is None:
-        share = float(np.nan_to_num(content.pca.explained_variance_ratio_[:2]).sum())
-        k = min(2, content.pca.n_components_)
-        what = "The first component holds" if k == 1 else "The first two components hold"
+        shares = np.nan_to_num(content.pca.explained_variance_ratio_[:2])
+        if content.d == 1 or not shares.any():
+            return ""
         return (
-            f"{what} {percent(share)} of the variance: what the picture shows of the differences "
-            "between rows."
+            f"The picture shows the first {'two components' if len(shares) == 2 else 'component'}, "
+            f"{percent(float(shares.sum()))} of the differences between rows."
         )
     if content.trust is None:
         return "Nobody measured how far the map can be trusted: the run was cut short."
@@ -113,11 +120,12 @@ def _pca(content: Content) -> str:
     known = f"{k:,} of {count(min(content.n, content.d), 'component')} {hold(k)} {held}"
     if content.d == 1:
         return "There is one column, so there is one component."
+    if k == content.d:
+        return f"{known} of the variance: no column repeats what others say."
+    few = "a single one" if k == 1 else f"{k:,} unrelated ones"
     return (
         f"{known} of the variance: the {content.d:,} columns tell rows apart about as well as "
-        f"{k:,} unrelated ones would."
-        if k < content.d
-        else f"{known} of the variance: no column repeats what others say."
+        f"{few} would."
     )
 
 

@@ -54,7 +54,7 @@ def reconstruction(content: Content) -> Section | None:
 def _sentence(content: Content, error: float) -> str:
     kept = count(int(content.pca.n_components_), "component")
     if error == 0:
-        return f"{kept} rebuild every cell exactly: nothing is lost."
+        return f"From {kept} every cell is rebuilt exactly: nothing is lost."
     return (
         f"Rows rebuilt from {kept} miss a cell by {percent(error)} of the columns' spread (root "
         "mean square); 100\u00a0% would be knowing only the means."

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gnomon.charts.words import count, percent
+from gnomon.charts.words import count, hold, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
 
@@ -62,7 +62,7 @@ def _python(content: Content) -> str:
     lines = [
         f"from gnomon import {used}",
         "",
-        f"# X: the {content.n:,} × {content.d:,} numbers of {shown(content.source)}",
+        f"# X: the {content.n:,} × {content.d:,} numbers of {_source(content)}",
     ]
     if content.X is not content.prepared:
         lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)")
@@ -72,9 +72,15 @@ def _python(content: Content) -> str:
             tsne.n_features_in_ == content.pca.n_components_
         )
         lines.append(f"tsne = {_call(tsne)}.fit({'pca.transform(X)' if on_scores else 'X'})")
-    given = "pca=pca, tsne=tsne" if tsne is not None else "pca=pca"
-    lines.append(f'report(X, {given}).save("report.html")')
+    given = (
+        ["pca=pca"] + ["tsne=tsne"] * (tsne is not None) + ["labels=labels"] * bool(content.labels)
+    )
+    lines.append(f'report(X, {", ".join(given)}).save("report.html")')
     return "\n".join(lines)
+
+
+def _source(content: Content) -> str:
+    return "the table" if content.source == "data" else shown(content.source)
 
 
 def _call(estimator: object) -> str:
@@ -84,14 +90,14 @@ def _call(estimator: object) -> str:
 
 def _methods(content: Content) -> str:
     pca, version = content.pca, content.versions.get("gnomon", "")
-    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
     said = [
         f"The table of {count(content.n, 'row')} and {count(content.d, 'column')} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
-        f"(solver “{pca.solver_}”); {pca.n_components_} were kept, which hold "
-        f"{percent(float(shares.sum()))} of the variance."
+        f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
+        f"which {hold(kept)} {percent(float(shares.sum()))} of the variance."
     ]
     tsne = content.tsne
     if tsne is not None:
