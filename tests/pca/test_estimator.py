@@ -164,26 +164,6 @@ def test_the_same_fit_gives_the_same_bits_twice_and_takes_any_kind_of_seed():
     assert np.array_equal(one.components_, two.components_)
 
 
-def test_the_house_prices_of_the_notes():
-    table = samples.load("house-prices").X
-    scores = PCA().fit_transform(table)
-    np.testing.assert_allclose(scores[:, 0], [7.07, -4.24, 2.83, -5.66, 0], atol=5e-3)
-    np.testing.assert_allclose(scores[:, 1], 0, atol=1e-12)
-
-
-def test_crumbs_on_the_table_need_centring():
-    crumbs = samples.crumbs_on_the_table(50, 0).X
-    model = PCA(2).fit(crumbs)
-    np.testing.assert_allclose(model.inverse_transform(model.transform(crumbs)), crumbs, atol=1e-12)
-    # without centring no two directions restore the constant third coordinate
-    _, _, Vt = np.linalg.svd(crumbs, full_matrices=False)
-    restored = crumbs @ Vt[:2].T @ Vt[:2]
-    assert np.abs(restored - crumbs).max() > 1e-2
-    floor = samples.crumbs_on_the_floor(50, 0).X
-    model = PCA(2).fit(floor)
-    np.testing.assert_allclose(model.inverse_transform(model.transform(floor)), floor, atol=1e-12)
-
-
 def test_the_certificate_reads_well_and_is_ready_for_json():
     model = PCA(3).fit(X)
     text = str(model.certificate_)

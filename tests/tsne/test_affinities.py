@@ -25,10 +25,6 @@ def test_rows_reach_the_asked_perplexity(perplexity):
     np.testing.assert_allclose(perplexities(rows), perplexity, rtol=1e-8)
 
 
-def test_the_perplexity_of_a_uniform_row_is_k():
-    np.testing.assert_allclose(perplexities(uniform_rows(NEAR).rows), 90)
-
-
 @pytest.mark.parametrize("scales", [[5, 30], [60, 1.5, 30], [89, 2], [2, 89]])
 def test_several_perplexities_give_the_mean_of_rows_that_reach_each_of_them(scales):
     """In any order: a search that began where the last one ended would miss some."""
