@@ -62,7 +62,10 @@ def test_a_quadratic_form_has_the_gradient_2ax_only_for_a_symmetric_matrix():
 
 
 def test_the_product_over_n_is_a_covariance_only_of_centred_rows():
-    """[Selitskii 2025] (18), and (27) is no mere recommendation."""
+    """[Selitskii 2025] (18), and (27) is no mere recommendation.
+
+    [Trace] and [Crumbs] do not centre at all.
+    """
     covariance = ALL.model.moments_.covariance(ddof=0)
     assert not close(TABLE.T @ TABLE / 9, covariance)
     assert close(ALL.X.T @ ALL.X / 9, covariance)
