@@ -22,7 +22,7 @@ from gnomon.streams import Stream
 if TYPE_CHECKING:
     from gnomon.pca.transform import Transformation
 
-__all__ = ["Output", "carry_blocks", "check_rows"]
+__all__ = ["Output", "carry_blocks", "check_rows", "light"]
 
 
 def check_rows(
@@ -94,7 +94,7 @@ def carry_blocks(
     n, told = source.rows, output.progress
     workers = as_engine(engine, n_jobs=model.n_jobs)
     done = None if told is None else (lambda rows: told(rows, n))
-    function = _Carry(_light(model), method)
+    function = _Carry(light(model), method)
     try:
         if output.to is not None:
             with writing_blocks(output.to, n, names, force=output.force) as add:
@@ -124,7 +124,7 @@ class _Carry:
         return getattr(self.model, self.method)(block.X)
 
 
-def _light(model: "Transformation") -> Any:
+def light(model: "Transformation") -> Any:
     """The model without its d × d moments, which rows are not carried by."""
     light = copy.copy(model)
     light.__dict__["moments_"] = None

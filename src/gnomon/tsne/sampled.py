@@ -31,6 +31,7 @@ from gnomon.tsne.estimator import TSNE
 from gnomon.tsne.place import NEIGHBORS
 
 __all__ = [
+    "LEAST_SAMPLE",
     "Placed",
     "PlacedBlock",
     "Placer",
@@ -39,6 +40,7 @@ __all__ = [
     "place_array",
     "place_source",
     "rows_of_source",
+    "unplaced",
 ]
 
 LEAST_SAMPLE = 1000  # rows; a map of fewer says little about the others
@@ -167,6 +169,12 @@ class Placed:
     trust: NDArray[np.float64] = field(repr=False)
     finished: bool
 
+    def with_trust(self, sampling: Sampling, kept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`trust` of every row, `kept` being that of the sampled ones."""
+        trust = self.trust.copy()
+        trust[sampling.rows] = kept
+        return trust
+
     def title(self) -> str:
         """How many were placed, and how many of them are unlike the sample."""
         rows, odd = int(self.placed.sum()), int(self.unusual.sum())
@@ -224,6 +232,11 @@ def place_array(
         for start, stop in row_blocks(sampling.n, BLOCK_ROWS):
             found.add(place(X[start:stop][found.placed[start:stop]]))
     return found.result()
+
+
+def unplaced(tsne: TSNE, sampling: Sampling) -> Placed:
+    """The sampled rows alone have their places, where an interrupt came before all others."""
+    return _Gathered(tsne, sampling, lambda done, of: None).result()
 
 
 class _Gathered:
