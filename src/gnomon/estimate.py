@@ -1,10 +1,10 @@
 """What a map will cost, from rates that were measured: seconds to a factor of about two.
 
-Rates are of two threads of an AMD EPYC. Those of t-SNE were measured in November 2026 by fits like
-those of ``benchmarks/tsne.py --only size``, on a machine that had other work too: clusters in 50
-columns, 300 to 70,000 rows in the plane, up to 10,000 on a line and in space, perplexities 30 and
-100, kernels compiled; memory is the kernel's high-water mark above the table. That of PCA is what
-`gnomon.pca.plan` has of ``benchmarks/crossovers.py``.
+Rates are of two threads of an AMD EPYC with nothing else to do, in November 2026: `gnomon.run` on
+clusters in 50 columns (300 to 30,000 rows in the plane, up to 10,000 on a line and in space,
+perplexities 30 and 100) and on 70,000 rows of MNIST, kernels compiled. Memory is the kernel's
+high-water mark above the table. The rate of PCA is what `gnomon.pca.plan` has of
+``benchmarks/crossovers.py``.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,14 @@ __all__ = ["Cost", "about", "estimate", "map_bytes"]
 THREADS = 2  # of the measurements; half the time is assumed of twice as many
 MOST_THREADS = 8  # more are not counted on
 OPERATIONS = SMALL / 0.5  # of PCA, a second
-SEARCH = 2e-6  # seconds a row and neighbour: search and affinities
-ITERATION = 4e-4  # seconds an iteration, however few rows
-POINT = {1: 2e-7, 2: 2.5e-7, 3: 5e-6}  # an iteration and row, by dimensions: the mesh
-EDGE = 1.7e-9  # an iteration, row and neighbour: attraction
-TRUST = 3.5e-4  # seconds a row: scores of the map
+SEARCH = 7e-7  # seconds a row and neighbour: search and affinities
+ITERATION = 3.5e-4  # seconds an iteration, however few rows
+PAIR = 3e-10  # an iteration and pair of rows, where these are summed
+MESH = {1: 1.9e-3, 2: 4.5e-3, 3: 8e-3}  # an iteration, by dimensions, where they are more
+POINT = {1: 9e-8, 2: 9e-8, 3: 6e-7}  # an iteration and row
+EDGE = 3e-10  # an iteration, row and neighbour: attraction
+SCORED, SCORE = 3_400, 3.5e-4  # rows that are scored at most, and seconds a row of these
+TRUST = 4e-5  # seconds a row: its neighbours in the table and on the map
 NEIGHBORS = 3  # times the perplexity
 EDGE_BYTES = 80.0  # a row and neighbour: lists, affinities and their transpose
 REST_BYTES = 2e7  # meshes and buffers
@@ -67,13 +70,14 @@ def estimate(
     n, d = plan.shape
     k = min(NEIGHBORS * perplexity, n - 1)
     faster = THREADS / min(threads, MOST_THREADS)
-    step = ITERATION + faster * n * (POINT[dimensions] + EDGE * k)
+    repulsion = min(PAIR * n * n, MESH[dimensions])
+    step = ITERATION + faster * (repulsion + n * (POINT[dimensions] + EDGE * k))
     reduces = d > WIDE
     again = plan.operations / OPERATIONS if reduces else 0.0
     return Cost(
         pca_seconds=faster * plan.operations / OPERATIONS,
         tsne_seconds=faster * (again + SEARCH * n * k) + iterations * step,
-        trust_seconds=faster * TRUST * n,
+        trust_seconds=faster * (SCORE * min(n, SCORED) + TRUST * n),
         peak_bytes=copied + max(plan.peak_bytes, map_bytes(n, d, perplexity)),
         threads=threads,
         iterations=iterations,

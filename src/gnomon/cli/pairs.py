@@ -107,7 +107,10 @@ def read_pairing(
     first, second = (id[0], id[-1]) if id else (None, None)
     for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
-        tables.append(read(path, id=column, na=list(na) or None, memory=memory))
+        table = read(path, id=column, na=list(na) or None, memory=memory)
+        # Columns are chosen by --columns here, so none is said to wait for --keep.
+        left = tuple(replace(each, can_be_kept=False) for each in table.left_out)
+        tables.append(replace(table, left_out=left))
         seconds.append(time.perf_counter() - start)
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]

@@ -91,8 +91,8 @@ def _instead(raw: RawTable, taken: set[str], left: list[LeftOut]) -> list[Way]:
     shown = [f"{quoted(name)} ({why[name]})" for name in raw.names[:5]]
     more = len(raw.names) - len(shown)
     rest = f" and {more:,} more" if more > 0 else ""
-    kept: list[Way] = [("keep", each.column) for each in left if each.can_be_kept][:1]
-    return [*kept, f"Its columns are {', '.join(shown)}{rest}."]
+    kept = [each.column for each in left if each.can_be_kept]
+    return [*(("keep", name) for name in kept[:1]), f"Its columns are {', '.join(shown)}{rest}."]
 
 
 def _found(wishes: Wishes, raw: RawTable) -> Wishes:
