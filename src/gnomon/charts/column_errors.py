@@ -19,16 +19,17 @@ ROW = 26.0
 LONGEST_NAME = 190.0
 
 
-def lost_shares(model: FittedPCA) -> Floats:
+def lost_shares(model: FittedPCA, variances: Any = None) -> Floats:
     """Share of each column's variance that the components do not hold, shape (D,).
 
     1 − Σr² over the correlations with the components; NaN for a constant column, which has no
-    variance to lose.
+    variance to lose. Without `variances` (D,), one that goes with no component is taken for one.
     """
     r = np.asarray(model.correlations(), dtype=np.float64)
     lost: Floats = (1.0 - (np.nan_to_num(r) ** 2).sum(axis=1)).clip(0.0, 1.0)
     lost[lost < 1e-12] = 0.0
-    constant = ~np.isfinite(r).all(axis=1) | ~r.any(axis=1)
+    weights = check_weights("variances", variances, len(lost), of="column")
+    constant = ~np.isfinite(r).all(axis=1) | ~r.any(axis=1) if weights is None else weights == 0
     return np.where(constant, np.nan, lost)
 
 
@@ -48,12 +49,10 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     -------
     Chart
     """
-    lost = lost_shares(model)
+    lost = lost_shares(model, variances)
     names = column_names(model)
     known = np.flatnonzero(np.isfinite(lost))
-    weighed = lost if variances is None else lost * check_weights(
-        "variances", variances, len(lost), of="column"
-    )  # fmt: skip
+    weighed = lost if variances is None else lost * np.asarray(variances)
     order = known[np.argsort(-weighed[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
     canvas = Canvas("Columns that lose most", _subtitle(lost, names, shown, model))

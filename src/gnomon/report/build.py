@@ -36,6 +36,7 @@ UNPRINTABLE = re.compile(
     "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 LONGEST_TITLE = 120
+ROOM_FOR_NOTES = 2_000  # bytes, for what the data say about themselves
 
 
 def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
@@ -49,7 +50,7 @@ def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
     """
     sections = [section for make in SECTIONS if (section := make(content))]
     # Once without data, to see how much room there is for them.
-    around = len(_render(content, sections, Payload("", ())).encode())
+    around = len(_render(content, sections, Payload("", ())).encode()) + ROOM_FOR_NOTES
     data = payload(content, budget=max(0, budget - around))
     return _render(content, sections, data)
 

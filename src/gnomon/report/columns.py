@@ -63,8 +63,8 @@ def as_label(values: Any, n: int) -> NDArray[Any]:
     """
     if holds_labels(values):
         (found,) = read_groups(values, n)
-        levels = [*found.levels, None]  # −1, for none, is the last
-        return _objects([levels[code] for code in found.codes.tolist()])
+        named = _objects([*found.levels, None])  # −1, for none, is the last
+        return named[found.codes]
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (n,):
         refuse("labels", f"hold one value for each of the {n} rows", f"shape {numbers.shape}")

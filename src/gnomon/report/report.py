@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.charts import words
 from gnomon.errors import DataError, TooLargeError, refuse
 from gnomon.files import writing
 from gnomon.inputs import as_table, check_integer, is_sparse, refuse_bad_values
@@ -66,9 +67,8 @@ class Report:
         return path
 
     def __str__(self) -> str:
-        rows, columns = f"{self.content.n:,} rows", f"{self.content.d:,} columns"
         size = readable_bytes(len(self.html.encode()))
-        return f"Report on {self.content.title}: {rows} × {columns}, {size}"
+        return f"{self.content.title}: a page of {self.content.d:,} columns, {size}"
 
     def _repr_html_(self) -> str:
         # In a frame of its own, from which neither the notebook nor the page can reach the other.
@@ -151,7 +151,7 @@ def report(
         pca=pca,
         names=column_names(names, X, pca),
         tsne=tsne,
-        title=title or "",
+        title=title or f"{'PCA' if tsne is None else 'Map'} of {words.count(n, 'row')}",
         ids=read_ids(ids, X, n),
         labels=read_labels(labels, n),
         stability=_stability(stability, table, pca, tsne, n_jobs),

@@ -6,6 +6,7 @@ import numpy as np
 
 from gnomon import charts
 from gnomon.charts.fitted import components_needed, known_shares
+from gnomon.charts.scatter import REMARK
 from gnomon.charts.words import count, hold, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
@@ -48,13 +49,12 @@ def overview(content: Content) -> Section:
     """The first section."""
     labels = content.labels[0] if content.labels else None
     positions = content.pca_map if content.Y is None else content.Y
-    way = "PCA" if content.Y is None else "t-SNE"
     chart = charts.scatter(
         positions,
         None if labels is None else labels[1],
-        title=f"{shown(content.title, 36)} by {way}",
+        title="The rows by PCA" if content.Y is None else "The rows by t-SNE",
         most_points=MOST_POINTS,
-        **({"remark": PCA_REMARK} if content.Y is None else {}),
+        remark=PCA_REMARK if content.Y is None else REMARK,
     )
     return Section(
         "overview",

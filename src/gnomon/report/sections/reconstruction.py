@@ -41,7 +41,7 @@ def reconstruction(content: Content) -> Section | None:
     if not whole:
         variances = _variances(content)
         drawn.append(charts.column_errors(content.named, variances=variances))
-        lead.append(_columns(content, lost_shares(pca), variances))
+        lead.append(_columns(content, lost_shares(pca, variances), variances))
     blocks.append(Figures(tuple(drawn)))
     if content.prepared is None:
         text = "The rows that are rebuilt worst cannot be found without the table itself."

@@ -1,0 +1,266 @@
+"""What each section says, from numbers that are known beforehand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report.pages import fitted, groups_of_rows
+
+from gnomon import PCA, stability
+from gnomon.charts.text import clean
+from gnomon.report.content import gather
+from gnomon.report.section import Figures, Grid, RowLink
+from gnomon.report.sections.components import components
+from gnomon.report.sections.counting import counting
+from gnomon.report.sections.overview import overview
+from gnomon.report.sections.reconstruction import reconstruction
+from gnomon.report.sections.reproduce import REFERENCES, reproduce
+from gnomon.report.sections.stability import stability as stability_section
+from gnomon.report.sections.trust import trust
+from gnomon.scores.distances import RankCorrelation
+
+
+def said(section):
+    """The sentences, with plain spaces."""
+    return [clean(text, 2000) for text in section.lead]
+
+
+def grid(section, caption):
+    (found,) = [b for b in section.blocks if isinstance(b, Grid) and caption in b.caption]
+    return found
+
+
+def figures(section):
+    return [c for b in section.blocks if isinstance(b, Figures) for c in b.charts]
+
+
+@pytest.fixture(scope="module")
+def content():
+    X, groups = groups_of_rows()
+    pca, tsne = fitted(X)
+    return gather(X, pca=pca, tsne=tsne, names=tuple("abcde"), labels=[("tree", groups)],
+                  source="trees.csv", command="gnomon map trees.csv")  # fmt: skip
+
+
+@pytest.fixture
+def plane():
+    """Twenty rows that differ along a and, a tenth as much, along b; c is constant."""
+    angle = np.linspace(0, 2 * np.pi, 20, endpoint=False)
+    X = np.column_stack([10 * np.cos(angle), np.sin(angle), np.full(20, 7.0)])
+    return X, ("a", "b", "c")
+
+
+def test_the_overview_names_table_rows_columns_and_colours(content):
+    first = said(overview(content))[0]
+    assert first == "trees.csv has 90 rows and 5 columns of numbers; points are coloured by tree " \
+                    "(3 groups)."  # fmt: skip
+    plain = replace(content, labels=())
+    assert said(overview(plain))[0] == "trees.csv has 90 rows and 5 columns of numbers."
+
+
+@pytest.mark.parametrize(
+    ("rho", "says"),
+    [
+        (0.9, "how far groups lie apart it keeps too (rank correlation of distances 0.90)."),
+        (0.6, "it keeps only in part (rank correlation of distances 0.60)."),
+        (0.2, "it does not keep (rank correlation of distances 0.20): do not read it."),
+    ],
+)
+def test_the_overview_says_what_may_be_read_from_the_map(content, rho, says):
+    scored = replace(content.quality, distances=RankCorrelation(rho, 0.0, 100, 100))
+    told = replace(content, trust=np.full(90, 0.6), quality=scored)
+    second = said(overview(told))[1]
+    assert second.startswith("The map keeps 60 % of each row's 15 nearest rows, where chance would "
+                             "keep 16.9 %; ")  # fmt: skip
+    assert second.endswith(says)
+
+
+def test_the_overview_warns_of_a_map_that_is_hardly_one(content):
+    told = replace(content, trust=np.full(90, 0.19))
+    assert "which is little: look at it with care" in said(overview(told))[1]
+
+
+def test_a_run_that_was_cut_short_is_told(content):
+    short = replace(content, trust=None, quality=None, pairs=None)
+    assert said(overview(short))[1].endswith("the run was cut short.")
+    section = trust(short)
+    assert "cut short" in said(section)[0]
+    assert figures(section) == []
+
+
+def test_the_overview_puts_warnings_first_and_says_what_was_left_out_and_why(content):
+    told = replace(
+        content, warnings=("Column a is huge.",), left_out=(("sex", "text"), ("year", "few")),
+        preparation=(("scale", "standard: spreads differ"),), seconds={"read": 0.25, "pca": 1.0},
+    )  # fmt: skip
+    section = overview(told)
+    assert section.warnings == ("Column a is huge.",)
+    facts = dict(section.blocks[1].pairs)
+    assert facts["left out"] == "sex (text), year (few)"
+    assert facts["scale"] == "standard: spreads differ"
+    assert facts["time"] == "1.2 s (reading 0.2, PCA 1.0)"
+    assert facts["columns in use"] == "5 (a, b, c, d and 1 more)"
+
+
+def test_the_pca_sentence_counts_what_the_columns_are_worth(plane):
+    X, names = plane
+    content = gather(X, pca=PCA().fit(X), names=names)
+    assert said(overview(content))[-1] == (
+        "1 of 3 components holds 95 % of the variance: the 3 columns tell rows apart about as well "
+        "as a single one would."
+    )
+
+
+def test_counting_compares_with_unrelated_columns(content):
+    sentence = said(counting(content))[0]
+    share = 100 * content.pca.explained_variance_ratio_.sum()
+    assert sentence.startswith(f"This model keeps 3 components, which hold {share:.1f} % of the")
+    table = grid(counting(content), "rule")
+    rules = {row[0]: row for row in table.rows}
+    kept = int(rules["parallel analysis (Horn)"][1])
+    assert f"Only the first {kept} (" in sentence or kept >= 3
+    assert rules["95\u00a0% of the variance"][1].isdigit()
+
+
+def test_components_are_told_by_the_columns_that_go_with_them(plane):
+    X, names = plane
+    rng = np.random.default_rng(0)
+    X = np.column_stack([X, -X[:, 0] + rng.normal(size=20)])
+    section = components(gather(X, pca=PCA(2).fit(X), names=(*names, "d")))
+    assert said(section)[0].startswith("PC1 (99.")
+    assert "rises with a (1.00) and falls with d (−1.00)." in said(section)[0]
+    assert "rises with b (" in said(section)[1]
+    assert "c" not in said(section)[0].replace("variance", "")
+
+
+def test_components_that_separate_groups_say_so(content):
+    assert "of it lies between the groups of tree." in said(components(content))[0]
+    mixed = replace(content, labels=(("tree", content.labels[0][1][np.arange(90) // 30]),))
+    assert "between the groups" not in said(components(mixed))[0]
+
+
+def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
+    X, names = plane
+    section = reconstruction(gather(X, pca=PCA(1).fit(X), names=names))
+    # One of variances 100 : 1 is left out: √(1/101) of the spread.
+    assert said(section)[0].startswith("Rows rebuilt from 1 component miss a cell by 10.0 % of the")
+    assert said(section)[1] == "The column that loses most is b (100 % of its variance)."
+    table = grid(section, "worst")
+    assert {table.rows[0][0].row, table.rows[1][0].row} == {5, 15}  # sin is ±1 there
+    assert [row[2] for row in table.rows] == ["b"] * 10
+    assert table.rows[0][3:] in (("1", "0"), ("−1", "0"))
+
+
+def test_rebuilt_cells_are_in_the_units_of_the_file(plane):
+    X, names = plane
+    Z = (X - X.mean(axis=0)) / np.array([2.0, 5.0, 1.0])
+    told = gather(Z, X=X + np.array([0, 40, 0]), pca=PCA(1).fit(Z), names=names)
+    assert grid(reconstruction(told), "worst").rows[0][3:] in (("41", "40"), ("39", "40"))
+
+
+def test_columns_that_hardly_vary_are_not_made_a_worry_of():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([10 * rng.normal(size=(50, 2)), 0.01 * rng.normal(size=(50, 8))])
+    sentence = said(reconstruction(gather(X, pca=PCA(2).fit(X), names=tuple("abcdefghij"))))[1]
+    assert "8 of 10 columns lose more than half, but together they hold only < 0.1 %" in sentence
+
+
+def test_nothing_lost_is_said_and_no_row_is_blamed(plane):
+    X, names = plane
+    section = reconstruction(gather(X, pca=PCA(2).fit(X), names=names))
+    assert said(section) == ["From 2 components every cell is rebuilt exactly: nothing is lost."]
+    assert not [block for block in section.blocks if isinstance(block, Grid)]
+
+
+def test_without_the_table_the_page_says_what_it_cannot_know(content):
+    bare = gather(None, pca=content.pca, scores=content.scores, names=content.names,
+                  tsne=content.tsne, neighbors=content.neighbors, score=False)  # fmt: skip
+    words = [b.text for b in reconstruction(bare).blocks if hasattr(b, "text")]
+    assert words == ["The rows that are rebuilt worst cannot be found without the table itself."]
+
+
+def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
+    kept = np.full(90, 0.8)
+    kept[:9] = 0.2
+    section = trust(replace(content, trust=kept))
+    assert said(section)[0] == (
+        "Of a row's 15 nearest rows in the data, 74 % are among its 15 nearest on the map; by "
+        "chance it would be 16.9 %. 9 rows keep fewer than a third (10 % of all)."
+    )
+    least = grid(section, "least where they belong")
+    assert [row[0] for row in least.rows] == [RowLink(i, f"row {i}") for i in range(8)]
+    assert [row[1] for row in least.rows] == ["20\u00a0%"] * 8
+    assert least.rows[0][2].row == content.neighbors[0, 0]
+    assert least.note == "8 of the 9 rows that keep less than a third."
+    assert len(figures(section)) == 3
+
+
+def test_trust_by_group_has_the_least_first(content):
+    groups = content.labels[0][1]
+    kept = np.where(groups == "birch", 0.25, np.where(groups == "ash", 0.5, 1.0))
+    table = grid(trust(replace(content, trust=kept)), "Trust by tree")
+    assert [row[:3] for row in table.rows] == [
+        ("birch", "30", "25\u00a0%"), ("ash", "30", "50\u00a0%"), ("cedar", "30", "100\u00a0%"),
+    ]  # fmt: skip
+    assert [row[3] for row in table.rows] == ["100\u00a0%", "0\u00a0%", "0\u00a0%"]
+
+
+def test_what_not_to_read_is_always_said(content):
+    titles = [b.beside.title for b in trust(content).blocks if getattr(b, "beside", None)]
+    assert titles == ["What not to read from it"]
+
+
+def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
+    assert stability_section(content) is None
+    found = stability(PCA(2), content.X, runs=3)
+    n = len(content.X)
+    told = replace(found, score=0.75, moved_with=np.full(n, 0.1), moved_alone=np.full(n, 0.4))
+    section = stability_section(replace(content, stability=told))
+    assert said(section)[0] == (
+        "75 % of the points stay among their neighbours when the map is made 3 times, with other "
+        "rows left out each time."
+    )
+    assert said(section)[1].startswith("What moves moves mostly alone")
+    told = replace(told, moved_with=np.full(n, 0.9))
+    section = stability_section(replace(content, stability=told))
+    assert said(section)[1].startswith("What moves moves mostly together with its neighbours")
+    worst = grid(section, "move most").rows[0][0].row
+    assert worst == int(np.argmax(found.spread))
+
+
+def test_reproduce_holds_lines_that_run(content, tmp_path, monkeypatch):
+    section = reproduce(content)
+    command, python = [block.text for block in section.blocks if block.kind == "code"]
+    assert command == "gnomon map trees.csv"
+    monkeypatch.chdir(tmp_path)
+    exec(python, {"X": content.X, "labels": content.labels[0][1]})
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_standardised_tables_are_standardised_in_the_lines(plane):
+    X, names = plane
+    Z = (X - X.mean(axis=0)) / np.array([2.0, 5.0, 1.0])
+    told = gather(Z, X=X, pca=PCA(1).fit(Z), names=names, preparation=(("scale", "standard: x"),))
+    python = next(block.text for block in reproduce(told).blocks if block.kind == "code")
+    assert "X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)" in python
+    methods = next(block.text for block in reproduce(told).blocks if block.kind == "words")
+    assert "its columns were divided by their standard deviations" in methods
+
+
+def test_every_key_of_the_methods_is_in_the_list_and_no_other(content):
+    blocks = reproduce(content).blocks
+    methods = next(block.text for block in blocks if block.kind == "words")
+    listed = next(block.items for block in blocks if block.kind == "bullets")
+    cited = {key for key in REFERENCES if f"[{key}]" in methods}
+    assert {"Hotelling 1933", "van der Maaten & Hinton 2008", "Venna & Kaski 2001"} <= cited
+    assert listed == tuple(f"[{key}] {REFERENCES[key]}" for key in REFERENCES if key in cited)
+    assert methods.count("[") == sum(methods.count(f"[{key}]") for key in cited)
+
+
+def test_the_references_are_those_of_the_documentation():
+    from contract.test_documents import read
+
+    documented = " ".join(read("docs/references.md").replace("*", "").split())
+    for key, text in REFERENCES.items():
+        plain = text.replace("“", '"').replace("”", '"')
+        assert f"[{key}] {plain}" in documented
