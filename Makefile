@@ -24,6 +24,7 @@ bench: .venv-bench/.ready
 
 # `make docs DATA=folder` draws the gallery's digits from mnist.npz in that folder.
 docs: $(VENV)/.docs-ready docs/node_modules/.ready
+	rm -rf docs/examples  # pages of scripts that are no more
 	GNOMON_DATA="$(abspath $(DATA))" $(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
 	$(RUN)/python docs/offline.py docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"

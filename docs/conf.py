@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "notebook_extensions": set(),
     "write_computation_times": False,
     "show_signature": False,
+    "remove_config_comments": True,
 }
 
 html_theme = "pydata_sphinx_theme"

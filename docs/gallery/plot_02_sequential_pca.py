@@ -28,9 +28,9 @@ first = np.outer(X @ W1, W1)  # what the first component restores
 left = X - first  # the residuals, of which the second is made
 
 # %%
-# (a) The data. (b) The variance along every direction, eq. (36), has one highest point: the first
-# component. (c) The data projected on it. (d) The residuals: in two dimensions all of them lie on
-# one line, which is the second component, eq. (37).
+# Panel (a): the data. (b): the variance along every direction, eq. (36), has one highest point, the
+# first component. (c): the data projected on it. (d): the residuals. In two dimensions all of them
+# lie on one line, which is the second component, eq. (37).
 
 sketch = Sketch(
     "Sequential PCA of two lengths of iris",

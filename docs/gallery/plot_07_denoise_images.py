@@ -60,7 +60,7 @@ charts.images(
 # once they bring noise.
 
 scores, components, mean = whole.transform(noisy), whole.components_, whole.mean_
-tried = np.unique(np.geomspace(1, X.shape[1], 40).astype(int))
+tried = np.unique([*np.geomspace(1, X.shape[1], 40).astype(int), best])
 errors = [error(mean + scores[:, :k] @ components[:k]) for k in tried]
 curve = np.column_stack([tried, errors])
 sketch = Sketch(
@@ -72,7 +72,7 @@ panel = sketch.panel(
     "", np.vstack([curve, [0, 0]]), axes=("components", "error"), equal=False, ratio=0.45
 )
 panel.curve(curve)
-at = [best, errors[int(np.argmin(np.abs(tried - best)))]]
+at = [best, errors[tried.tolist().index(best)]]
 panel.points(at, "c1", 5)
 panel.text(at, f"Gavish–Donoho: {best}", up=-22)
 sketch.finish()

@@ -17,8 +17,8 @@ centred = houses.X - houses.X.mean(axis=0)
 turned = pca.transform(houses.X)
 
 # %%
-# (a) The table. (b) Without its means, with the two components as new axes. (c) The same points in
-# the new axes: the second number of each is 0.
+# Panel (a): the table. (b): without its means, with the two components as new axes. (c): the same
+# points in the new axes, where the second number of each is 0.
 
 sketch = Sketch(
     "Price and area of five houses",

@@ -21,8 +21,10 @@ print(f"{len(eights):,} images of an 8, {shape[0]} × {shape[1]} pixels each")
 charts.images(eights[:20], shape, title="Images of the digit 8")
 
 # %%
-# (a) The largest eigenvalues, at most 200 of them. Only a few differ from 0 by much.
+# The notes' figure (a): the largest eigenvalues, at most 200 of them. Only a few differ from 0 by
+# much.
 
+# sphinx_gallery_thumbnail_number = 2
 largest = pca.spectrum_[:200]
 curve = np.column_stack([np.arange(1, len(largest) + 1), largest])
 sketch = Sketch(
@@ -38,7 +40,7 @@ panel.points(curve, "accent", 2.4)
 sketch.finish()
 
 # %%
-# (b) The variance that the first M components capture, V_M / V_D.
+# The notes' figure (b): the variance that the first M components capture, V(M) / V(D).
 
 charts.cumulative(pca)
 

@@ -23,8 +23,8 @@ distances = np.linalg.norm(x - candidates, axis=1)
 best = x @ b  # z = bᵀx
 
 # %%
-# (a) The point and the line. (b) Its differences to fifty points of the line. (c) Their lengths: a
-# curve with one lowest point. (d) There, the difference is orthogonal to the line.
+# Panel (a): the point and the line. (b): its differences to fifty points of the line. (c): their
+# lengths, a curve with one lowest point. (d): there, the difference is orthogonal to the line.
 
 frame = np.array([[-2.6, -1.4], [2.6, 1.8]])
 sketch = Sketch("Where to put a point on a line", "The orthogonal projection is the nearest.")
