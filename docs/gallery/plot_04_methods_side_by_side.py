@@ -26,6 +26,7 @@ print(f"{len(X):,} images of {shape[0]} × {shape[1]} pixels")
 # over nearest neighbours, eq. (44); and a start from PCA or at random. UMAP joins in where
 # umap-learn is installed.
 
+TSNE(max_iter=1).fit(X[:200])  # compiles its loops, so that no method below pays for it
 methods = {
     "PCA": PCA(n_components=2),
     "LDA (told the digits)": LinearDiscriminantAnalysis(n_components=2),
@@ -37,10 +38,10 @@ methods = {
 if find_spec("umap"):
     from umap import UMAP
 
-    methods["UMAP"] = UMAP(random_state=0, n_jobs=1)
+    UMAP(n_jobs=1, random_state=0).fit(X[:200])
+    methods["UMAP"] = UMAP(n_jobs=1, random_state=0)
 
 maps, notes = {}, {}
-TSNE(max_iter=1).fit(X[:200])  # compiles its loops, so that no method pays for it below
 for name, method in methods.items():
     told = digit if name.startswith("LDA") else None
     start = time.perf_counter()
