@@ -126,6 +126,15 @@ def test_of_tables_by_gnomon_map_the_map_is_taken_and_columns_overrule_it(folder
     assert refused(done, 2, 'no column of numbers "umap1"', '"tsne1"')
 
 
+def test_no_option_is_offered_that_align_has_not(folder):
+    rows = [f"{i}.5,{i * i % 7}.25,{'true' if i % 3 else 'false'}" for i in range(9)]
+    (folder / "t.csv").write_text("\n".join(["x,y,odd", *rows]) + "\n")
+    done = gnomon("align", "t.csv", "--to", "t.csv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Left out odd (true and false)" in done.stderr
+    assert "--keep" not in done.stderr
+
+
 def test_rows_without_ids_belong_together_by_their_order(folder):
     (folder / "p.csv").write_text("x,y\n0.5,0\n1.5,0\n0.5,2\n")
     (folder / "q.csv").write_text("x,y\n5.5,5\n6.5,5\n5.5,7\n")

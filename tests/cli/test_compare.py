@@ -110,10 +110,22 @@ def test_bad_tables_are_refused_in_one_sentence(made, text, code, says):
     assert refused(done, code, *says)
 
 
-def test_ids_of_different_names_must_be_named(made):
-    (made[0] / "k.csv").write_text("key,x\nr1,1.5\nr2,2\n")
-    done = gnomon("compare", "a.csv", "k.csv", folder=made[0])
-    assert refused(done, 2, 'named by "id" and "key"', "--id COLUMN")
+def test_ids_of_different_names_are_named_one_after_the_other(made):
+    folder, X, _ = made
+    write(folder / "k.csv", [f"r{i}" for i in range(40)], X[:, ::-1])
+    text = (folder / "k.csv").read_text()
+    (folder / "k.csv").write_text(text.replace('"id"', '"key"'))
+    done = gnomon("compare", "a.csv", "k.csv", folder=folder)
+    assert refused(done, 2, 'named by "id" and "key"', "such as --id id --id key")
+    done = gnomon("compare", "a.csv", "k.csv", "--id", "id", "--id", "key", "--json", folder=folder)
+    found = strict(done.stdout)
+    assert (found["id"], found["n"]) == ("id and key", 40)
+    assert found["correlation"] == pytest.approx(1)
+    assert "40 rows of 41 in a.csv and 40 in k.csv, by id and key" in done.stderr
+    done = gnomon("compare", "a.csv", "k.csv", "--id", "key", "--id", "id", folder=folder)
+    assert refused(done, 2, 'a.csv has no column "key"')
+    done = gnomon("compare", "a.csv", "k.csv", *["--id", "id"] * 3, folder=folder)
+    assert refused(done, 2, "--id may be given twice", "got 3 columns")
 
 
 def test_missing_and_wrong_files_are_told_before_any_work(made):

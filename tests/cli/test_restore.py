@@ -121,3 +121,22 @@ def test_cells_that_would_be_formulas_are_not_written(tmp_path):
     assert rows[0] == '"id","x","y"'
     assert rows[1].startswith('"\'=1+1"')
     assert rows[3].startswith('"c"')
+
+
+def test_the_few_components_of_a_map_point_to_reduce(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 14))
+    np.save(tmp_path / "t.npy", X)
+    done = gnomon("map", "t.npy", "-k", "12", "--perplexity", "5", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = gnomon("restore", "t_map/map.parquet", "-m", "t_map", folder=tmp_path)
+    says = ["lacks 2 of the 12 columns", '"pc11", "pc12"', "gnomon reduce writes all"]
+    assert refused(done, 3, *says)
+
+
+def test_what_would_not_fit_when_restored_is_refused(tmp_path):
+    X = np.random.default_rng(0).normal(size=(500, 40))
+    np.save(tmp_path / "t.npy", X)
+    assert gnomon("reduce", "t.npy", "-k", "1", folder=tmp_path).returncode == 0
+    order = ("restore", "t_reduced/scores.parquet", "-m", "t_reduced", "--memory", "100kB")
+    done = gnomon(*order, folder=tmp_path)
+    assert refused(done, 4, "restoring 500 × 40 numbers needs about 320 kB of memory")

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +105,11 @@ def command(
         "perplexity": perplexity, "dimensions": dimensions, "seed": seed,
     }  # fmt: skip
     found = results.record(result, settings)
+    start = time.perf_counter()
     _write(out, result, found)
     files = [out / name for name in OUTPUTS]
     words.say("Wrote", ", ".join(map(str, files)))
+    words.details("", [("writing", f"{time.perf_counter() - start:.1f} s")])
     if as_json:
         results.say_json("map", files, {"interrupted": result.interrupted, **found})
     if result.interrupted:

@@ -1,5 +1,6 @@
 """Options and arguments that several commands share, and what is checked before any work."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -201,7 +202,21 @@ def new_folder(out: Path | None, data: str, suffix: str, names: tuple[str, ...],
     there = [name for name in names if (out / name).exists()]
     if there and not force:
         raise ExistingFileError(f"{out / there[0]} exists. Use --force to overwrite, or -o FOLDER.")
+    _refuse_unwritable(out)
     return out
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Before any work, a folder that could not be made or written to in the end."""
+    from gnomon.errors import WriteError
+
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if there.is_dir() and os.access(there, os.W_OK):
+        return
+    why = "may not be written to" if there.is_dir() else "is no folder"
+    raise WriteError(f"'{there}' {why}, so '{folder}' cannot be written. Use another name with -o.")
 
 
 def table_or_json(out: Path | None, as_json: bool) -> None:
@@ -231,3 +246,4 @@ def new_file(out: Path | None, *, force: bool, also: tuple[str, ...] = ()) -> No
         raise ParameterError(f"There is no folder '{out.parent}'. Create it first.")
     if out.exists() and not force:
         raise ExistingFileError(f"{out} exists. Use --force to overwrite, or -o FILE.")
+    _refuse_unwritable(out.parent)

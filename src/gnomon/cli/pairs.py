@@ -109,8 +109,8 @@ def read_pairing(
         start = time.perf_counter()
         table = read(path, id=column, na=list(na) or None, memory=memory)
         # Columns are chosen by --columns here, so none is said to wait for --keep.
-        left = tuple(replace(each, can_be_kept=False) for each in table.left_out)
-        tables.append(replace(table, left_out=left))
+        rest = tuple(replace(each, can_be_kept=False) for each in table.left_out)
+        tables.append(replace(table, left_out=rest))
         seconds.append(time.perf_counter() - start)
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
