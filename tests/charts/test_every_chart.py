@@ -26,6 +26,8 @@ DRAWERS = {
     "scree with rules": lambda model, X: charts.scree(model, panel=dict.fromkeys(HOSTILE, 2)),
     "cumulative": lambda model, X: charts.cumulative(model),
     "loadings": lambda model, X: charts.loadings(model),
+    "reconstruction": lambda model, X: charts.reconstruction(model),
+    "column errors": lambda model, X: charts.column_errors(model),
     "biplot": lambda model, X: charts.biplot(model, X),
     "biplot by group": lambda model, X: charts.biplot(
         model, X, [HOSTILE[i % len(HOSTILE)] for i in range(len(X))]

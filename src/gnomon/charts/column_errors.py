@@ -84,15 +84,16 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
 def _subtitle(lost: Floats, names: list[str], shown: list[int], model: FittedPCA) -> str:
     if not shown:
         return "All columns are constant: there is nothing to lose."
-    worst, kept = float(lost[shown[0]]), words.count(int(model.n_components_), "component")
-    if worst == 0:
-        return f"{kept} hold every column entirely."
-    some = (
-        f" The {len(shown)} worst of {len(names):,} are shown." if len(shown) < len(names) else ""
-    )
+    k = int(model.n_components_)
+    kept = words.count(k, "component")
+    if np.nanmax(lost) == 0:
+        return f"{kept} {words.hold(k)} every column entirely."
+    some = ""
+    if len(shown) < len(names):
+        some = f" The {len(shown)} of {len(names):,} columns that lose most are shown."
     middle = words.percent(float(np.nanmedian(lost)))
     return (
         f"Share of each column's variance that {kept} "
-        f"{'does' if model.n_components_ == 1 else 'do'} not hold; {middle} for the median column."
+        f"{'does' if k == 1 else 'do'} not hold; {middle} for the median column."
         f"{some}"
     )

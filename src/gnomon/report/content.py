@@ -147,6 +147,7 @@ def gather(
     trust: NDArray[np.float64] | None = None,
     neighbors: NDArray[np.int32] | None = None,
     quality: MapScores | None = None,
+    space: tuple[NDArray[Any], str] | None = None,
     score: bool = True,
     n_jobs: int | None = None,
     **said: Any,
@@ -162,6 +163,9 @@ def gather(
         The same rows in the units of the file; by default `prepared`.
     scores, trust, neighbors, quality : optional
         Computed if they are not given; trust and quality only if `score`.
+    space : pair of array (n, m) and str, optional
+        The table in which rows are neighbours by Euclid's distance, and what it is called; by
+        default what the map was made from.
     said : optional
         The other attributes of `Content`, as they are.
     """
@@ -170,19 +174,19 @@ def gather(
         scores = pca.transform(prepared)
     Y = None if tsne is None else tsne.embedding_
     n = len(scores)
-    space, words = _space(prepared, scores, pca, tsne)
+    metric = _metric(tsne) if space is None else "euclidean"
+    Z, words = _space(prepared, scores, pca, tsne) if space is None else space
     near = neighbors
     if near is None:
         wanted = 0 if tsne is None and n > MOST_SEARCHED else min(TRUSTED, n - 1)
-        near = _nearest(space, wanted, tsne, n_jobs)
+        params = None if tsne is None or space is not None else tsne.metric_params
+        near = _nearest(Z, wanted, metric, params, n_jobs)
     if Y is not None and score:
         if trust is None:
             trust = neighbors_kept(near, Y, n_jobs=n_jobs)
-        if quality is None and _metric(tsne) in METRICS:
-            quality = score_map(
-                space, Y, _groups(labels), n_neighbors=sizes(n), metric=_metric(tsne),
-                n_jobs=n_jobs,
-            )  # fmt: skip
+        if quality is None and metric in METRICS:
+            groups = _groups(labels)
+            quality = score_map(Z, Y, groups, n_neighbors=sizes(n), metric=metric, n_jobs=n_jobs)
     return Content(
         title=title or source,
         source=source,
@@ -200,7 +204,7 @@ def gather(
         neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
         space=words,
         quality=quality,
-        pairs=None if Y is None or not score else draw_pairs(space, Y),
+        pairs=None if Y is None or not score else draw_pairs(Z, Y),
         versions=said.pop("versions", None) or versions(),
         **said,
     )
@@ -293,14 +297,11 @@ def _metric(tsne: TSNE | None) -> str:
 
 
 def _nearest(
-    space: NDArray[Any], k: int, tsne: TSNE | None, n_jobs: int | None
+    Z: NDArray[Any], k: int, metric: str, params: dict[str, Any] | None, n_jobs: int | None
 ) -> NDArray[np.int32]:
     if k < 1:
-        return np.empty((len(space), 0), np.int32)
-    params = None if tsne is None else tsne.metric_params
-    return find_neighbors(
-        space, k, metric=_metric(tsne), metric_params=params, n_jobs=n_jobs
-    ).indices
+        return np.empty((len(Z), 0), np.int32)
+    return find_neighbors(Z, k, metric=metric, metric_params=params, n_jobs=n_jobs).indices
 
 
 def _groups(labels: Sequence[tuple[str, NDArray[Any]]]) -> NDArray[Any] | None:

@@ -19,7 +19,7 @@ from gnomon.files import writing
 from gnomon.inputs import as_table, check_integer, is_sparse, refuse_bad_values
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.pca import PCA
-from gnomon.procrustes import stability as find_stability
+from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
 from gnomon.report.build import build
 from gnomon.report.columns import column_names, read_ids, read_labels
@@ -27,7 +27,7 @@ from gnomon.report.content import Content, gather
 from gnomon.report.payload import PAGE_BUDGET
 from gnomon.tsne import TSNE
 
-__all__ = ["Report", "report"]
+__all__ = ["LEAST_BUDGET", "Report", "find_stability", "report"]
 
 LEAST_BUDGET = 100_000  # bytes; the page around the data takes more than that already
 FRAME_HEIGHT = 900  # pixels, in a notebook
@@ -154,7 +154,7 @@ def report(
         title=title or f"{'PCA' if tsne is None else 'Map'} of {words.count(n, 'row')}",
         ids=read_ids(ids, X, n),
         labels=read_labels(labels, n),
-        stability=_stability(stability, table, pca, tsne, n_jobs),
+        stability=find_stability(stability, table, pca, tsne, n_jobs),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
     )
@@ -184,16 +184,17 @@ def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
     return table
 
 
-def _stability(
+def find_stability(
     asked: int | Stability | None,
     table: NDArray[Any],
     pca: PCA,
     tsne: TSNE | None,
     n_jobs: int | None,
 ) -> Stability | None:
+    """What was found before, or the map of `table` made again as often as was asked for."""
     if asked is None or isinstance(asked, Stability):
         return asked
     if tsne is None:
         refuse("stability", "be None without a map", asked, "Give `tsne` as well.")
     given = table if tsne.n_features_in_ == table.shape[1] else pca.transform(table)
-    return find_stability(tsne, given, runs=asked, n_jobs=n_jobs)
+    return repeat_map(tsne, given, runs=asked, n_jobs=n_jobs)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from gnomon import charts
+from gnomon.charts.column_errors import lost_shares
+
+
+@pytest.fixture
+def three():
+    """Columns a and b are one; c stands alone, and is a fifth as large."""
+    angle = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    return np.column_stack([5 * np.cos(angle), 5 * np.cos(angle), np.sin(angle)])
+
+
+def test_a_column_loses_what_the_components_do_not_hold(fit, three):
+    model = fit(three, ["a", "b", "c"], n_components=1, standardize=False)
+    assert lost_shares(model, three.var(axis=0)) == pytest.approx([0, 0, 1], abs=1e-9)
+
+
+def test_constant_columns_have_nothing_to_lose(fit, three):
+    X = np.column_stack([three, np.full(16, 7.0)])
+    model = fit(X, n_components=1, standardize=False)
+    assert np.isnan(lost_shares(model)[3])
+    assert np.isnan(lost_shares(model, X.var(axis=0))[3])
+
+
+def test_bars_are_the_columns_that_lose_most_largest_first(fit, read):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)) * [9, 8, 3, 2, 1e-3]
+    model = fit(X, list("vwxyz"), n_components=2, standardize=False)
+    chart = charts.column_errors(model, 2, variances=X.var(axis=0))
+    assert read(chart).texts("label ink")[::2] == ["x", "y"]
+    assert "The 2 of 5 columns that lose most are shown." in chart.description
+    # Without variances those that lose the largest share, though they hardly vary.
+    lost = lost_shares(model)
+    shown = read(charts.column_errors(model, 2)).texts("label ink")[::2]
+    assert shown == ["vwxyz"[d] for d in np.argsort(-lost)[:2]]
+
+
+def test_nothing_lost_is_told(fit, table):
+    chart = charts.column_errors(fit(*table))
+    assert "6 components hold every column entirely." in chart.description
+
+
+def test_variances_that_do_not_fit_are_refused(fit, table):
+    with pytest.raises(ValueError, match="`variances` must be 6 finite, non-negative numbers"):
+        charts.column_errors(fit(*table), variances=[1.0, 2.0])
