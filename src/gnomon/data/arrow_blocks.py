@@ -53,7 +53,7 @@ class ArrowBlocks(BlockFile):
     def __init__(self, path: Path, wishes: Wishes, rows: int | None, kind: str) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         self.opener = _Parquet if kind == "parquet" else _Feather
-        self.cursors: dict[int, Cursor] = {}
+        self.cursors: dict[int, Cursor[Any]] = {}
         file = self._open()
         if not file.columns:
             raise FileError(f"{self.name} has no columns.")
@@ -80,21 +80,21 @@ class ArrowBlocks(BlockFile):
         """A block; what is before it in the same row group has just been read, as a rule."""
         number, at = piece.place
         run = self.runs[number]
-        cursor = self.cursors.setdefault(number, Cursor(lambda: self._blocks(run)))
-        block = cursor.take(at)
+        cursor = self.cursors.setdefault(number, Cursor(lambda: self._run(run)))
+        table = cursor.take(at)
         if cursor.given >= len(run.rows):  # all of it: the file can be closed
             self.cursors.pop(number, None)
-        return np.empty((0, self.columns), self.dtype) if block is None else block
+        if table is None:
+            return np.empty((0, self.columns), self.dtype)
+        return numbers_of(
+            self._raw(table, self.chosen.numbers, piece.first), self.chosen, self.wishes
+        )
 
-    def _blocks(self, run: Run) -> Iterator[NDArray[Any]]:
-        file, first = self._open(buffered=len(run.rows) > 1), run.first
-        names = tuple(self.all_names[j] for j in self.used)
+    def _run(self, run: Run) -> Iterator[Any]:
+        file = self._open(buffered=len(run.rows) > 1)
         if run.end > file.count:
-            return
-        tables = self._tables(file, range(run.begin, run.end), self.used, run.rows[0])
-        for table in tables:
-            yield numbers_of(self._raw(table, names, first), self.chosen, self.wishes)
-            first += table.num_rows
+            return iter(())
+        return self._tables(file, range(run.begin, run.end), self.used, run.rows[0])
 
     def _raw(self, table: Any, names: tuple[str, ...], first: int) -> RawTable:
         columns = dict(zip(names, map(decoded, table.columns), strict=True))

@@ -83,6 +83,14 @@ def choose(first: RawTable, wishes: Wishes) -> Chosen:
 
 def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
     """The chosen columns of a block as rows."""
+    cells = [block.columns[name] for name in chosen.numbers]
+    plain = pa.from_numpy_dtype(chosen.dtype)
+    if not wishes.na and all(column.type == plain for column in cells):
+        # Column beside column, as they came: whoever uses the block turns it while it is cached.
+        turned = np.empty((len(cells), block.n_rows), chosen.dtype)
+        for j, column in enumerate(cells):
+            turned[j] = column.to_numpy()
+        return turned.T
     seen = {
         name: _with_values(as_column(name, block.columns[name], wishes.na, block.decimal))
         for name in chosen.numbers

@@ -20,7 +20,7 @@ from gnomon.data.roles import Wishes
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
-from gnomon.errors import refuse
+from gnomon.errors import ChangedSourceError, refuse
 from gnomon.inputs import as_table, check_integer, is_sparse
 
 __all__ = ["FileSource", "source"]
@@ -143,6 +143,7 @@ class FileSource(Source):
     """
 
     def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
+        self.paths = [(path, path.stat().st_size if path.exists() else 0) for path in paths]
         self.files = [_open(paths[0], wishes, rows)]
         first = self.files[0]
         for path in paths[1:]:
@@ -162,8 +163,19 @@ class FileSource(Source):
     def read(self, partition: Partition) -> NDArray[Any]:
         """Some rows of one of the files."""
         number, place = partition.place
+        self._refuse_other_size(number, partition)
         block = self.files[number].read(Piece(partition.first, partition.rows, place))
         return np.asarray(block, self.dtype)
+
+    def _refuse_other_size(self, number: int, partition: Partition) -> None:
+        """Sooner and plainer than what would follow from bytes that are somewhere else."""
+        path, size = self.paths[number]
+        now = path.stat().st_size
+        if now != size:
+            raise ChangedSourceError(
+                f"{partition} changed while it was in use: the file had {size:,} bytes and has "
+                f"{now:,}. Leave it alone and start again."
+            )
 
 
 def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
@@ -186,20 +198,19 @@ def _files(path: Path) -> list[Path]:
     """The file itself, or those in the folder, by name."""
     if not path.is_dir():
         return [path]
+    called = quoted(path, longest=4096)
     there = sorted(
         file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))
     )
     others = [file.name for file in there if file.suffix.lower() not in ENDINGS]
     if others:
         raise FileError(
-            f"{quoted(path)} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "
+            f"{called} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "
             f"no table that is read in blocks ({', '.join(ENDINGS)}).",
             "Put the files of one table into a folder of their own.",
         )
     if not there:
-        raise FileError(
-            f"{quoted(path)} has no files.", f"They should end in {', '.join(ENDINGS)}."
-        )
+        raise FileError(f"{called} has no files that end in {', '.join(ENDINGS)}.")
     return there
 
 

@@ -8,16 +8,16 @@ again.
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import Generic, TypeVar
 
 from gnomon.parallel import thread_count
+
+T = TypeVar("T")
 
 __all__ = ["Cursor"]
 
 
-class Cursor:
+class Cursor(Generic[T]):
     """A place in a sequence of blocks.
 
     Parameters
@@ -26,16 +26,16 @@ class Cursor:
         A fresh iterator over all blocks.
     """
 
-    def __init__(self, begin: Callable[[], Iterator[NDArray[Any]]]) -> None:
+    def __init__(self, begin: Callable[[], Iterator[T]]) -> None:
         self.begin = begin
         self.lock = threading.Lock()
-        self.blocks: Iterator[NDArray[Any]] | None = None
+        self.blocks: Iterator[T] | None = None
         self.at = 0  # the number of the next block that the iterator gives
-        self.kept: dict[int, NDArray[Any]] = {}
+        self.kept: dict[int, T] = {}
         self.most_kept = 2 + thread_count(None)
         self.given = 0  # how many blocks were asked for and found
 
-    def take(self, index: int) -> NDArray[Any] | None:
+    def take(self, index: int) -> T | None:
         """Block number `index`; None if the sequence ends before it."""
         with self.lock:
             if index in self.kept:
@@ -50,7 +50,7 @@ class Cursor:
                 self.blocks = None  # half way through something: begin again the next time
                 raise
 
-    def _read_up_to(self, index: int) -> NDArray[Any] | None:
+    def _read_up_to(self, index: int) -> T | None:
         assert self.blocks is not None
         while True:
             block = next(self.blocks, None)

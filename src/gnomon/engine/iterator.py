@@ -53,7 +53,7 @@ class IteratorSource(Source):
             raise DataError("The function gave no blocks. It must return a fresh iterator.")
         super().__init__(columns, dtype, partitions, names)
         self.seals = seals
-        self.cursor: Cursor | None = None
+        self.cursor: Cursor[NDArray[Any]] | None = None
         self.count = len(partitions)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class IteratorSource(Source):
             table = as_table(block)
             if is_sparse(table):
                 raise DataError("The function gave a sparse block. Use block.toarray().")
-            yield table
+            yield np.ascontiguousarray(table)
 
 
 def _iterator(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:

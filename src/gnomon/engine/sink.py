@@ -1,7 +1,7 @@
 """Blocks of rows written one after the other into one file, which is whole or not there."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,9 +41,13 @@ def writing_blocks(
         refuse("to", f"end in one of {', '.join(ENDINGS)}", str(path))
     with writing(Path(path), force=force) as part, part.open("wb") as file:
         sink = _Npy(file, rows, len(names)) if ending == ".npy" else _Parquet(file, names)
-        yield sink.add
-        sink.close()
-        file.flush()
+        try:
+            yield sink.add
+            sink.close()
+            file.flush()
+        except BaseException:
+            sink.abandon()
+            raise
 
 
 class _Npy:
@@ -63,6 +67,9 @@ class _Npy:
         """A table of no rows has a header too."""
         if not self.begun:
             self._begin(np.dtype(np.float64))
+
+    def abandon(self) -> None:
+        """Nothing is held."""
 
     def _begin(self, dtype: np.dtype[Any]) -> None:
         self.begun = True
@@ -94,6 +101,12 @@ class _Parquet:
         import pyarrow as pa
 
         self._writer(pa.schema([(name, pa.float64()) for name in self.names])).close()
+
+    def abandon(self) -> None:
+        """Let go of the file, which will be removed."""
+        if self.writer is not None:
+            with suppress(Exception):  # a full disk is full for this too
+                self.writer.close()
 
     def _writer(self, schema: Any) -> Any:
         if self.writer is None:

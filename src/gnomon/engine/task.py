@@ -92,9 +92,12 @@ def checksum(X: NDArray[Any]) -> int:
     """64 bits that change with every number of `X` and its place, at the speed of memory.
 
     Σ word · odd multiplier within 64 kB, chunks combined by Horner's rule, both modulo 2^64. It is
-    meant for files that were rewritten by accident, not for forgeries.
+    meant for files that were rewritten by accident, not for forgeries. Numbers are taken as they
+    lie in memory, column by column in a Fortran-ordered array: a source gives every block in the
+    same order each time.
     """
-    octets = np.ascontiguousarray(X).reshape(-1).view(np.uint8)
+    lying = X.T if X.flags.f_contiguous else X
+    octets = np.ascontiguousarray(lying).reshape(-1).view(np.uint8)
     whole = octets.size // 8
     words, rest = octets[: 8 * whole].view(np.uint64), octets[8 * whole :]
     total = octets.size

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+import gnomon
+from gnomon.data import csv_blocks
+from gnomon.engine import LocalEngine
+from gnomon.errors import DataError
+
+
+def rows_of(source):
+    return np.concatenate(LocalEngine(2).map(lambda block: block.X.copy(), source))
+
+
+def save(folder, text, name="a.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def lines(count=200):
+    return [f"{i}.5,{i * i}.25,{-i}.125" for i in range(1, count + 1)]
+
+
+def expected(count=200):
+    i = np.arange(1, count + 1)
+    return np.column_stack([i + 0.5, i * i + 0.25, -(i + 0.125)])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("header", ["a,b,c", None])
+@pytest.mark.parametrize("last", [True, False])
+def test_rows_are_found_whatever_ends_lines(tmp_path, end, header, last, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "STEP", 97)  # many chunks, which end anywhere
+    text = end.join([*([header] if header else []), *lines()]) + (end if last else "")
+    source = gnomon.source(save(tmp_path, text), rows=7)
+    np.testing.assert_array_equal(rows_of(source), expected())
+    assert source.names == (("a", "b", "c") if header else None)
+    first = source.partitions[1].place[1]
+    assert first.line == 7 + (2 if header else 1)
+
+
+def test_blank_lines_and_quoted_newlines_are_no_rows(tmp_path, monkeypatch):
+    text = 'note,a,b\n"one\n\nline",1,2\r\n\r\n\n"two ""x"" ",3,4\n\nthree,5,6\n\n'
+    for step in (1, 2, 5, 13, 2**24):
+        monkeypatch.setattr(csv_blocks, "STEP", step)
+        source = gnomon.source(save(tmp_path, text), columns=["a", "b"], rows=1)
+        np.testing.assert_array_equal(rows_of(source), [[1, 2], [3, 4], [5, 6]])
+        assert [partition.place[1].line for partition in source.partitions] == [2, 5, 8]
+
+
+def test_other_dialects(tmp_path):
+    text = "\ufeffa;b\n" + "".join(f"{i},5;{i},25\n" for i in range(50))
+    source = gnomon.source(save(tmp_path, text), rows=20)
+    np.testing.assert_array_equal(rows_of(source)[:, 1], np.arange(50) + 0.25)
+    text = "a\tb\tn\n" + "".join(f"{i}.5\t-9\t{'x' if i else 'y'}\n" for i in range(50))
+    source = gnomon.source(save(tmp_path, text, "b.tsv"), keep="b", na="-9", rows=20)
+    assert source.names == ("a", "b")
+    assert np.isnan(rows_of(source)[:, 1]).all()
+
+
+def test_a_late_text_is_found_with_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "LOOK", 20)
+    text = lines()
+    text[150] = "1.5,n/a,2.5"
+    path = save(tmp_path, "a,b,c\n" + "\n".join(text))
+    source = gnomon.source(path, rows=40)
+    said = r'a\.csv: column "b" holds text \(first: line 152, "n/a"\)\. Use na="n/a", or drop="b"\.'
+    with pytest.raises(DataError, match=said):
+        rows_of(source)
+    assert np.isnan(rows_of(gnomon.source(path, na="n/a", rows=40))[150, 1])
+    assert gnomon.source(path, drop="b").names == ("a", "c")
+
+
+def test_a_ragged_line_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "LOOK", 20)
+    monkeypatch.setattr(csv_blocks, "BEGINNING", 400)
+    text = lines()
+    text[180] = "1.5,2.5"
+    source = gnomon.source(save(tmp_path, "a,b,c\n" + "\n".join(text)), rows=40)
+    with pytest.raises(
+        DataError, match=r"a\.csv, line 182: 2 fields, where the line of names has 3"
+    ):
+        rows_of(source)
+
+
+def test_texts_that_cannot_be_read_in_blocks_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "BEGINNING", 400)
+    monkeypatch.setattr(csv_blocks, "STEP", 97)
+    start = "a,b,c\n" + "\n".join(lines()) + "\n"
+    for tail, said in (
+        (b'1,"2,3\n4,5,6\n', r"line 202: a quote is opened and never closed"),
+        (b"1,\x00,3\n", r"line 202: there is a NUL byte"),
+        (b"1,2,3\n1,\xe9,3\n", r"line 203: byte 0xE9 is not UTF-8"),
+    ):
+        with pytest.raises(DataError, match=said):
+            gnomon.source(save(tmp_path, start.encode() + tail))
+    with pytest.raises(DataError, match="is UTF-16, which is not read in blocks"):
+        gnomon.source(save(tmp_path, start.encode("utf-16")))
+
+
+def test_letters_that_straddle_chunks_are_letters(tmp_path, monkeypatch):
+    text = "a,b,note\n" + "".join(f"{i}.5,{i}.25,größe {i % 3}\n" for i in range(60))
+    for step in (31, 32, 33):
+        monkeypatch.setattr(csv_blocks, "STEP", step)
+        source = gnomon.source(save(tmp_path, text), rows=9)
+        np.testing.assert_array_equal(rows_of(source)[:, 0], np.arange(60) + 0.5)
