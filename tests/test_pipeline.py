@@ -3,6 +3,7 @@ import pytest
 
 from gnomon import PCA, TSNE, run, samples
 from gnomon.data.table import table_of_sample
+from gnomon.errors import DataError, ParameterError, TooLargeError
 
 
 def test_a_sample_goes_through_every_stage():
@@ -76,3 +77,70 @@ def test_warnings_are_kept_for_the_record():
     X[:, 1] *= 1e9
     result = run(table.with_numbers(X, table.columns), scale="none", dimensions=None)
     assert any("varies" in text for text in result.warnings)
+
+
+def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
+    stages = []
+
+    def told(stage, seconds, what):
+        stages.append(stage)
+
+    with pytest.raises(TooLargeError, match=r"iris: PCA of 150 × 4 numbers .* 5\.0 MB that are al"):
+        run("iris", memory="5MB", told=told)
+    assert stages == ["read", "prepare"]
+    result = run("iris", memory=2**30, dimensions=None)
+    assert result.pca.n_components_ == 2
+    # A map of a million neighbours needs more than PCA does.
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    table = table_of_sample(samples.load("iris")).with_numbers(X, ("a", "b", "c"))
+    with pytest.raises(TooLargeError, match=r"iris: a map of 20,000 × 3 numbers needs about"):
+        run(table, memory="100MB", perplexity=50)
+    monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: 1_000_000)
+    with pytest.raises(TooLargeError, match=r"1\.0 MB that are free\. Take fewer"):
+        run("iris")
+
+
+def test_the_table_counts_to_what_is_allowed_but_not_to_what_is_free(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(20_000, 50))  # 8 MB
+    table = table_of_sample(samples.load("iris")).with_numbers(X, tuple(map(str, range(50))))
+    needed = PCA(0.95).plan(X).peak_bytes
+    with pytest.raises(TooLargeError):
+        run(table, memory=needed + X.nbytes // 2, dimensions=None)
+    assert run(table, memory=needed + 3 * X.nbytes, dimensions=None).tsne is None
+    monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: needed)
+    assert run(table, dimensions=None).tsne is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "error", "says"),
+    [
+        (2, {}, DataError, "iris: 2 rows, where a map needs 3 or more"),
+        (1, {"dimensions": None}, DataError, "iris: 1 row, where PCA needs 2 or more"),
+        (20, {"perplexity": 20}, ParameterError, "`perplexity` must be a number from 1 to 19"),
+    ],
+)
+def test_what_there_is_no_map_of_is_refused_before_any_work(rows, options, error, says):
+    stages = []
+    table = table_of_sample(samples.load("iris")).take(np.arange(rows))
+    with pytest.raises(error, match=says):
+        run(table, told=lambda stage, seconds, what: stages.append(stage), **options)
+    assert stages == ["read", "prepare"]
+
+
+def test_rows_that_are_all_the_same_have_no_map_but_a_reduction():
+    table = table_of_sample(samples.load("iris")).take(np.zeros(150, np.int64))
+    with pytest.raises(DataError, match="all rows are the same in the columns in use"):
+        run(table)
+    result = run(table, dimensions=None)
+    assert any("All rows are the same" in text for text in result.warnings)
+
+
+def test_warnings_say_what_the_file_calls_columns_and_rows(tmp_path):
+    rows = [f"{i}.5,{i % 7}.25" for i in range(30)]
+    path = tmp_path / "wild.csv"
+    path.write_text("\n".join(["a,b", *rows, "1.5,1e12"]) + "\n")
+    said = " ".join(run(path, scale="none", n_jobs=1, perplexity=5).warnings)
+    assert 'Column "b" varies' in said
+    assert "Line 32 is so far" in said
+    assert "Column 1" not in said
+    assert "Row 30" not in said

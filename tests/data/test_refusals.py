@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnomon.data.refusals import FileError, GapError, OptionError, listed, option, quoted
-from gnomon.errors import DataError, MissingValueError, ParameterError
+from gnomon.data.refusals import (
+    FileError,
+    GapError,
+    OptionError,
+    listed,
+    no_room,
+    option,
+    quoted,
+)
+from gnomon.errors import DataError, MissingValueError, ParameterError, TooLargeError
 
 
 def test_an_error_speaks_to_those_who_wrote_python_and_to_those_who_typed_a_command():
@@ -57,3 +65,27 @@ def test_what_cannot_be_seen_is_escaped_and_what_is_long_is_cut():
 def test_long_lists_are_cut():
     assert listed(["a", "b"]) == '"a", "b"'
     assert listed([str(i) for i in range(9)]) == '"0", "1", "2", "3", "4" and 4 more'
+
+
+def test_ways_by_options_that_a_command_has_not_are_left_out():
+    error = FileError("Bad.", ("na", "x"), ("drop", "price"), "Or mend it.")
+    assert error.command_line({"na", "id"}) == "Bad. Use --na x. Or mend it."
+    assert error.command_line(set()) == "Bad. Or mend it."
+    assert str(error) == 'Bad. Use na="x", or drop="price". Or mend it.'
+
+
+@pytest.mark.parametrize(
+    ("needed", "asked", "says"),
+    [
+        (2e9, True, "It needs about 2.0 GB of memory, more than the 1.0 MB that are allowed. Use "
+         "--memory 2.2GB. Or take fewer rows or columns."),
+        (2e9, False, "It needs about 2.0 GB of memory, more than the 1.0 MB that are free. Take "
+         "fewer rows or columns."),
+        (None, True, "It needs more memory than the 1.0 MB that are allowed. Use --memory SIZE. Or "
+         "take fewer rows or columns."),
+    ],
+)  # fmt: skip
+def test_too_little_memory_is_said_with_what_is_needed_and_there(needed, asked, says):
+    error = no_room("It", needed, 1e6, asked=asked)
+    assert isinstance(error, TooLargeError)
+    assert error.command_line() == says
