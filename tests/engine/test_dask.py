@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from engine.clusters import wait_until
 
+import gnomon
+from gnomon import PCA
 from gnomon.engine import Block, LocalEngine, Source, as_engine
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
@@ -61,14 +63,38 @@ def _first(block, scale):
     return scale * float(block.X[0, 0])
 
 
-def test_four_two_and_one_worker_give_the_bits_of_one_machine():
-    source = ArraySource(table(rows=2000), rows=50)
+def pca_bytes(engine, folder, source):
+    """Everything that PCA finds, by one pass and by products, and the file of its scores."""
+    found = []
+    for solver in ("covariance", "krylov"):
+        pca = PCA(3, solver=solver, random_state=0).fit(source, engine=engine)
+        file = pca.transform(source, to=folder / "scores.npy", force=True, engine=engine)
+        found += [pca.components_.tobytes(), pca.explained_variance_.tobytes(), file.read_bytes()]
+    return found
+
+
+def test_four_two_and_one_worker_give_the_bits_of_one_machine(tmp_path):
+    X = table(rows=2000)
+    np.save(tmp_path / "table.npy", X)
+    source = gnomon.source(tmp_path / "table.npy", rows=100)
     here = LocalEngine(2).reduce(moments, source, operator.add)
+    pca_here = pca_bytes(None, tmp_path, source)
+    assert pca_bytes(None, tmp_path, gnomon.source(X, rows=100)) == pca_here  # in memory
     with local_cluster(4) as remote:
         for workers in (4, 2, 1):
             remote.client.cluster.scale(workers)
             wait_until(lambda count=workers: len(remote.client.nthreads()) == count)
             assert bits(remote.reduce(moments, source, operator.add)) == bits(here), workers
+            assert pca_bytes(remote.client, tmp_path, source) == pca_here, workers
+
+
+def test_a_dask_array_is_reduced_where_its_chunks_are(engine):
+    import dask.array as da
+
+    X = table()
+    found = PCA(2).fit(da.from_array(X, chunks=(100, 3)), engine=engine.client)
+    here = PCA(2).fit(gnomon.source(X, rows=100))
+    assert found.components_.tobytes() == here.components_.tobytes()
 
 
 def test_results_come_in_order_with_what_stood_beside_them_and_progress_is_told(engine):

@@ -6,7 +6,6 @@ Dask is an extra, and is imported when a cluster is asked for.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gnomon.engine.dask import DaskEngine
 from gnomon.errors import ClusterError, UnavailableError
@@ -31,11 +30,10 @@ def require_dask() -> None:
 
 
 @contextmanager
-def local_cluster(workers: int, *, memory: int | None = None) -> Iterator[DaskEngine]:
+def local_cluster(workers: int) -> Iterator[DaskEngine]:
     """An engine of `workers` processes of one thread each, which are ended afterwards.
 
-    They listen on the loopback interface alone. A process that takes more than its share of
-    `memory` bytes is stopped and started again.
+    They listen on the loopback interface alone.
     """
     check_integer("workers", workers, 1)
     require_dask()
@@ -48,7 +46,6 @@ def local_cluster(workers: int, *, memory: int | None = None) -> Iterator[DaskEn
         "logging.distributed": "critical",
     }
     with dask.config.set(settings):
-        limit: Any = "auto" if memory is None else memory // workers
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -56,7 +53,8 @@ def local_cluster(workers: int, *, memory: int | None = None) -> Iterator[DaskEn
             host=LOOPBACK,
             dashboard_address=f"{LOOPBACK}:0",
             protocol="tcp",
-            memory_limit=limit,
+            memory_limit=0,  # Dask's own limit makes workers wait, which looks like a hang
+            preload=[DaskEngine.__module__],  # which has workers ignore Ctrl-C
             silence_logs=logging.CRITICAL,
         )
         try:

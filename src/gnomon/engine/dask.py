@@ -15,6 +15,7 @@ partition on which workers die again and again, a cluster that has lost all its 
 scheduler that does not answer are errors within a minute.
 """
 
+import signal
 import threading
 import time
 import uuid
@@ -36,7 +37,7 @@ PATIENCE = 20.0  # seconds that a cluster may be without workers, or its schedul
 FETCH = 600.0  # seconds that one result may take to come over the network
 AHEAD = 2  # partitions handed out for each thread of the cluster
 
-__all__ = ["DaskEngine"]
+__all__ = ["DaskEngine", "dask_setup"]
 
 
 class DaskEngine:
@@ -265,6 +266,11 @@ class _Run:
             f"The Dask cluster could not do the work ({type(error).__name__}: {error}). Scheduler "
             "and workers need the same version of Gnomon, and the workers the same files."
         )
+
+
+def dask_setup(_: Any) -> None:
+    """What a worker of our own does first, as Dask calls it: Ctrl-C is for who started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 START_AGAIN = "Start it again, or work without `engine`."
