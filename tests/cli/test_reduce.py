@@ -146,3 +146,15 @@ def test_what_is_wrong_is_told_in_one_sentence_with_the_place_and_the_option(
 def test_options_for_files_are_not_ignored_with_a_sample(tmp_path):
     done = gnomon("reduce", "wine", "--drop", "ash", folder=tmp_path)
     assert refused(done, 2, "--drop is for files")
+
+
+def test_a_column_called_as_ours_are_is_kept_apart(tmp_path):
+    X, names, groups = some_rows()
+    write_csv(tmp_path / "t.csv", X, names, groups)
+    text = (tmp_path / "t.csv").read_text().replace("name,group", "pc1,trust")
+    (tmp_path / "t.csv").write_text(text)
+    done = gnomon("reduce", "t.csv", "-k", "2", "--id", "pc1", "--label", "trust", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "t_reduced" / "scores.parquet")
+    assert table.column_names == ["pc1 (file)", "trust (file)", "pc1", "pc2"]
+    assert table["pc1 (file)"].to_pylist() == names.tolist()

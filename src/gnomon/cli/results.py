@@ -1,6 +1,7 @@
 """What commands say of the pipeline's stages, and what they write."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
     "write_together",
 ]
 
+OURS = re.compile(r"(tsne|pc)\d+|trust|distance_ratio|unusual")  # columns that commands write
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
@@ -96,11 +98,11 @@ def _pca_words(pca: Any) -> str:
 
 
 def names_of_rows(table: "Table") -> dict[str, Any]:
-    """The columns that name and colour the rows, under their own names."""
+    """The columns that name and colour the rows, under their own names unless these are ours."""
     columns: dict[str, Any] = {}
     for name, values in ((table.id_name, table.ids), (table.label_name, table.labels)):
         if values is not None:
-            columns[str(name)] = values
+            columns[f"{name} (file)" if OURS.fullmatch(str(name)) else str(name)] = values
     return columns
 
 
