@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gnomon.errors import ParameterError, ParameterTypeError
 from gnomon.parallel import (
+    beside,
     fold_blocks,
     map_blocks,
     one_blas_thread,
@@ -99,6 +100,91 @@ def test_an_inner_call_stays_on_its_thread():
         return {threading.get_ident()} == set(map_blocks(inner, row_blocks(8, 1), n_jobs=4))
 
     assert all(map_blocks(outer, row_blocks(8, 1), n_jobs=4))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_work_beside_is_done_at_the_end_and_what_is_inside_too(n_jobs):
+    done = np.zeros(40, int)
+
+    def count(start, stop):
+        time.sleep(0.001)
+        done[start:stop] += 1
+
+    with beside(count, row_blocks(40, 2), n_jobs=n_jobs):
+        inside = map_blocks(lambda start, stop: start, row_blocks(30, 3), n_jobs=n_jobs)
+        later = map_blocks(lambda start, stop: stop, row_blocks(30, 3), n_jobs=n_jobs)
+    assert (done == 1).all()
+    assert inside == list(range(0, 30, 3))
+    assert later == list(range(3, 31, 3))
+
+
+def test_others_work_beside_while_this_thread_is_busy():
+    here, seen = threading.get_ident(), set()
+    begun = threading.Event()
+
+    def note(start, stop):
+        seen.add(threading.get_ident())
+        begun.set()
+
+    with beside(note, row_blocks(4, 1), n_jobs=2):
+        assert begun.wait(10)
+        assert here not in seen
+
+
+def test_what_is_handed_out_inside_comes_before_the_work_beside():
+    """The helper is in its first block of 100; it takes from ours before its second."""
+    order, inside = [], threading.Event()
+
+    def slow(start, stop):
+        order.append("beside")
+        if start == 0:
+            assert inside.wait(10)
+
+    def urgent(start, stop):
+        inside.set()
+        order.append(threading.get_ident())
+        time.sleep(0.05)
+
+    with beside(slow, row_blocks(100, 1), n_jobs=2):
+        while not order:
+            time.sleep(0.001)
+        map_blocks(urgent, row_blocks(4, 1), n_jobs=2)
+    first = order[: order.index("beside", 1)]
+    helper = [each for each in first if each not in ("beside", threading.get_ident())]
+    assert helper, "nobody helped"
+    assert order.count("beside") == 100
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("where", ["beside", "inside", "handed out"])
+def test_an_error_beside_or_inside_is_raised_and_nothing_is_left_behind(n_jobs, where):
+    def fail(start, stop):
+        raise ZeroDivisionError(where)
+
+    def nothing(start, stop):
+        return None
+
+    blocks = row_blocks(50, 1)
+
+    def both():
+        with beside(fail if where == "beside" else nothing, blocks, n_jobs=n_jobs):
+            if where == "inside":
+                fail(0, 1)
+            map_blocks(fail if where == "handed out" else nothing, blocks, n_jobs=n_jobs)
+
+    with pytest.raises(ZeroDivisionError, match=where):
+        both()
+    assert map_blocks(lambda start, stop: start, blocks, n_jobs=n_jobs) == list(range(50))
+
+
+def test_work_beside_work_stays_on_its_thread():
+    """A second one inside has no helpers left to wake, and loses nothing."""
+    done = []
+    with beside(lambda start, stop: done.append(1), row_blocks(3, 1), n_jobs=2):
+        with beside(lambda start, stop: done.append(2), row_blocks(3, 1), n_jobs=2):
+            pass
+        assert done.count(2) == 3
+    assert sorted(done) == [1, 1, 1, 2, 2, 2]
 
 
 def test_blas_is_held_to_one_thread_inside_and_given_back_after():

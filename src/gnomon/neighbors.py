@@ -51,8 +51,9 @@ Floats64 = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
-QUERIES = 4096  # a block; the bits of flat search depend on it, so it follows from n alone
+QUERIES = 4096  # looked up at a time
 # faiss multiplies matrices from 20 rows on, or from 128,000 numbers, by version.
+MATRIX_NUMBERS = 135_000
 NEW_QUERIES, NEW_NUMBERS = 16, 100_000
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
@@ -299,8 +300,19 @@ class NeighborSearch:
         def block(start: int, stop: int) -> None:
             found[start:stop] = self._own(index, np.arange(start, stop), k)
 
-        map_blocks(block, row_blocks(n, min(QUERIES, max(256, -(-n // 16)))), n_jobs=self.n_jobs)
+        map_blocks(block, row_blocks(n, self._query_rows()), n_jobs=self.n_jobs)
         return found
+
+    def _query_rows(self) -> int:
+        """Rows looked up at a time: the bits of exact search depend on it, so on the table alone.
+
+        Exact search multiplies matrices, twice as quick, where a block has enough numbers.
+        """
+        n, d = len(self.Z32), int(self.Z32.shape[1])
+        blocks = min(n * d // MATRIX_NUMBERS, 16)
+        if self.exact and blocks > 1:
+            return max(-(-n // (blocks - blocks % 2)), min(QUERIES, -(-n // 16)))
+        return min(QUERIES, max(256, -(-n // 16)))
 
     def _own(self, index: Any, rows: Indices, k: int) -> Indices:
         """Neighbours of some of the table's rows, without themselves; −1 where too few."""

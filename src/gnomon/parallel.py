@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 Block = tuple[int, int]
 
 __all__ = [
+    "beside",
     "fold_blocks",
     "map_blocks",
     "one_blas_thread",
@@ -95,18 +96,53 @@ def fold_blocks(
         _on_this_thread(function, blocks, add)
         return
     work = _Work(function, blocks, add, threads)
+    other = _busy.beside
     with one_blas_thread():
-        helpers = [_shared_pool().submit(work.run) for _ in range(threads - 1)]
+        if other is not None and other.has_blocks():
+            other.first = work  # its helpers are awake
+        else:
+            work.call_helpers()
         try:
             work.run()
-        except BaseException:  # Ctrl-C between two blocks
+        finally:
+            if other is not None:
+                other.first = None
+            work.settle()
+
+
+@contextmanager
+def beside(
+    function: Callable[[int, int], object], blocks: Sequence[Block], *, n_jobs: int | None = None
+) -> Iterator[None]:
+    """Have other threads call `function` for every block while this one does what is inside.
+
+    What this thread hands out meanwhile comes first: the others look for it between two blocks. At
+    the end this thread helps with the blocks that are left. Waking threads costs as much as a small
+    piece of work does, so it is done once for both.
+    """
+    threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks) + 1, 1 + _POOL_SIZE)
+    if threads == 1 or _busy.beside is not None:
+        yield
+        _on_this_thread(function, blocks, _forget)
+        return
+    work = _Work(function, blocks, _forget, threads)
+    with one_blas_thread():
+        work.call_helpers()
+        try:
+            _busy.beside = work
+            yield
+            _busy.beside = None
+            work.run()
+        except BaseException:
             work.stop()
             raise
         finally:
-            # Helpers that never started, because the pool was busy, have nothing left to do.
-            wait([helper for helper in helpers if not helper.cancel()])
-    if work.error is not None:
-        raise work.error
+            _busy.beside = None
+            work.settle()
+
+
+def _forget(result: object) -> None:
+    pass
 
 
 def _on_this_thread(
@@ -135,9 +171,13 @@ def quiet(function: Callable[[int, int], T]) -> Callable[[int, int], T]:
 
 
 class _Busy(threading.local):
-    """Whether this thread is inside a block already: then inner calls stay on it."""
+    """Whether this thread is inside a block already: then inner calls stay on it.
+
+    And what others do beside it.
+    """
 
     in_block = False
+    beside: "_Work | None" = None
 
 
 _busy = _Busy()
@@ -157,21 +197,52 @@ class _Work:
         self.most_open = threads + 1
         self.taken = self.added = 0
         self.waiting: dict[int, Any] = {}
+        self.inside = 0  # threads in `run`
         self.stopped = False
         self.error: BaseException | None = None
         self.turn = threading.Condition()
+        self.first: _Work | None = None  # more urgent than the blocks here
+
+    def call_helpers(self) -> None:
+        """Wake others; one that comes too late, because the pool is busy, finds nothing to do."""
+        for _ in range(self.most_open - 2):
+            _shared_pool().submit(self.run)
+
+    def has_blocks(self) -> bool:
+        return self.taken < len(self.blocks)
 
     def run(self) -> None:
         """Take blocks until none is left; the first error is kept and stops everybody."""
         outer, _busy.in_block = _busy.in_block, True
+        with self.turn:
+            self.inside += 1
         try:
             with one_blas_thread():  # this thread's own setting, where there is one
                 while (index := self._take()) is not None:
                     self._finish(index, self.function(*self.blocks[index]))
+                    if (first := self.first) is not None:
+                        first.run()
         except BaseException as error:
             self.stop(error)
         finally:
             _busy.in_block = outer
+            with self.turn:
+                self.inside -= 1
+                self.turn.notify_all()
+
+    def settle(self) -> None:
+        """Wait for the last thread to leave, Ctrl-C or not; raise what went wrong."""
+        waiting = True
+        while waiting:
+            try:
+                with self.turn:
+                    while self.inside:
+                        self.turn.wait()
+                waiting = False
+            except BaseException as error:
+                self.stop(error)
+        if self.error is not None:
+            raise self.error
 
     def _take(self) -> int | None:
         with self.turn:
@@ -230,20 +301,23 @@ class _BlasLimiter:
         self.with_faiss = False
 
     def enter(self) -> None:
+        if getattr(self.mine, "depth", 0) > 0:  # this thread holds it already
+            self.mine.depth += 1
+            return
         with self.lock:
             if self.inside == 0:
                 self._find_libraries()
                 self.before = _limit(self.shared)
             self.inside += 1
-        self.mine.depth = getattr(self.mine, "depth", 0) + 1
-        if self.mine.depth == 1:
-            self.mine.own = self.own
-            self.mine.before = _limit(self.own)
+        self.mine.depth = 1
+        self.mine.own = self.own
+        self.mine.before = _limit(self.own)
 
     def leave(self) -> None:
         self.mine.depth -= 1
-        if self.mine.depth == 0:
-            _restore(self.mine.own, self.mine.before)
+        if self.mine.depth > 0:
+            return
+        _restore(self.mine.own, self.mine.before)
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
@@ -264,10 +338,10 @@ class _BlasLimiter:
     def after_fork(self) -> None:
         """Only the forking thread is left in the child: forget the calls of all others."""
         self.lock = threading.Lock()
-        held = getattr(self.mine, "depth", 0)
-        if self.inside > 0 and held == 0:
+        held = getattr(self.mine, "depth", 0) > 0
+        if self.inside > 0 and not held:
             _restore(self.shared, self.before)
-        self.inside = held
+        self.inside = int(held)
 
 
 def _limit(libraries: list[Any]) -> list[int]:

@@ -17,10 +17,10 @@ from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities
 
 from gnomon import TSNE, samples
 from gnomon.errors import GnomonError, TooLargeError
+from gnomon.tsne import convolve
 from gnomon.tsne import estimator as module
 from gnomon.tsne.exact import kl_divergence, row_costs
 from gnomon.tsne.forces import OverMesh
-from gnomon.tsne.mesh import Mesh
 
 DIGITS = samples.load("digits").X
 IRIS = samples.load("iris").X
@@ -351,15 +351,15 @@ def test_ctrl_c_keeps_the_map_so_far_and_the_run_goes_on(kind, monkeypatch, call
 
 def test_ctrl_c_while_a_mesh_grows_leaves_no_half_of_it(monkeypatch):
     whole = fit(max_iter=120, method="mesh")
-    green, calls = Mesh._green, [0]
+    green, calls = convolve._green, [0]
 
-    def interrupted(self, *arguments):
+    def interrupted(*arguments):
         calls[0] += 1
         if calls[0] == 4:
             raise KeyboardInterrupt
-        return green(self, *arguments)
+        return green(*arguments)
 
-    monkeypatch.setattr(Mesh, "_green", interrupted)
+    monkeypatch.setattr(convolve, "_green", interrupted)
     model = fit(max_iter=120, method="mesh")
     assert model.stop_reason_ == "interrupted"
     assert 0 < model.n_iter_ < 120

@@ -5,8 +5,9 @@ from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities, gradient
 from gnomon import TSNE, samples
 from gnomon.neighbors import find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint
+from gnomon.tsne.convolve import kernel_width, padded_nodes
 from gnomon.tsne.exact import field, kl_divergence, kl_gradient
-from gnomon.tsne.forces import AllPairs, OverMesh, kernel_width
+from gnomon.tsne.forces import AllPairs, OverMesh
 
 rng = np.random.default_rng(1)
 DIMENSIONS = [1, 2, 3]
@@ -188,8 +189,8 @@ def test_small_maps_get_a_finer_mesh_and_maps_too_large_for_memory_a_coarser_one
     spacings = [forces.mesh_for(np.full(2, span)).spacing for span in (1.0, 10.0, 50.0, 1000.0)]
     assert spacings == sorted(spacings)
     assert spacings[0] < 0.5 < spacings[-1]
-    cells = np.prod([2 * (1000 / spacings[-1] + 7)] * 2)
-    assert cells < 1.1 * 200_000  # up to the rounding to whole nodes
+    nodes = padded_nodes([1000 / spacings[-1] + 7] * 2, 1.0, spacings[-1])
+    assert nodes < 1.1 * 200_000  # up to the rounding to whole nodes
 
 
 def test_meshes_come_back_with_the_sizes_they_had():

@@ -45,7 +45,7 @@ HUGE = 1e15  # of a step before it is shortened, so that its square exists
 CHECK_EVERY = 50  # iterations between two looks at KL
 STILL_KL = 1e-5  # of KL in CHECK_EVERY iterations: no progress
 STILL_STEP = 1e-5  # of the map's size in one iteration: no movement
-ROWS = 8192
+ROWS = 16_384
 CURVE_BITS = 16  # of the space-filling curve, on each axis
 
 __all__ = ["EARLY_ITER", "Descent", "Forces", "Report", "Schedule", "State", "Stop", "begin"]

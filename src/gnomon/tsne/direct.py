@@ -6,7 +6,6 @@ Coordinates are laid out an axis at a time, so that the inner loop runs over the
 instructions. Its sums are exact but for the rounding of float32.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,8 @@ def direct_field(
     charges: Floats,
     dof: float,
     n_jobs: int | None = None,
-    beside: Callable[[int, int], None] | None = None,
 ) -> tuple[Floats, Floats]:
-    """φ without the point itself, shape (n,), and ∇φ, shape (n, dimensions).
-
-    `beside` is other work on the same rows that is done in the same blocks: waking threads costs
-    as much as a small sum.
-    """
+    """φ without the point itself, shape (n,), and ∇φ, shape (n, dimensions)."""
     axes = np.ascontiguousarray(Y.T)
     phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
     work: Any = _cauchy[Y.shape[1]] if dof == 1.0 else _any_dof
@@ -42,8 +36,6 @@ def direct_field(
 
     def block(start: int, stop: int) -> None:
         work(axes, charges, dof, slope, phi, gradient, start, stop)
-        if beside is not None:
-            beside(start, stop)
 
     map_blocks(block, row_blocks(len(Y), len(Y) if len(Y) <= AT_ONCE else ROWS), n_jobs=n_jobs)
     return phi, gradient

@@ -37,6 +37,7 @@ from gnomon.tsne.affinities import joint
 from gnomon.tsne.aligned import Shared, find_shared, lay_over, row_keys, start_from
 from gnomon.tsne.certificate import MapCertificate, check_field
 from gnomon.tsne.checks import check_copies, check_parameters, fingerprint
+from gnomon.tsne.convolve import kernel_width
 from gnomon.tsne.descent import (
     EARLY_ITER,
     Descent,
@@ -47,7 +48,7 @@ from gnomon.tsne.descent import (
     Stop,
     begin,
 )
-from gnomon.tsne.forces import AllPairs, OverMesh, kernel_width
+from gnomon.tsne.forces import AllPairs, OverMesh
 from gnomon.tsne.graph import (
     Affinity,
     Reduction,

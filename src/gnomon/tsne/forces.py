@@ -3,7 +3,6 @@
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,29 +10,28 @@ from numpy.typing import NDArray
 
 from gnomon.inputs import Table
 from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.parallel import beside, map_blocks, row_blocks
 from gnomon.tsne.attraction import Attraction, log_masses
+from gnomon.tsne.convolve import padded_nodes
 from gnomon.tsne.direct import direct_field
 from gnomon.tsne.mesh import Mesh, nodes_for
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 
-ROWS = 64
+ROWS = 64  # of all pairs at a time
+PULL_ROWS = 1024  # of P at a time
+WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
-PAIR_NS = {1: 0.12, 2: 0.1, 3: 0.15}
+PAIR_NS = {1: 0.15, 2: 0.15, 3: 0.2}
 ANY_DOF_PAIR_NS = 8.0
-NODE_NS = {1: 19.0, 2: 6.0, 3: 10.0}
+NODE_NS = {1: 19.0, 2: 6.5, 3: 10.0}
 POINT_NS = 60.0  # a point on the mesh, whatever its size
+FIXED_NS = 300_000.0  # any mesh
 
-__all__ = ["AllPairs", "OverMesh", "kernel_width"]
-
-
-def kernel_width(dof: float) -> float:
-    """√(2α/(α+1)): the width of K, 1 at α = 1. Mesh spacings scale with it."""
-    return float(np.sqrt(2 * dof / (dof + 1)))
+__all__ = ["AllPairs", "OverMesh"]
 
 
 class OverMesh:
@@ -95,13 +93,10 @@ class OverMesh:
 
     def at(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
-        mesh = self.mesh_for(high - low)
-        if mesh is None:
-            pull, block = self.attraction.pull_by_blocks(Y)
-            phi, gradient = direct_field(Y, self.charges, self.dof, self.n_jobs, beside=block)
-        else:
-            pull = self.attraction.pull(Y)
-            phi, gradient = self._over(mesh, Y, low, high)
+        pull, block = self.attraction.pull_by_blocks(Y)
+        helped = self.attraction.values.size >= WORTH_WAKING
+        with beside(block, row_blocks(len(Y), PULL_ROWS), n_jobs=self.n_jobs if helped else 1):
+            phi, gradient = self.field(Y, low, high)
         return pull, gradient, self.total(phi)
 
     def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
@@ -109,11 +104,6 @@ class OverMesh:
         mesh = self.mesh_for(high - low)
         if mesh is None:
             return direct_field(Y, self.charges, self.dof, self.n_jobs)
-        return self._over(mesh, Y, low, high)
-
-    def _over(
-        self, mesh: Mesh, Y: NDArray[Any], low: Floats64, high: Floats64
-    ) -> tuple[Floats, Floats]:
         phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
         potential, origin = mesh.potential(Y, self.charges, low, high)
         mesh.read(Y, self.charges, potential, origin, phi, gradient)
@@ -137,20 +127,19 @@ class OverMesh:
             if max(spans) / spacing > cheap / 2:
                 break
             spacing /= 2
-        while _padded(spans, spacing) > self.most_nodes:
+        while self._nodes(spans, spacing) > self.most_nodes:
             spacing *= 1.25
         pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
-        mesh = NODE_NS[self.dimensions] * _padded(spans, spacing) + POINT_NS * n
+        mesh = NODE_NS[self.dimensions] * self._nodes(spans, spacing) + POINT_NS * n + FIXED_NS
         if not self.always_mesh and pair * n**2 < mesh:
             return None
         if spacing not in self.meshes:
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
         return self.meshes[spacing]
 
-
-def _padded(spans: list[float], spacing: float) -> float:
-    """Nodes of the mesh doubled with zeros."""
-    return math.prod(2.0 * nodes_for(span / spacing) for span in spans)
+    def _nodes(self, spans: list[float], spacing: float) -> float:
+        """That are transformed for a map of this extent."""
+        return padded_nodes([nodes_for(span / spacing) for span in spans], self.dof, spacing)
 
 
 class AllPairs:

@@ -35,7 +35,8 @@ MARGIN = 5.0  # of mesh around the map, in units of the map
 STEPS = 250
 STILL = 1e-4  # of a step, in units of the map
 FIRST_STEP, LONGER, SHORTER = 0.25, 1.5, 0.4
-ROWS = 256
+REST = 0.2  # share of resting rows that are worth taking out
+ROWS = 512
 USUAL = 0.99  # share of the data's own rows that are not called unusual
 
 __all__ = ["NEIGHBORS", "USUAL", "FixedMap", "Placement", "distance_ratios"]
@@ -115,7 +116,9 @@ class FixedMap:
         """The mesh, φ at its nodes and where the first is; computed when first needed."""
         if self._field is None:
             mesh = Mesh(self.Y.shape[1], self.dof, self.spacing, self.n_jobs)
-            self._field = mesh, *mesh.potential(self.Y, self.charges, self.low, self.high)
+            field = mesh, *mesh.potential(self.Y, self.charges, self.low, self.high)
+            mesh.release()
+            self._field = field
         return self._field
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,19 +154,24 @@ class FixedMap:
         """Move each row of `Y` down its own KL until it rests."""
         mesh, potential, origin = field
         low, high = self.low.astype(np.float32), self.high.astype(np.float32)
-        m = len(Y)
-        trial, gradient = Y.copy(), np.zeros_like(Y)
-        phi, slopes, nothing = np.empty(m, np.float32), np.empty_like(Y), np.zeros(m, np.float32)
-        kl, step = np.full(m, np.inf), np.full(m, FIRST_STEP)
-        resting = settled.copy()
+        moving = np.flatnonzero(~settled)
+        at, m = Y[moving], len(moving)
+        # places to try, φ and ∇φ there; the best places so far, their gradient and KL; steps
+        rows: list[Any] = [
+            indices[moving], p[moving], at.copy(), np.empty(m, np.float32), np.empty_like(at),
+            at, np.zeros_like(at), np.full(m, np.inf), np.full(m, FIRST_STEP), np.zeros(m, bool),
+        ]  # fmt: skip
         for _ in range(STEPS):
-            mesh.read(trial, nothing, potential, origin, phi, slopes)
-            _advance(
-                self.Y, indices, p, self.dof, phi, slopes, low, high,
-                trial, Y, gradient, kl, step, resting,
-            )  # fmt: skip
-            if resting.all():
-                break
+            at, resting = rows[5], rows[-1]
+            if np.count_nonzero(resting) >= max(1, REST * len(resting)):
+                Y[moving] = at
+                moving, rows = moving[~resting], [values[~resting] for values in rows]
+            if not len(moving):
+                return
+            trial, phi, slopes = rows[2:5]
+            mesh.read(trial, np.zeros_like(phi), potential, origin, phi, slopes)
+            _advance(self.Y, self.dof, low, high, *rows)
+        Y[moving] = rows[5]
 
 
 Field = tuple[Mesh, Floats, Floats]
@@ -179,9 +187,9 @@ def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Fl
 
 @kernel
 def _advance(
-    Y: Floats, indices: Any, p: Floats64, dof: float, phi: Floats, slopes: Floats,
-    low: Floats, high: Floats,
-    trial: Floats, at: Floats, gradient: Floats, kl: Floats64, step: Floats64, resting: Any,
+    Y: Floats, dof: float, low: Floats, high: Floats, indices: Any, p: Floats64,
+    trial: Floats, phi: Floats, slopes: Floats,
+    at: Floats, gradient: Floats, kl: Floats64, step: Floats64, resting: Any,
 ) -> None:  # fmt: skip
     """Take each trial that lowers the row's KL, shorten the step of one that does not; next."""
     d = Y.shape[1]
