@@ -1,9 +1,11 @@
 // Points on a plain canvas: without WebGL, and for pictures to keep.
 
 import type { Marks } from "./colouring";
+import { pencil } from "./dom";
 import type { Dots, Drawing } from "./drawing";
+import { plain, stamper } from "./stamp";
 import type { PointMap } from "./table";
-import { type Size, toScreen, type View } from "./view";
+import type { Size, View } from "./view";
 
 export class CanvasDrawing implements Drawing {
   private map: PointMap | null = null;
@@ -55,16 +57,12 @@ export class CanvasDrawing implements Drawing {
   }
 
   private paint(): void {
-    const context = this.canvas.getContext("2d");
-    if (!context || !this.map || !this.marks) return;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    context.scale(devicePixelRatio, devicePixelRatio);
-    paintPoints(context, this.map, this.marks, this.view, this.size, this.dots);
+    if (!this.map || !this.marks) return;
+    paintPoints(pencil(this.canvas), this.map, this.marks, this.view, this.size, this.dots, devicePixelRatio);
   }
 }
 
-/** All points that are in view, in the order of the marks. */
+/** All points that are in view on their background, in the order of the marks, at any resolution. */
 export function paintPoints(
   context: CanvasRenderingContext2D,
   map: PointMap,
@@ -72,28 +70,18 @@ export function paintPoints(
   view: View,
   size: Size,
   dots: Dots,
+  ratio: number,
 ): void {
-  const radius = dots.across / 2;
-  const round = radius > 1.2;
-  context.globalAlpha = dots.opacity;
-  let last = -1;
+  const { width, height } = context.canvas;
+  const image = plain(width, height, marks.background);
+  const diameter = dots.across * ratio;
+  const stamp = stamper({ image, diameter, opacity: dots.opacity, colours: marks.colours });
   forEachRow(map.x.length, marks, (row) => {
-    const [x, y] = toScreen(view, size, map.x[row], map.y[row]);
-    if (x < -radius || y < -radius || x > size.width + radius || y > size.height + radius) return;
-    const code = marks.codes[row];
-    if (code !== last) {
-      context.fillStyle = marks.colours[code];
-      last = code;
-    }
-    if (round) {
-      context.beginPath();
-      context.arc(x, y, radius, 0, 2 * Math.PI);
-      context.fill();
-    } else {
-      context.fillRect(x - radius, y - radius, dots.across, dots.across);
-    }
+    const x = ratio * (size.width / 2 + (map.x[row] - view.x) * view.scale);
+    const y = ratio * (size.height / 2 - (map.y[row] - view.y) * view.scale);
+    if (x > -diameter && y > -diameter && x < width + diameter && y < height + diameter) stamp(x, y, marks.codes[row]);
   });
-  context.globalAlpha = 1;
+  context.putImageData(image, 0, 0);
 }
 
 export function forEachRow(rows: number, marks: Marks, visit: (row: number) => void): void {

@@ -82,8 +82,9 @@ function byValue(field: Field & { kind: "number" }, palette: Palette): Colouring
   return { field, groups, codes, range: low <= high ? { low, high } : null };
 }
 
-/** What is drawn: colours, a place among them for each row, and the order of drawing. */
+/** What is drawn: the background, colours, a place among them for each row, and the order of drawing. */
 export interface Marks {
+  background: string;
   colours: string[];
   codes: Uint16Array;
   /** Rows that are seen, those drawn last on top; null for all rows in their order. */
@@ -93,19 +94,20 @@ export interface Marks {
 const FAINT = 0.84; // how far the colour of rows that are not selected goes towards the background
 
 export function marks(colouring: Colouring, palette: Palette, hidden: Set<number>, selected: Uint8Array | null): Marks {
+  const background = palette.surface;
   const own = colouring.groups.map((group) => group.colour);
   const seen = (row: number) => !hidden.has(colouring.codes[row]);
   if (!selected) {
-    return { colours: own, codes: colouring.codes, order: hidden.size ? rowsWhere(colouring.codes, seen) : null };
+    return { background, colours: own, codes: colouring.codes, order: hidden.size ? rowsWhere(colouring.codes, seen) : null };
   }
-  const faint = own.map((colour) => mix(colour, palette.surface, FAINT));
+  const faint = own.map((colour) => mix(colour, background, FAINT));
   const codes = Uint16Array.from(colouring.codes, (code, row) => code + (selected[row] ? 0 : own.length));
   const behind = rowsWhere(codes, (row) => !selected[row] && seen(row));
   const front = rowsWhere(codes, (row) => selected[row] === 1 && seen(row));
   const order = new Uint32Array(behind.length + front.length);
   order.set(behind);
   order.set(front, behind.length);
-  return { colours: [...own, ...faint], codes, order };
+  return { background, colours: [...own, ...faint], codes, order };
 }
 
 function rowsWhere(codes: Uint16Array, holds: (row: number) => boolean): Uint32Array {

@@ -30,6 +30,13 @@ export function button(text: string, act: () => void, attributes: Attributes = {
   return made;
 }
 
+/** Where to draw on a canvas by the processor: the graphics card, if any, takes long to wake up. */
+export function pencil(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  if (!context) throw new Error("this browser has no canvas to draw on");
+  return context;
+}
+
 /** A dot in the colour of a group. */
 export function swatch(colour: string): HTMLSpanElement {
   const dot = element("span", { class: "map-swatch", "aria-hidden": "true" });

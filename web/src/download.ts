@@ -2,7 +2,7 @@
 
 import { forEachRow, paintPoints } from "./canvas";
 import type { Colouring, Marks } from "./colouring";
-import { shape } from "./dom";
+import { pencil, shape } from "./dom";
 import type { Dots } from "./drawing";
 import { paintNames, type Scene } from "./overlay";
 import type { Palette } from "./palette";
@@ -46,12 +46,9 @@ export function png(scene: Scene, marks: Marks, dots: Dots): Promise<Blob | null
   const canvas = document.createElement("canvas");
   canvas.width = TWICE * scene.size.width;
   canvas.height = TWICE * scene.size.height;
-  const context = canvas.getContext("2d");
-  if (!context) return Promise.resolve(null);
+  const context = pencil(canvas);
+  paintPoints(context, scene.map, marks, scene.view, scene.size, dots, TWICE);
   context.scale(TWICE, TWICE);
-  context.fillStyle = scene.palette.surface;
-  context.fillRect(0, 0, scene.size.width, scene.size.height);
-  paintPoints(context, scene.map, marks, scene.view, scene.size, dots);
   paintNames(context, scene);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }

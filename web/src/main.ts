@@ -16,6 +16,7 @@ async function main(): Promise<void> {
   section.classList.add("live");
   byId("map-tool").hidden = false;
   const tool = await MapTool.start(table);
+  await nextFrame();
   performance.mark("gnomon-map-drawn");
   section.dataset.state = "drawn";
   followTheme(themeButton(), () => {
@@ -33,7 +34,13 @@ async function main(): Promise<void> {
     select: (rows, what) => tool.select(rows, what),
   });
   links(table, tool);
+  await tool.quicken();
   section.dataset.state = "ready";
+}
+
+/** When what was drawn is on the screen. */
+function nextFrame(): Promise<void> {
+  return new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 }
 
 function themeButton(): HTMLButtonElement {

@@ -55,6 +55,7 @@ export function along(stops: string[], share: number): string {
   return mix(stops[before], stops[before + 1], at - before);
 }
 
-function channels(colour: string): number[] {
+/** Red, green and blue, from 0 to 255. */
+export function channels(colour: string): number[] {
   return [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16));
 }

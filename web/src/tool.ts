@@ -3,7 +3,7 @@
 import { CanvasDrawing } from "./canvas";
 import { cardFields, showCard, spoken } from "./card";
 import { type Colouring, colour, type Marks, marks } from "./colouring";
-import { byId } from "./dom";
+import { byId, pencil } from "./dom";
 import { type Dots, type Drawing, dotsFor } from "./drawing";
 import { Grid } from "./grid";
 import { nextRow } from "./keyboard";
@@ -56,9 +56,8 @@ export class MapTool {
     tool.shape();
     tool.measure();
     tool.view = tool.whole();
-    await tool.chooseDrawing();
     tool.recolour();
-    await tool.drawing.draw(tool.map, tool.shown, 0);
+    await tool.drawPlainly();
     new ResizeObserver(() => tool.resized()).observe(tool.stage);
     return tool;
   }
@@ -68,25 +67,36 @@ export class MapTool {
     this.fields = await cardFields(this.table, this.field);
   }
 
-  private async chooseDrawing(): Promise<void> {
-    const canvas = byId<HTMLCanvasElement>("map-points");
-    // A canvas that was drawn on by WebGL cannot be drawn on in another way: it is replaced.
-    const plain = () => {
-      const fresh = canvas.cloneNode() as HTMLCanvasElement;
-      byId("map-points").replaceWith(fresh);
-      return new CanvasDrawing(fresh);
-    };
-    const lost = () => {
-      this.drawing = plain();
-      this.stage.dataset.drawing = "canvas";
-      this.look();
-      void this.drawing.draw(this.map, this.shown, 0);
-    };
-    const webgl = await webglDrawing(canvas, lost);
-    this.drawing = webgl ?? plain();
-    this.stage.dataset.drawing = webgl ? "webgl" : "canvas";
-    this.drawing.frame(this.map);
+  /** On a plain canvas: the first picture, which is there at once, and all of them without WebGL. */
+  private drawPlainly(): Promise<void> {
+    this.drawing = new CanvasDrawing(byId("map-points"));
+    this.stage.dataset.drawing = "canvas";
     this.look();
+    return this.drawing.draw(this.map, this.shown, 0);
+  }
+
+  /** By WebGL from now on, where there is any: it takes a while to start, and is quicker then. */
+  async quicken(): Promise<void> {
+    const plain = byId<HTMLCanvasElement>("map-points");
+    const canvas = plain.cloneNode() as HTMLCanvasElement;
+    canvas.removeAttribute("id");
+    plain.before(canvas);
+    const webgl = await webglDrawing(canvas, () => void this.drawPlainly());
+    if (!webgl) {
+      canvas.remove();
+      return;
+    }
+    webgl.frame(await this.table.map(0));
+    webgl.look(this.view, this.size, this.dots());
+    await webgl.draw(this.map, this.shown, 0);
+    this.drawing.destroy();
+    this.drawing = webgl;
+    this.stage.dataset.drawing = "webgl";
+    plain.remove();
+    canvas.id = "map-points";
+    // What changed while it started.
+    this.look();
+    void webgl.draw(this.map, this.shown, 0);
   }
 
   // What is seen
@@ -131,8 +141,7 @@ export class MapTool {
       const { overlay, size } = this;
       const [width, height] = [Math.round(size.width * devicePixelRatio), Math.round(size.height * devicePixelRatio)];
       if (overlay.width !== width || overlay.height !== height) Object.assign(overlay, { width, height });
-      const context = overlay.getContext("2d");
-      if (!context) return;
+      const context = pencil(overlay);
       context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
       context.clearRect(0, 0, size.width, size.height);
       paintOverlay(context, this.scene());
