@@ -72,7 +72,8 @@ html_sidebars = {
 html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    # The tables of equations need the room.
+    "secondary_sidebar_items": {"**": ["page-toc"], "equations": [], "errata": []},
     "show_prev_next": False,
     "header_links_before_dropdown": 4,
 }

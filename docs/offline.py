@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 # Attributes whose address the browser loads by itself; <link> only for these relations.
 LOADED = {"src", "srcset", "poster", "data", "background"}
 RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest", "preconnect"}
-IN_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?([^\"')\s;]+)")
+IN_STYLES = re.compile(r"(?:@import\s+(?:url\()?|url\()\s*[\"']?([^\"')\s;]+)")
 
 
 class Loads(HTMLParser):

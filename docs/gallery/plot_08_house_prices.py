@@ -30,9 +30,9 @@ panel.points(houses.X, "accent", 4.5, houses.ids)
 for name, point in zip(houses.ids, houses.X, strict=True):
     panel.text(point, name, right=-7)
 
-panel = sketch.panel("(b) Centred", [[-8, -8], [8, 8]], axes=("price", "area"), ratio=1.0)
+panel = sketch.panel("(b) Centred", [[-9, -9], [9, 9]], axes=("price", "area"), ratio=1.0)
 panel.points(centred, "accent", 4.5, houses.ids)
-for name, length, direction in zip(("first", "second"), (9, 6), pca.components_, strict=True):
+for name, length, direction in zip(("first", "second"), (8, 6), pca.components_, strict=True):
     panel.arrow([0, 0], length * direction, "c1", name)
 
 panel = sketch.panel("(c) Turned", [[-8, -8], [8, 8]], axes=("first", "second"), ratio=1.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from charts.test_every_chart import assert_sound
 
+from gnomon import charts
 from gnomon.charts import Chart
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
@@ -69,3 +70,19 @@ def test_digits_are_read_from_the_folder_that_is_given(bundled, monkeypatch, tmp
     monkeypatch.setenv("GNOMON_DATA", str(tmp_path))
     X, digit, shape = images_of_digits.load(rows=2)
     assert (X.shape, digit.tolist(), shape) == ((2, 784), ["8", "0"], (28, 28))
+
+
+def test_a_page_gets_the_chart_that_a_block_ends_with(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(GALLERY.parent / "_extensions")
+    import gallery_charts
+
+    paths = iter([str(tmp_path / "image_001.png"), str(tmp_path / "image_002.png")])
+    chart = charts.overlay([[0, 0], [1, 0]], [[0, 1], [1, 1]])
+    variables = {"example_globals": {"___": chart}, "image_path_iterator": paths}
+    shown = gallery_charts.scrape((), variables, {})
+    assert ".. raw:: html" in shown
+    assert "".join(shown.split()).endswith("".join(chart.svg.split()))
+    assert (tmp_path / "image_001.svg").read_text("utf-8").strip() == chart.svg
+    for last in ({}, {"___": 3.0}):
+        variables = {"example_globals": last, "image_path_iterator": paths}
+        assert gallery_charts.scrape((), variables, {}) == ""

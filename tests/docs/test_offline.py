@@ -54,13 +54,20 @@ def test_a_site_that_has_all_it_loads_passes(offline, site):
         '<p style="background:url(https://example.org/x.png)">',
         '<svg><image href="https://example.org/x.png"/></svg>',
         '<iframe src="https://example.org"></iframe>',
-        '<script src="_static/not_there.js"></script>',
     ],
 )
-def test_whatever_is_loaded_from_elsewhere_is_found(offline, site, html, capsys):
+def test_whatever_is_loaded_from_another_host_is_found(offline, site, html, capsys):
     write(site, html)
     assert offline.main(site) == 1
-    assert "index.html loads" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "index.html loads" in said
+    assert "on another host" in said
+
+
+def test_what_the_site_lacks_is_found(offline, site, capsys):
+    write(site, '<script src="_static/not_there.js"></script>')
+    assert offline.main(site) == 1
+    assert "_static/not_there.js, which is not there" in capsys.readouterr().err
 
 
 def test_style_sheets_are_read_too(offline, site):
