@@ -1,13 +1,15 @@
 """What each section says, from numbers that are known beforehand."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from report.pages import fitted, groups_of_rows
 
-from gnomon import PCA, stability
+from gnomon import PCA, component_panel, stability
 from gnomon.charts.text import clean
+from gnomon.pca.rank import ComponentPanel, PanelRow
 from gnomon.report.content import gather
 from gnomon.report.section import Figures, Grid, RowLink
 from gnomon.report.sections.components import components
@@ -44,9 +46,9 @@ def content():
 
 @pytest.fixture
 def plane():
-    """Twenty rows that differ along a and, a tenth as much, along b; c is constant."""
+    """Twenty rows that differ along a and, half as much, along b; c is constant."""
     angle = np.linspace(0, 2 * np.pi, 20, endpoint=False)
-    X = np.column_stack([10 * np.cos(angle), np.sin(angle), np.full(20, 7.0)])
+    X = np.column_stack([2 * np.cos(angle), np.sin(angle), np.full(20, 7.0)])
     return X, ("a", "b", "c")
 
 
@@ -106,20 +108,41 @@ def test_the_pca_sentence_counts_what_the_columns_are_worth(plane):
     X, names = plane
     content = gather(X, pca=PCA().fit(X), names=names)
     assert said(overview(content))[-1] == (
-        "1 of 3 components holds 95 % of the variance: the 3 columns tell rows apart about as well "
-        "as a single one would."
+        "2 of 3 components hold 95 % of the variance: the 3 columns tell rows apart about as well "
+        "as 2 unrelated ones would."
     )
 
 
-def test_counting_compares_with_unrelated_columns(content):
-    sentence = said(counting(content))[0]
-    share = 100 * content.pca.explained_variance_ratio_.sum()
-    assert sentence.startswith(f"This model keeps 3 components, which hold {share:.1f} % of the")
-    table = grid(counting(content), "rule")
-    rules = {row[0]: row for row in table.rows}
-    kept = int(rules["parallel analysis (Horn)"][1])
-    assert f"Only the first {kept} (" in sentence or kept >= 3
-    assert rules["95\u00a0% of the variance"][1].isdigit()
+@pytest.mark.parametrize(
+    ("chance", "says"),
+    [
+        (0, "None stands out from what unrelated columns would show."),
+        (1, "Only the first (83.6 %) stands out from what unrelated columns would show; the others "
+            "refine the picture or are noise."),
+        (2, "; the other refines the picture or is noise."),
+        (3, "As many stand out from what unrelated columns would show."),
+        (4, "so there is structure that this model leaves out."),
+        (None, "of the variance."),
+    ],
+)  # fmt: skip
+def test_counting_compares_with_unrelated_columns(content, monkeypatch, chance, says):
+    panel = ComponentPanel((PanelRow("parallel", chance, "more than chance"),), 90, 5)
+    module = sys.modules[counting.__module__]  # which its function hides in the package
+    monkeypatch.setattr(module, "component_panel", lambda pca: panel)
+    section = counting(content)
+    sentence = said(section)[0]
+    assert sentence.startswith("This model keeps 3 components, which hold 98.4 % of the variance.")
+    assert sentence.endswith(says)
+    (row,) = grid(section, "rule").rows
+    assert row[:2] == ("parallel analysis (Horn)", "–" if chance is None else str(chance))
+
+
+def test_every_rule_has_its_line(content):
+    rows = {row[0]: row for row in grid(counting(content), "rule").rows}
+    panel = component_panel(content.pca).counts
+    assert rows["broken stick"][1] == str(panel["broken-stick"])
+    assert rows["95\u00a0% of the variance"][1] == str(panel["95 %"])
+    assert len(rows) == len(panel)
 
 
 def test_components_are_told_by_the_columns_that_go_with_them(plane):
@@ -127,10 +150,11 @@ def test_components_are_told_by_the_columns_that_go_with_them(plane):
     rng = np.random.default_rng(0)
     X = np.column_stack([X, -X[:, 0] + rng.normal(size=20)])
     section = components(gather(X, pca=PCA(2).fit(X), names=(*names, "d")))
-    assert said(section)[0].startswith("PC1 (99.")
-    assert "rises with a (1.00) and falls with d (−1.00)." in said(section)[0]
+    assert said(section)[0].endswith(
+        "% of the variance) rises with a (0.96) and falls with d (−0.94)."
+    )
     assert "rises with b (" in said(section)[1]
-    assert "c" not in said(section)[0].replace("variance", "")
+    assert not any(" c (" in text for text in said(section))
 
 
 def test_components_that_separate_groups_say_so(content):
@@ -142,9 +166,9 @@ def test_components_that_separate_groups_say_so(content):
 def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
     X, names = plane
     section = reconstruction(gather(X, pca=PCA(1).fit(X), names=names))
-    # One of variances 100 : 1 is left out: √(1/101) of the spread.
-    assert said(section)[0].startswith("Rows rebuilt from 1 component miss a cell by 10.0 % of the")
-    assert said(section)[1] == "The column that loses most is b (100 % of its variance)."
+    # The second of variances 4 : 1 is left out: √(1/5) of the spread.
+    assert said(section)[0].startswith("Rows rebuilt from 1 component miss a cell by 44.7 % of the")
+    assert said(section)[1] == "The column held worst is b, which loses 100 % of its variance."
     table = grid(section, "worst")
     assert {table.rows[0][0].row, table.rows[1][0].row} == {5, 15}  # sin is ±1 there
     assert [row[2] for row in table.rows] == ["b"] * 10
@@ -153,7 +177,7 @@ def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
 
 def test_rebuilt_cells_are_in_the_units_of_the_file(plane):
     X, names = plane
-    Z = (X - X.mean(axis=0)) / np.array([2.0, 5.0, 1.0])
+    Z = (X - X.mean(axis=0)) / np.array([0.5, 1.0, 1.0])
     told = gather(Z, X=X + np.array([0, 40, 0]), pca=PCA(1).fit(Z), names=names)
     assert grid(reconstruction(told), "worst").rows[0][3:] in (("41", "40"), ("39", "40"))
 

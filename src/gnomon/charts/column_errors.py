@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
@@ -13,10 +14,11 @@ from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.inputs import check_integer, check_weights
 
-__all__ = ["column_errors", "lost_shares"]
+__all__ = ["column_errors", "lost_shares", "varying"]
 
 ROW = 26.0
 LONGEST_NAME = 190.0
+HARDLY = 0.1  # of the columns' mean variance
 
 
 def lost_shares(model: FittedPCA, variances: Any = None) -> Floats:
@@ -33,8 +35,14 @@ def lost_shares(model: FittedPCA, variances: Any = None) -> Floats:
     return np.where(constant, np.nan, lost)
 
 
+def varying(variances: Any) -> NDArray[np.bool_]:
+    """Which columns vary at least a tenth as much as the average one."""
+    known = np.asarray(variances, dtype=np.float64)
+    return known >= HARDLY * known.mean()
+
+
 def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = None) -> Chart:
-    """Bars of the columns of which the components lose most.
+    """Bars of the columns that the components hold worst.
 
     Parameters
     ----------
@@ -42,8 +50,8 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     n_columns : int
         How many columns to show; fewer if there are fewer.
     variances : array (D,), optional
-        Of the columns: those that lose most in all are shown. Without them, those that lose the
-        largest share, also such as hardly vary.
+        Of the columns; with them, columns that hardly vary (less than a tenth of the average) are
+        passed over: that they are lost is no loss.
 
     Returns
     -------
@@ -52,10 +60,13 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     lost = lost_shares(model, variances)
     names = column_names(model)
     known = np.flatnonzero(np.isfinite(lost))
-    weighed = lost if variances is None else lost * np.asarray(variances)
-    order = known[np.argsort(-weighed[known], kind="stable")]
+    if variances is not None:
+        known = known[varying(variances)[known]]
+    order = known[np.argsort(-lost[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
-    canvas = Canvas("Columns that lose most", _subtitle(lost, names, shown, model))
+    canvas = Canvas(
+        "Columns that are held worst", _subtitle(lost, names, shown, model, variances is not None)
+    )
     size = SIZES["label"]
     room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)
     left = LEFT + room + 14
@@ -81,7 +92,9 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     return canvas.finish(end + 22, f"Variance lost: {details}." if details else "")
 
 
-def _subtitle(lost: Floats, names: list[str], shown: list[int], model: FittedPCA) -> str:
+def _subtitle(
+    lost: Floats, names: list[str], shown: list[int], model: FittedPCA, passed_over: bool
+) -> str:
     if not shown:
         return "All columns are constant: there is nothing to lose."
     k = int(model.n_components_)
@@ -90,7 +103,8 @@ def _subtitle(lost: Floats, names: list[str], shown: list[int], model: FittedPCA
         return f"{kept} {words.hold(k)} every column entirely."
     some = ""
     if len(shown) < len(names):
-        some = f" The {len(shown)} of {len(names):,} columns that lose most are shown."
+        some = f" The {len(shown)} worst of {len(names):,} columns are shown"
+        some += ", without such as hardly vary." if passed_over else "."
     middle = words.percent(float(np.nanmedian(lost)))
     return (
         f"Share of each column's variance that {kept} "

@@ -1,9 +1,11 @@
 """A page of a run: of a table that was read from a file, made ready, reduced and mapped."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
@@ -16,7 +18,12 @@ from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.report import LEAST_BUDGET, Report, find_stability
 from gnomon.tsne import TSNE
 
-__all__ = ["report_run", "told_of_table"]
+__all__ = ["WITHOUT", "report_run", "report_without_table"]
+
+WITHOUT = (
+    "The page was built again without the table: the columns' own numbers and the rows that are "
+    "rebuilt worst are missing."
+)
 
 
 def report_run(
@@ -60,29 +67,65 @@ def report_run(
         preparation=tuple(prepared.preparation.lines()),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
-        **told_of_table(table),
+        source=table.name,
+        left_out=tuple((left.column, left.why) for left in table.left_out),
+        notes=table.notes,
         **found,
     )
     return Report(build(content, budget=budget), content)
 
 
-def told_of_table(table: Table) -> dict[str, Any]:
-    """What the page says about the file."""
-    return {
-        "source": table.name,
-        "left_out": tuple((left.column, left.why) for left in table.left_out),
-        "notes": table.notes,
-    }
-
-
-def labels_of(table: Table) -> list[tuple[str, Any]]:
-    """The column that rows are coloured by; text that is all numbers is a quantity."""
+def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
+    """The column that rows are coloured by."""
     if table.labels is None:
         return []
-    values = table.labels
+    return [(str(table.label_name), read_quantity(table.labels))]
+
+
+def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:
+    """Labels as they are; as numbers if they are all numbers, and too many to be names."""
     try:
-        numbers = np.array([np.nan if v is None else float(v) for v in values.tolist()])
+        numbers = np.array([np.nan if text is None else float(text) for text in texts.tolist()])
     except ValueError:
-        numbers = None
-    label = values if numbers is None else as_label(numbers, len(values))
-    return [(str(table.label_name), values if label.dtype.kind == "O" else label)]
+        return texts
+    label = as_label(numbers, len(texts))
+    return texts if label.dtype.kind == "O" else label
+
+
+def report_without_table(
+    pca: PCA,
+    tsne: TSNE | None,
+    scores: NDArray[Any],
+    *,
+    names: Sequence[str],
+    title: str,
+    source: str,
+    labels: NDArray[Any] | None = None,
+    label_name: str = "label",
+    page_budget: int = PAGE_BUDGET,
+    n_jobs: int | None = None,
+    **found: Any,
+) -> Report:
+    """The page of a run whose table is gone: what its model and its scores still tell.
+
+    Neighbours are those of the table that the map keeps, where there is a map; otherwise those of
+    the scores.
+    """
+    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    search = None if tsne is None else tsne._search
+    content = gather(
+        None,
+        pca=pca,
+        tsne=tsne,
+        scores=scores,
+        names=names,
+        title=title,
+        source=source,
+        labels=[] if labels is None else [(label_name, read_quantity(labels))],
+        space=None if search is None else (search.Z, "what the map was made from"),
+        notes=(WITHOUT,),
+        made=date.today().isoformat(),
+        n_jobs=n_jobs,
+        **found,
+    )
+    return Report(build(content, budget=budget), content)

@@ -61,20 +61,19 @@ def _sentence(content: Content, panel: ComponentPanel) -> str:
         return f"{said} None stands out from what unrelated columns would show."
     more = percent(float(shares[:chance].sum()))
     if chance < kept:
-        return (
-            f"{said} Only the first {chance:,} ({more}) {_stand(chance)} out from what unrelated "
-            "columns would show; the others refine the picture or are noise."
-        )
+        few = f"the first {chance:,} ({more}) stand" if chance > 1 else f"the first ({more}) stands"
+        rest = "the others refine the picture or are noise"
+        if kept - chance == 1:
+            rest = "the other refines the picture or is noise"
+        return f"{said} Only {few} out from what unrelated columns would show; {rest}."
     if chance > kept:
         return (
             f"{said} {chance:,} ({more}) stand out from what unrelated columns would show, so "
             "there is structure that this model leaves out."
         )
+    if chance == 1:
+        return f"{said} It stands out from what unrelated columns would show."
     return f"{said} As many stand out from what unrelated columns would show."
-
-
-def _stand(n: int) -> str:
-    return "stands" if n == 1 else "stand"
 
 
 def _table(content: Content, panel: ComponentPanel) -> Grid:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon import charts
-from gnomon.charts.column_errors import lost_shares
+from gnomon.charts.column_errors import lost_shares, varying
 from gnomon.charts.reconstruction import relative_errors
 from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
@@ -69,25 +69,20 @@ def _variances(content: Content) -> Floats | None:
 
 
 def _columns(content: Content, lost: Floats, variances: Floats | None) -> str:
-    known = np.nan_to_num(lost)
     weights = np.ones(len(lost)) if variances is None else variances
-    most = int(np.argmax(known * weights))
-    name = shown(content.names[most])
-    said = f"The column that loses most is {name} ({percent(float(known[most]))} of its variance)"
+    known = np.nan_to_num(lost)
+    worst = int(np.argmax(np.where(varying(weights), known, 0.0)))
+    name = shown(content.names[worst])
+    said = f"The column held worst is {name}, which loses {percent(float(known[worst]))}"
     badly = known >= 0.5
     if badly.sum() < 2:
-        return said + "."
-    said += f"; {int(badly.sum()):,} of {content.d:,} columns lose more than half"
+        return f"{said} of its variance."
+    said += f" of its variance; {int(badly.sum()):,} of {content.d:,} columns lose more than half"
+    part = float(weights[badly].sum() / weights.sum())
     # Not worth a worry if they hold next to nothing of what there was to lose.
-    if weights[badly].sum() < SMALL_PART * weights.sum():
-        return (
-            f"{said}, but together they hold only {percent(_part(weights, badly))} of the variance."
-        )
+    if part < SMALL_PART:
+        return f"{said}, but together they hold only {percent(part)} of the variance."
     return said + "."
-
-
-def _part(weights: Floats, chosen: Floats) -> float:
-    return float(weights[chosen].sum() / weights.sum())
 
 
 def _worst_rows(content: Content) -> Grid:

@@ -113,9 +113,7 @@ def _cautions(content: Content, far: float | None) -> Bullets:
     items = [
         "The size of a group: t-SNE spreads dense groups out and draws loose ones together, so a "
         "large patch is not a varied group.",
-        "The width of a gap"
-        + (f" (rank correlation of distances {far:.2f})" if far is not None else "")
-        + ": two groups side by side need not be more alike than two that are far apart.",
+        _gaps(far),
         "The axes" if k > 1 else "The direction of the line",
     ]
     items[2] += ": they have no unit and no meaning, and the map could be turned or mirrored."
@@ -124,6 +122,18 @@ def _cautions(content: Content, far: float | None) -> Bullets:
         "trust before it becomes a finding."
     )
     return Bullets("What not to read from it", tuple(items))
+
+
+def _gaps(far: float | None) -> str:
+    if far is None or not np.isfinite(far):
+        return "The width of a gap: groups side by side need not be more alike than others."
+    rho = f"rank correlation of distances {far:.2f}"
+    if far >= FAR_IN_ORDER:
+        return f"How wide a gap is: distances keep their order here ({rho}), not their size."
+    return (
+        f"The width of a gap ({rho}): two groups side by side need not be more alike than two that "
+        "are far apart."
+    )
 
 
 def _histogram(kept: Floats) -> charts.Chart:
