@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gnomon import PCA, TSNE, run, samples
-from gnomon.data.table import table_of_sample
+from gnomon.data.table import Table, table_of_sample
 from gnomon.errors import DataError, ParameterError, TooLargeError
 
 
@@ -90,11 +90,13 @@ def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
     assert stages == ["read", "prepare"]
     result = run("iris", memory=2**30, dimensions=None)
     assert result.pca.n_components_ == 2
-    # A map of a million neighbours needs more than PCA does.
+    # A map of a million neighbours needs more than PCA does, however small the sample.
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     table = table_of_sample(samples.load("iris")).with_numbers(X, ("a", "b", "c"))
-    with pytest.raises(TooLargeError, match=r"iris: a map of 20,000 × 3 numbers needs about"):
-        run(table, memory="100MB", perplexity=50)
+    with pytest.raises(TooLargeError, match=r"A map needs 99\.9 MB of memory or more; 99\.5 MB may"):
+        run(table, memory="100MB", perplexity=1000)
+    with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 × 3 numbers needs about"):
+        run(table, memory="100MB", perplexity=50, sample=9000)
     monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: 1_000_000)
     with pytest.raises(TooLargeError, match=r"1\.0 MB that are free\. Take fewer"):
         run("iris")
@@ -144,3 +146,67 @@ def test_warnings_say_what_the_file_calls_columns_and_rows(tmp_path):
     assert "Line 32 is so far" in said
     assert "Column 1" not in said
     assert "Row 30" not in said
+
+
+def test_a_sample_is_mapped_and_every_other_row_placed_on_it():
+    stages = {}
+    result = run(
+        "iris", sample=90, seed=3, n_jobs=1,
+        told=lambda stage, seconds, what: stages.update({stage: what}),
+    )  # fmt: skip
+    assert list(stages) == ["read", "prepare", "pca", "sample", "tsne", "trust", "place"]
+    X = samples.load("iris").X
+    rows = np.sort(np.random.default_rng(3).choice(150, 90, replace=False))
+    assert np.array_equal(result.sampling.rows, rows)
+    tsne = TSNE(random_state=3, perplexity=89 / 3, n_jobs=1).fit(X[rows])
+    assert np.array_equal(result.tsne.embedding_, tsne.embedding_)
+    assert np.array_equal(result.positions[rows], tsne.embedding_)
+    others = np.setdiff1d(np.arange(150), rows)
+    assert np.array_equal(result.positions[others], tsne.transform(X[others]))
+    assert result.rows.placed.sum() == 60
+    assert result.trust.shape == (150,)
+    assert not np.isnan(result.trust).any()
+    assert result.components.shape[0] == 150  # PCA is that of all rows
+    assert not result.interrupted
+    assert run("iris", dimensions=None).positions is None
+
+
+def test_more_rows_than_memory_has_room_for_are_placed():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 4)) + 9 * rng.integers(3, size=(1500, 1))
+    table = Table("cells", X, tuple("abcd"), n_columns=4)
+    # Beside the table and the meshes, there is room for 1,100 rows of 30 neighbours each.
+    memory = X.nbytes + 20_000_000 + 80 * 1100 * 30
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gnomon.pipeline.check_room", lambda *_: None)
+        result = run(table, perplexity=10, memory=memory, n_jobs=1, scale="none")
+    assert result.sampling.rows.size == 1100
+    assert result.sampling.why.startswith("a map of all would take about 23.6 MB of memory")
+    assert run(table, perplexity=10, memory="1GB", n_jobs=1, scale="none").sampling is None
+
+
+def test_wide_rows_are_placed_by_the_components_of_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 120)) + rng.normal(size=(80, 120))
+    table = Table("genes", X, tuple(f"g{j}" for j in range(120)), n_columns=120)
+    result = run(table, sample=60, n_jobs=1, scale="none")
+    reduced = PCA(50, random_state=0).fit(X)
+    assert np.array_equal(result.tsne.pca_.components_, reduced.components_)
+
+
+def test_an_interrupted_map_of_a_sample_leaves_the_others_without_a_place():
+    def progress(iteration, of, kl, seconds_left):
+        if iteration == 30:
+            raise KeyboardInterrupt
+        return False
+
+    result = run("iris", sample=90, progress=progress, n_jobs=1)
+    assert result.interrupted
+    assert np.isnan(result.positions).any(axis=1).sum() == 60
+
+
+def test_a_sample_too_small_for_the_perplexity_is_refused_before_any_work():
+    with pytest.raises(ValueError, match="`perplexity` must be a number from 1 to 49; got 60"):
+        run("iris", sample=50, perplexity=60)
+    with pytest.raises(ValueError, match="`sample` must be an integer ≥ 3; got 2"):
+        run("iris", sample=2, perplexity=1)

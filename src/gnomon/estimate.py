@@ -25,6 +25,7 @@ POINT = {1: 9e-8, 2: 9e-8, 3: 6e-7}  # an iteration and row
 EDGE = 3e-10  # an iteration, row and neighbour: attraction
 SCORED, SCORE = 3_400, 3.5e-4  # rows that are scored at most, and seconds a row of these
 TRUST = 4e-5  # seconds a row: its neighbours in the table and on the map
+PLACE = 1e-4  # seconds a row: its place on a map of others, and how far to trust it
 NEIGHBORS = 3  # times the perplexity
 EDGE_BYTES = 80.0  # a row and neighbour: lists, affinities and their transpose
 REST_BYTES = 2e7  # meshes and buffers
@@ -42,6 +43,8 @@ class Cost(Record):
         Beyond the table, of the most demanding stage.
     threads : int
     iterations : int
+    place_seconds : float
+        For rows that are placed on a map of others.
     """
 
     pca_seconds: float
@@ -50,11 +53,12 @@ class Cost(Record):
     peak_bytes: int
     threads: int
     iterations: int
+    place_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
         """In all."""
-        return self.pca_seconds + self.tsne_seconds + self.trust_seconds
+        return self.pca_seconds + self.tsne_seconds + self.trust_seconds + self.place_seconds
 
 
 def estimate(
@@ -65,9 +69,14 @@ def estimate(
     iterations: int,
     threads: int,
     copied: int = 0,
+    mapped: int | None = None,
 ) -> Cost:
-    """The cost of PCA by `plan` and of a map of the same table; `copied` bytes of it are a copy."""
-    n, d = plan.shape
+    """The cost of PCA by `plan` and of a map of the same table; `copied` bytes of it are a copy.
+
+    `mapped` rows make the map, if not all; the others are placed on it.
+    """
+    rows, d = plan.shape
+    n = rows if mapped is None else mapped
     k = min(NEIGHBORS * perplexity, n - 1)
     faster = THREADS / min(threads, MOST_THREADS)
     repulsion = min(PAIR * n * n, MESH[dimensions])
@@ -81,6 +90,7 @@ def estimate(
         peak_bytes=copied + max(plan.peak_bytes, map_bytes(n, d, perplexity)),
         threads=threads,
         iterations=iterations,
+        place_seconds=faster * PLACE * (rows - n),
     )
 
 

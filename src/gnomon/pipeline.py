@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.content import Room
-from gnomon.data.preparation import Prepared
+from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, quoted
@@ -30,14 +30,32 @@ from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.progress import Watch
 from gnomon.scores import MapScores, score_map
+from gnomon.scores.kept import TRUSTED, share_kept
 from gnomon.tsne import TSNE
+from gnomon.tsne.graph import REDUCED, WIDE
+from gnomon.tsne.sampled import (
+    LEAST_SAMPLE,
+    Placed,
+    Sampling,
+    choose_sample,
+    place_array,
+    unplaced,
+)
 
-__all__ = ["Result", "check_room", "check_run", "read_source", "run", "usual_perplexity"]
+__all__ = [
+    "Result",
+    "Told",
+    "check_room",
+    "check_run",
+    "measure_trust",
+    "read_source",
+    "run",
+    "sample_rows",
+    "usual_perplexity",
+]
 
 PERPLEXITY = 30.0
-TRUSTED = 15  # neighbours that `trust` is about
 FIRST = 100  # rows that are looked at before all are
-KEPT_ROWS = 10_000  # whose neighbours are compared at once
 
 Told = Callable[[str, float, Any], None]
 
@@ -64,6 +82,10 @@ class Result:
     seconds : dict
         Time of each stage.
     warnings : tuple of str
+    sampling : Sampling or None
+        Which rows the map was made of; None if it was made of all.
+    rows : Placed or None
+        Where every row is on the map, if some were placed on it afterwards.
     """
 
     table: Table
@@ -75,11 +97,26 @@ class Result:
     quality: MapScores | None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    sampling: Sampling | None = None
+    rows: Placed | None = None
 
     @property
     def interrupted(self) -> bool:
-        """Whether the map was cut short, or nobody waited for how far to trust it."""
-        return self.tsne is not None and self.trust is None
+        """Whether the map was cut short, or nobody waited for the places or how far to trust it."""
+        cut = self.rows is not None and not self.rows.finished
+        return self.tsne is not None and (self.trust is None or cut)
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the rows were made ready."""
+        return self.prepared.preparation
+
+    @property
+    def positions(self) -> NDArray[Any] | None:
+        """Where every row is on the map, shape (n, dimensions)."""
+        if self.rows is not None:
+            return self.rows.positions
+        return None if self.tsne is None else self.tsne.embedding_
 
 
 def run(
@@ -88,6 +125,7 @@ def run(
     n_components: Any = 0.95,
     dimensions: int | None = 2,
     perplexity: float | None = None,
+    sample: int | None = None,
     missing: str = "error",
     scale: str = "auto",
     seed: int = 0,
@@ -108,6 +146,9 @@ def run(
         Of the map; None makes none.
     perplexity : float, optional
         By default 30, or a third of the rows if there are fewer than 91; what was taken is told.
+    sample : int, optional
+        Rows that the map is made of, drawn with `seed`; all others are placed on it. By default
+        all rows are mapped, or as many as there is memory for; `Result.sampling` says which.
     missing : {"error", "drop", "mean", "em"}
     scale : {"auto", "none", "standard"}
     memory : int or str, optional
@@ -131,26 +172,47 @@ def run(
         table = stage("read", lambda: read_source(source, memory=memory, **reading))
         prepared = stage("prepare", lambda: prepare(table, missing=missing, scale=scale))
         X = prepared.X
-        usual = usual_perplexity(len(X)) if perplexity is None else perplexity
+        most = len(X) if sample is None else min(sample, len(X))
+        usual = usual_perplexity(most) if perplexity is None else perplexity
         pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
-        check_run(prepared, None if dimensions is None else usual)
-        check_room(table, prepared, pca, None if dimensions is None else usual, memory)
-        components = stage("pca", lambda: pca.fit_transform(X), pca)
-        tsne = trust = quality = None
+        check_run(prepared, None if dimensions is None else usual, most)
+        sampling = None
         if dimensions is not None:
+            sampling = sample_rows(table, prepared, usual, sample, memory, seed)
+        mapped = len(X) if sampling is None else sampling.rows.size
+        check_room(table, prepared, pca, None if dimensions is None else usual, memory, mapped)
+        components = stage("pca", lambda: pca.fit_transform(X), pca)
+        tsne = trust = quality = rows = None
+        if dimensions is not None:
+            if sampling is not None:
+                told("sample", 0.0, sampling)
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
+            chosen = prepared.table if sampling is None else prepared.table.take(sampling.rows)
+            some = X if sampling is None else X[sampling.rows]
+            if sampling is not None and X.shape[1] > WIDE:  # reduced by the PCA of all rows
+                tsne.pca = PCA(REDUCED, random_state=seed, n_jobs=n_jobs).fit(X)
             try:
-                stage("tsne", lambda: tsne.fit(X, ids=prepared.table.ids))
+                stage("tsne", lambda: tsne.fit(some, ids=chosen.ids))
                 if tsne.stop_reason_ != "interrupted":
-                    trust, quality = stage("trust", lambda: _trust(X, tsne, prepared, n_jobs))
+                    labels = chosen.labels
+                    trust, quality = stage(
+                        "trust", lambda: measure_trust(some, tsne, labels, n_jobs)
+                    )
+                    if sampling is not None:
+                        rows = stage("place", lambda: place_array(tsne, sampling, X))
+                        trust = rows.with_trust(sampling, trust)
             except KeyboardInterrupt:
                 if not hasattr(tsne, "certificate_"):  # there is no map yet
                     raise
+            if sampling is not None and rows is None:  # no row was placed
+                rows = unplaced(tsne, sampling)
     said = (_with_names(str(warning.message), prepared.table) for warning in caught)
     warned = tuple(dict.fromkeys(said))
-    return Result(table, prepared, pca, components, tsne, trust, quality, seconds, warned)
+    return Result(
+        table, prepared, pca, components, tsne, trust, quality, seconds, warned, sampling, rows
+    )
 
 
 def read_source(
@@ -172,15 +234,18 @@ def read_source(
     return source if isinstance(source, Table) else table_of_sample(source)
 
 
-def check_run(prepared: Prepared, perplexity: float | None) -> None:
-    """Refuse what there is no map of, or no PCA if `perplexity` is None, before any work."""
+def check_run(prepared: Prepared, perplexity: float | None, mapped: int | None = None) -> None:
+    """Refuse what there is no map of, or no PCA if `perplexity` is None, before any work.
+
+    `mapped` are the rows that the map is made of, if not all.
+    """
     X, name = prepared.X, prepared.table.name
     least, what = (2, "PCA") if perplexity is None else (3, "a map")
     if len(X) < least:
         raise FileError(f"{name}: {count(len(X), 'row')}, where {what} needs {least} or more.")
     if perplexity is None:
         return
-    check_real("perplexity", perplexity, 1.0, len(X) - 1)
+    check_real("perplexity", perplexity, 1.0, (len(X) if mapped is None else mapped) - 1)
     if (X[:FIRST] == X[0]).all() and (X[FIRST:] == X[0]).all():
         raise FileError(
             f"{name}: all rows are the same in the columns in use, so there is nothing to map.",
@@ -194,22 +259,55 @@ def check_room(
     pca: PCA,
     perplexity: float | None,
     memory: int | str | None = None,
+    mapped: int | None = None,
 ) -> None:
     """Refuse a run that would not fit into the memory that the table leaves.
 
-    `perplexity` is that of the map, None if there is none.
+    `perplexity` is that of the map, None if there is none; `mapped` are the rows it is made of, if
+    not all.
     """
     X, room = prepared.X, Room.of(memory)
-    held = {id(part): part.nbytes for part in (table.X, prepared.table.X, X)
-            if not isinstance(part, np.memmap)}  # fmt: skip
-    needs = {"PCA": pca.plan(X).peak_bytes}
+    n, d = X.shape
+    needs = {"PCA": (n, pca.plan(X).peak_bytes)}
     if perplexity is not None:
-        needs["a map"] = map_bytes(X.shape[0], X.shape[1], perplexity)
-    # What the user allows is for all; of what the machine has free, the tables are taken already.
-    tables = sum(held.values()) if room.asked else 0
-    what = max(needs, key=needs.__getitem__)
-    size = " × ".join(f"{length:,}" for length in X.shape)
-    room.check(f"{table.name}: {what} of {size} numbers", tables + needs[what])
+        rows = n if mapped is None else mapped
+        needs["a map"] = rows, map_bytes(rows, d, perplexity)
+    what = max(needs, key=lambda name: needs[name][1])
+    rows, needed = needs[what]
+    size = f"{rows:,} × {d:,}"
+    room.check(f"{table.name}: {what} of {size} numbers", _held(table, prepared, room) + needed)
+
+
+def sample_rows(
+    table: Table,
+    prepared: Prepared,
+    perplexity: float,
+    sample: int | None = None,
+    memory: int | str | None = None,
+    seed: int = 0,
+) -> Sampling | None:
+    """Which rows are mapped while the others are placed; None if there is room for all."""
+    n, d = prepared.X.shape
+    if sample is None and n <= LEAST_SAMPLE:  # then it is all or nothing, which `check_room` says
+        return None
+    room = Room.of(memory)
+    return choose_sample(
+        n,
+        asked=sample,
+        budget=room.bytes - _held(table, prepared, room),
+        needed=lambda rows: map_bytes(rows, d, perplexity),
+        seed=seed,
+    )
+
+
+def _held(table: Table, prepared: Prepared, room: Room) -> int:
+    """What the tables take of the room.
+
+    What the user allows is for all; of what the machine has free, the tables are taken already.
+    """
+    parts = (table.X, prepared.table.X, prepared.X)
+    held = {id(part): part.nbytes for part in parts if not isinstance(part, np.memmap)}
+    return sum(held.values()) if room.asked else 0
 
 
 def usual_perplexity(n: int) -> float:
@@ -232,8 +330,8 @@ def _with_names(text: str, table: Table) -> str:
     return f"{where[0].upper()}{where[1:]} is {text[row.end() :]}"
 
 
-def _trust(
-    X: NDArray[Any], tsne: TSNE, prepared: Prepared, n_jobs: int | None
+def measure_trust(
+    X: NDArray[Any], tsne: TSNE, labels: Any, n_jobs: int | None
 ) -> tuple[NDArray[np.float64], MapScores]:
     """The share of neighbours that each row keeps, and the scores of the whole map."""
     Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
@@ -242,10 +340,7 @@ def _trust(
         find_neighbors(table, k, n_jobs=n_jobs).indices
         for table in (Z, tsne.embedding_.astype(np.float64))
     )
-    kept = np.empty(len(Z))
-    for start in range(0, len(Z), KEPT_ROWS):
-        some = slice(start, start + KEPT_ROWS)
-        kept[some] = (data[some, :, None] == plane[some, None, :]).sum(axis=(1, 2)) / k
+    kept = share_kept(data, plane)
     sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})
-    scores = score_map(Z, tsne.embedding_, prepared.table.labels, n_neighbors=sizes, n_jobs=n_jobs)
+    scores = score_map(Z, tsne.embedding_, labels, n_neighbors=sizes, n_jobs=n_jobs)
     return kept, scores

@@ -40,7 +40,8 @@ def test_json_holds_table_preparation_plan_and_estimate(tmp_path):
     done = gnomon(*order, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert list(found) == ["command", "files", "table", "preparation", "pca", "tsne", "estimate"]
+    assert list(found) == ["command", "files", "table", "preparation", "pca", "sampling",
+                           "tsne", "estimate"]  # fmt: skip
     assert found["table"]["rows"] == 178
     assert found["preparation"]["scale"] == "standard"
     assert found["pca"]["shape"] == [178, 13]

@@ -24,7 +24,7 @@ LAYERS = [
     ["tsne"],
     ["charts", "data"],
     ["report"],
-    ["estimate", "pipeline"],
+    ["estimate", "pipeline", "large"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,6 +1,7 @@
 """`gnomon inspect`: what would be used and what it would cost; also `gnomon map --dry-run`."""
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -32,6 +33,7 @@ to a factor of about two; the first map on a machine takes some seconds more, fo
 @options.preparing
 @options.components
 @options.mapping
+@options.sampling
 @options.resources
 @options.speaking
 def command(
@@ -46,6 +48,7 @@ def command(
     components: str,
     perplexity: float | None,
     dimensions: int,
+    sample: int | None,
     threads: int | None,
     memory: int | None,
     quiet: bool,
@@ -62,6 +65,7 @@ def command(
         components=components,
         perplexity=perplexity,
         dimensions=dimensions,
+        sample=sample,
         threads=threads,
         memory=memory,
         label=label,
@@ -85,6 +89,7 @@ def look(
     components: str,
     perplexity: float | None,
     dimensions: int,
+    sample: int | None,
     threads: int | None,
     memory: int | None,
     **reading: Any,
@@ -92,10 +97,11 @@ def look(
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
     from gnomon.cli.results import say_read, say_versions
     from gnomon.data.prepare import prepare
+    from gnomon.errors import TooLargeError
     from gnomon.estimate import estimate
     from gnomon.parallel import thread_count
     from gnomon.pca import PCA
-    from gnomon.pipeline import check_run, read_source, usual_perplexity
+    from gnomon.pipeline import check_run, read_source, sample_rows, usual_perplexity
     from gnomon.tsne import TSNE
 
     start = time.perf_counter()
@@ -105,11 +111,18 @@ def look(
     prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=scale)
     X, preparation = prepared.X, prepared.preparation
     _say_preparation(words, preparation, missing)
-    usual = usual_perplexity(len(X)) if perplexity is None else perplexity
-    check_run(prepared, usual)
+    most = len(X) if sample is None else min(sample, len(X))
+    usual = usual_perplexity(most) if perplexity is None else perplexity
+    check_run(prepared, usual, most)
     plan = PCA(options.parse_components(components), n_jobs=threads).plan(X)
+    sampling = None
+    with suppress(TooLargeError):  # which is said below
+        sampling = sample_rows(table, prepared, usual, sample, memory)
+    if sampling is not None:
+        words.say("Sample", f"{sampling.title()}: {sampling.why}")
     cost = estimate(
         plan,
+        mapped=None if sampling is None else sampling.rows.size,
         dimensions=dimensions,
         perplexity=usual,
         iterations=TSNE().max_iter,
@@ -123,6 +136,7 @@ def look(
         "table": table.to_dict(),
         "preparation": {**preparation.to_dict(), "missing": missing},
         "pca": plan.to_dict(),
+        "sampling": None if sampling is None else sampling.to_dict(),
         "tsne": {"perplexity": usual, "dimensions": dimensions, "iterations": cost.iterations},
         "estimate": {**cost.to_dict(), "seconds": cost.seconds},
     }
@@ -152,6 +166,8 @@ def _say_costs(
     words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:.3g}, {cost.iterations} iterations"
               f"; {about(cost.tsne_seconds)}")  # fmt: skip
     words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
+    if cost.place_seconds:
+        words.say("Placed", f"all other rows; {about(cost.place_seconds)}")
     words.say(
         "Time", f"{about(cost.seconds)} in all, on {count(cost.threads, 'thread')} (estimated)"
     )

@@ -12,6 +12,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
 HELP = """PCA and a t-SNE map of a table, or of a bundled sample.
@@ -21,6 +22,7 @@ gnomon map cells.csv                      → cells_map/
 gnomon map digits                         a first try
 gnomon map survey.csv --label region --missing drop
 gnomon map wine -k parallel -o results
+gnomon map cells.parquet --sample 100000  the other rows are placed on the map of these
 
 DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
 name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
@@ -36,7 +38,9 @@ MOST_COMPONENTS = 10  # of the scores written beside the map
 @options.preparing
 @options.components
 @options.mapping
+@options.sampling
 @options.computing
+@options.distributing
 @click.option("--dry-run", is_flag=True, help="Only say what would be used and what it costs.")
 @options.writing
 def command(
@@ -52,9 +56,12 @@ def command(
     components: str,
     perplexity: float | None,
     dimensions: int,
+    sample: int | None,
     seed: int,
     threads: int | None,
     memory: int | None,
+    dask: str | None,
+    workers: int | None,
     dry_run: bool,
     force: bool,
     quiet: bool,
@@ -67,13 +74,13 @@ def command(
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
-    reading = {name: value or None for name, value in asked.items()}
+    reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     if dry_run:
         from gnomon.cli.inspect import look
 
         seen = look(data, words=words, missing=missing, scale=scale, components=components,
                     perplexity=perplexity, dimensions=dimensions, threads=threads, memory=memory,
-                    **reading)  # fmt: skip
+                    sample=sample, **reading)  # fmt: skip
         if as_json:
             from gnomon.cli.results import say_json
 
@@ -81,28 +88,29 @@ def command(
         return
     out = options.new_folder(out, data, "map", OUTPUTS, force=force)
     from gnomon import pipeline
-    from gnomon.cli import results
+    from gnomon.cli import blocks, results
 
+    how: dict[str, Any] = {
+        "n_components": options.parse_components(components), "dimensions": dimensions,
+        "perplexity": perplexity, "sample": sample, "missing": missing, "scale": scale,
+        "seed": seed, "n_jobs": threads, "memory": memory,
+    }  # fmt: skip
+    result: Result | LargeResult
     with words.bar() as progress:
-        result = pipeline.run(
-            data,
-            n_components=options.parse_components(components),
-            dimensions=dimensions,
-            perplexity=perplexity,
-            missing=missing,
-            scale=scale,
-            seed=seed,
-            n_jobs=threads,
-            memory=memory,
-            told=results.reporter(words),
-            progress=progress,
-            **reading,
-        )
+        if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
+            result = blocks.run(
+                data, words=words, dask=dask, workers=workers, reading=reading, progress=progress,
+                **how,
+            )  # fmt: skip
+        else:
+            result = pipeline.run(
+                data, told=results.reporter(words), progress=progress, **how, **reading
+            )
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = {
         "data": data, **asked, "missing": missing, "scale": scale, "components": components,
-        "perplexity": perplexity, "dimensions": dimensions, "seed": seed,
+        "perplexity": perplexity, "dimensions": dimensions, "sample": sample, "seed": seed,
     }  # fmt: skip
     found = results.record(result, settings)
     start = time.perf_counter()
@@ -117,18 +125,30 @@ def command(
     words.say("Next", f"gnomon place new.csv -m {shlex.quote(str(out))}")
 
 
-def _write(out: Path, result: "Result", found: dict[str, Any]) -> None:
+def _write(out: Path, result: "Result | LargeResult", found: dict[str, Any]) -> None:
     """Map, model, charts and the record of the run."""
+    import numpy as np
+
     from gnomon import charts
     from gnomon.cli import results
+    from gnomon.pipeline import Result
 
     assert result.tsne is not None
-    table = result.prepared.table
-    columns = results.names_of_rows(table)
-    results.put(columns, "tsne", result.tsne.embedding_)
+    assert result.positions is not None
+    assert result.components is not None
+    labels = None
+    columns: dict[str, Any] = {}
+    if isinstance(result, Result):
+        labels = result.prepared.table.labels
+        columns = results.names_of_rows(result.prepared.table)
+    results.put(columns, "tsne", result.positions)
     results.put(columns, "pc", result.components[:, :MOST_COMPONENTS])
     if result.trust is not None:
         columns["trust"] = result.trust
+    if result.rows is not None:
+        columns["placed"] = result.rows.placed
     results.write_together(out, "map.parquet", columns, result, found)
-    chart = charts.scatter(result.tsne, table.labels, title=f"{table.name} by t-SNE")
+    there = ~np.isnan(result.positions).any(axis=1)
+    shown = labels if labels is None else labels[there]
+    chart = charts.scatter(result.positions[there], shown, title=f"{result.table.name} by t-SNE")
     chart.save(out / "map.svg")

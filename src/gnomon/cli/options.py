@@ -12,6 +12,7 @@ __all__ = [
     "check_source",
     "components",
     "computing",
+    "distributing",
     "mapping",
     "model",
     "naming",
@@ -24,6 +25,7 @@ __all__ = [
     "preparing",
     "reading",
     "resources",
+    "sampling",
     "source",
     "speaking",
     "table_or_json",
@@ -131,6 +133,18 @@ resources = _together(
     click.option("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
     click.option("--memory", type=_Size(), metavar="SIZE", help="Memory that may be used, such as "
                  "2GB (default: what is free)."),
+)  # fmt: skip
+# How many rows a map is made of: `sample`.
+sampling = click.option(
+    "--sample", type=click.IntRange(3), metavar="N", help="Map N rows drawn at random and place "
+    "all others on the map (default: all rows, or as many as there is memory for).",
+)  # fmt: skip
+# Who works through a table that is read in blocks: `dask`, `workers`.
+distributing = _together(
+    click.option("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is "
+                 "there."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Work in so many processes "
+                 "of this machine."),
 )  # fmt: skip
 # `seed`, and those.
 computing = _together(

@@ -2,18 +2,23 @@
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.words import Words
 
+if TYPE_CHECKING:
+    from gnomon.large import LargeResult
+    from gnomon.pipeline import Result
+
 HELP = """PCA alone: the table with fewer columns, and the model for the way back.
 
 \b
 gnomon reduce data.parquet -k 0.95        → data_reduced/
 gnomon reduce wine -k parallel -o results
+gnomon reduce folder/ --workers 4         many files, in blocks
 cat x.csv | gnomon reduce - -k 2 > y.csv
 
 DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
@@ -29,6 +34,7 @@ OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
 @options.reading
 @options.preparing
 @options.computing
+@options.distributing
 @options.writing
 def command(
     data: str,
@@ -44,6 +50,8 @@ def command(
     seed: int,
     threads: int | None,
     memory: int | None,
+    dask: str | None,
+    workers: int | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -57,28 +65,32 @@ def command(
     else:
         out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
     from gnomon import pipeline
-    from gnomon.cli import results
+    from gnomon.cli import blocks, results
 
     words = Words(quiet=quiet, verbose=verbose)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
-    result = pipeline.run(
-        data,
-        n_components=options.parse_components(components),
-        dimensions=None,
-        missing=missing,
-        scale=scale,
-        seed=seed,
-        n_jobs=threads,
-        memory=memory,
-        told=results.reporter(words),
-        **{name: value or None for name, value in asked.items()},
-    )
+    reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
+    how: dict[str, Any] = {
+        "n_components": options.parse_components(components), "dimensions": None,
+        "missing": missing, "scale": scale, "seed": seed, "n_jobs": threads, "memory": memory,
+    }  # fmt: skip
+    columns: dict[str, Any] = {}
+    result: Result | LargeResult
+    if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
+        folder = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
+        folder.mkdir(parents=True, exist_ok=True)
+        result = blocks.run(
+            data, words=words, dask=dask, workers=workers, reading=reading,
+            scores=folder / "scores.parquet", force=force, **how,
+        )  # fmt: skip
+    else:
+        result = pipeline.run(data, told=results.reporter(words), **how, **reading)
+        columns = results.names_of_rows(result.prepared.table)
+        results.put(columns, "pc", result.components)
     results.say_warnings(words, result)
     results.say_versions(words)
-    columns = results.names_of_rows(result.prepared.table)
-    results.put(columns, "pc", result.components)
     if out is None:
         results.write_table_or_stdout(None, columns, force=force, words=words)
         words.say("Wrote", "components to standard output; -o FOLDER keeps the model as well")
@@ -91,5 +103,5 @@ def command(
     words.say("Wrote", ", ".join(map(str, files)))
     if as_json:
         results.say_json("reduce", files, found)
-    folder = shlex.quote(str(out))
-    words.say("Next", f"gnomon restore {folder}/scores.parquet -m {folder}")
+    quoted = shlex.quote(str(out))
+    words.say("Next", f"gnomon restore {quoted}/scores.parquet -m {quoted}")

@@ -12,6 +12,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.data.table import Table
+    from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
 __all__ = [
@@ -52,6 +53,8 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
     elif stage == "prepare":
         for name, text in what.preparation.lines():
             words.say(name.capitalize(), text)
+    elif stage == "sample":
+        words.say("Sample", f"{what.title()}: {what.why}")
     elif stage == "pca":
         words.say("PCA", _pca_words(what), seconds)
         words.details("Plan", [("solver", what.solver_), *what.plan_.lines()])
@@ -69,6 +72,10 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
         far = scores.distances.value
         text = f"neighbours kept {kept.mean():.2f} · far distances {far:.2f}"
         words.say("Trust", text + (", do not read them" if far < READABLE else ""), seconds)
+    elif stage == "place":
+        words.say("Placed", what.title(), seconds)
+    elif stage == "scores":
+        words.say("Scores", "written as they were computed", seconds)
 
 
 def _took(tsne: Any) -> list[tuple[str, float]]:
@@ -112,13 +119,13 @@ def put(columns: dict[str, Any], name: str, values: Any) -> None:
         columns[f"{name}{j + 1}"] = axis
 
 
-def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
+def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str, Any]:
     """Settings, versions, timings, warnings and certificates."""
     pca, tsne = result.pca, result.tsne
     found: dict[str, Any] = {
         "settings": settings,
         "table": result.table.to_dict(),
-        "preparation": result.prepared.preparation.to_dict(),
+        "preparation": result.preparation.to_dict(),
         "pca": {
             "n_components": pca.n_components_,
             "explained_variance_ratio": pca.explained_variance_ratio_.tolist(),
@@ -129,6 +136,9 @@ def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
     if tsne is not None:
         found["tsne"] = {"certificate": tsne.certificate_.to_dict(), "seconds": tsne.timings_}
         found["trust"] = None if result.quality is None else result.quality.to_dict()
+        found["sampling"] = None if result.sampling is None else result.sampling.to_dict()
+        if result.rows is not None:
+            found["sampling"] |= {"unusual": int(result.rows.unusual.sum())}
     return found | {
         "seconds": result.seconds,
         "warnings": list(result.warnings),
@@ -137,16 +147,24 @@ def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_together(
-    out: Path, table: str, columns: dict[str, Any], result: "Result", found: dict[str, Any]
+    out: Path,
+    table: str,
+    columns: dict[str, Any],
+    result: "Result | LargeResult",
+    found: dict[str, Any],
 ) -> None:
-    """The results' table, the model, the record of the run and the scree chart, in folder `out`."""
+    """The results' table, the model, the record of the run and the scree chart, in folder `out`.
+
+    Without `columns` the table was written block by block already.
+    """
     from gnomon import charts
     from gnomon.data.write import write_json, write_table
     from gnomon.models import save
 
     out.mkdir(parents=True, exist_ok=True)
-    write_table(out / table, list(columns), list(columns.values()), force=True)
-    preparation = result.prepared.preparation
+    if columns:
+        write_table(out / table, list(columns), list(columns.values()), force=True)
+    preparation = result.preparation
     stored = {"plain": preparation.to_dict(), "arrays": preparation.arrays()}
     parts: dict[str, Any] = {"preparation": stored, "pca": result.pca}
     if result.tsne is not None:
@@ -174,7 +192,7 @@ def write_table_or_stdout(
     words.say("Wrote", str(out))
 
 
-def say_warnings(words: Words, result: "Result") -> None:
+def say_warnings(words: Words, result: "Result | LargeResult") -> None:
     """What the reader of the results should know."""
     for text in result.warnings:
         words.say("Warning", in_words(text))

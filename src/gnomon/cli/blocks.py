@@ -1,0 +1,89 @@
+"""`gnomon map` and `gnomon reduce` of tables that are read in blocks, here or on a cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.engine import Source
+    from gnomon.large import LargeResult
+
+__all__ = ["engine_for", "in_blocks", "open_source", "run"]
+
+# A file of this share of the memory there is would not fit as a table, with what is done to it.
+SHARE = 0.5
+SMALL = 100e6  # bytes; smaller files are read as they are
+
+
+def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: int | None) -> bool:
+    """Whether a table is read in blocks: a folder, a file too large for memory, or as asked."""
+    if dask is not None or workers is not None or Path(data).is_dir():
+        return True
+    if data == "-" or not Path(data).is_file() or Path(data).stat().st_size < SMALL:
+        return False
+    from gnomon.memory import available_bytes
+
+    room = available_bytes() if memory is None else memory
+    return Path(data).stat().st_size > SHARE * room
+
+
+@contextmanager
+def engine_for(dask: str | None, workers: int | None) -> Iterator[Any]:
+    """A running cluster, one of this machine that is ended afterwards, or None for threads."""
+    from gnomon.errors import ParameterError
+
+    if dask is not None and workers is not None:
+        raise ParameterError("--dask and --workers are two ways to one cluster. Give one of them.")
+    if dask is None and workers is None:
+        yield None
+        return
+    from gnomon.engine.cluster import connected, local_cluster
+
+    with connected(dask) if dask is not None else local_cluster(workers or 1) as engine:
+        yield engine
+
+
+def open_source(data: str, *, missing: str, reading: dict[str, Any]) -> "Source":
+    """The table as a source; what needs all rows at once is refused."""
+    from gnomon.data.sources import source
+    from gnomon.errors import ParameterError
+
+    if data == "-" or not Path(data).exists():
+        raise ParameterError(
+            f"Only files and folders are read in blocks; got '{data}'. Leave out --dask and "
+            "--workers."
+        )
+    if missing != "error":
+        raise ParameterError(
+            f"--missing {missing} needs the whole table in memory, and this one is read in blocks. "
+            "Fill the gaps in beforehand."
+        )
+    # Workers have folders of their own: they need to be told where the file is.
+    return source(Path(data).resolve(), **reading)
+
+
+def run(
+    data: str,
+    *,
+    words: Words,
+    dask: str | None,
+    workers: int | None,
+    missing: str,
+    reading: dict[str, Any],
+    **how: Any,
+) -> "LargeResult":
+    """Run the pipeline over blocks; `how` is for `gnomon.large.run_blocks`."""
+    from gnomon.cli.results import reporter
+    from gnomon.large import run_blocks
+
+    found = open_source(data, missing=missing, reading=reading)
+    name = Path(data).name or data
+    with engine_for(dask, workers) as engine:
+        if engine is not None:
+            words.say(
+                "Cluster", f"Dask at {dask}" if dask else f"{workers} processes of this machine"
+            )
+        return run_blocks(found, name=name, engine=engine, told=reporter(words), **how)

@@ -1,0 +1,247 @@
+"""The whole job for a table that is read in blocks: larger than memory, or worked on by a cluster.
+
+The flow is that of `gnomon.pipeline`, with a source in the place of a table: one pass to see how
+columns spread, one or a few for PCA, one to write the scores or to place rows on a map. What names
+and colours the rows stays behind: results have the rows of the source, in its order.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.preparation import Preparation
+from gnomon.data.scaled import prepare_source
+from gnomon.data.table import count
+from gnomon.engine import Block, Engine, Source, as_engine
+from gnomon.estimate import map_bytes
+from gnomon.memory import available_bytes, parse_bytes
+from gnomon.pca import PCA
+from gnomon.pca.blocks import Output, carry_blocks, light
+from gnomon.pipeline import Told, measure_trust, usual_perplexity
+from gnomon.progress import Watch
+from gnomon.records import Record
+from gnomon.scores import MapScores
+from gnomon.tsne import TSNE
+from gnomon.tsne.graph import REDUCED, WIDE
+from gnomon.tsne.sampled import (
+    Placed,
+    Sampling,
+    choose_sample,
+    place_source,
+    rows_of_source,
+    unplaced,
+)
+
+__all__ = ["BlockTable", "LargeResult", "run_blocks"]
+
+MOST_COMPONENTS = 10  # of the scores that are kept beside a map
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTable(Record):
+    """What is known of a source: its name, size and columns."""
+
+    name: str
+    source: Source
+
+    def title(self) -> str:
+        """Size and name."""
+        n, d = self.source.shape
+        return f"{self.name}: {count(n, 'row')} × {count(d, 'column')} of numbers"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """How it is read."""
+        return self.words()
+
+    def words(self, *, command: bool = False) -> list[tuple[str, str]]:
+        """The same for the command, which reads it alike."""
+        blocks = count(len(self.source.partitions), "block")
+        rows = "ids, labels and text stay behind; rows keep their order"
+        return [("blocks", f"read in {blocks}; {rows}")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Size and columns, ready for JSON."""
+        n, d = self.source.shape
+        names = self.source.names
+        return {
+            "name": self.name, "rows": n, "n_columns": d,
+            "columns": None if names is None else list(names),
+            "blocks": len(self.source.partitions),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LargeResult:
+    """What a run over blocks found; the attributes are those of `gnomon.pipeline.Result`.
+
+    Attributes
+    ----------
+    table : BlockTable
+    preparation : Preparation
+    pca : PCA
+    components : array (n, k) or None
+        Up to ten scores of each row, where there is a map; otherwise they are in `scores`.
+    scores : Path or None
+        The file that the scores were written to.
+    tsne : TSNE or None
+        The map of the sample.
+    trust : array (n,) or None
+        Share of each row's 15 nearest neighbours in the sample that stay nearest on the map.
+    sampling : Sampling or None
+        Which rows it was made of.
+    rows : Placed or None
+        Where every row is on the map.
+    quality : MapScores or None
+    """
+
+    table: BlockTable
+    preparation: Preparation
+    pca: PCA
+    components: NDArray[Any] | None = None
+    scores: Path | None = None
+    tsne: TSNE | None = None
+    trust: NDArray[np.float64] | None = None
+    sampling: Sampling | None = None
+    rows: Placed | None = None
+    quality: MapScores | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the map was cut short, or rows are left that have no place."""
+        return self.tsne is not None and (self.rows is None or not self.rows.finished)
+
+    @property
+    def positions(self) -> NDArray[Any] | None:
+        """Where every row is on the map, shape (n, dimensions)."""
+        return None if self.rows is None else self.rows.positions
+
+
+def run_blocks(
+    source: Source,
+    *,
+    name: str = "data",
+    n_components: Any = 0.95,
+    dimensions: int | None = None,
+    perplexity: float | None = None,
+    sample: int | None = None,
+    scale: str = "auto",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    memory: int | str | None = None,
+    engine: Any = None,
+    scores: str | PathLike[str] | None = None,
+    force: bool = False,
+    told: Told = lambda stage, seconds, what: None,
+    progress: Callable[..., Any] | None = None,
+) -> LargeResult:
+    """PCA of a source, and a map of it or a file of its scores.
+
+    Parameters
+    ----------
+    source : Source
+        From `gnomon.source`.
+    name : str
+        What it is called in sentences.
+    n_components, perplexity, scale, seed, n_jobs, told, progress
+        As in `gnomon.run`.
+    dimensions : {1, 2, 3} or None
+        Of the map; None makes none.
+    sample : int, optional
+        Rows that the map is made of; the others are placed on it. By default as many as memory
+        allows.
+    memory : int or str, optional
+        Bytes, or a size such as "1GB", that this process may use.
+    engine : Dask client or engine, optional
+        Who works through the blocks; by default threads of this machine.
+    scores : path, optional
+        File for all scores, ``.parquet`` or ``.npy``.
+    force : bool
+        Whether it is replaced if it exists.
+    """
+    workers = as_engine(engine, n_jobs=n_jobs)
+    seconds: dict[str, float] = {}
+
+    def stage(name: str, work: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        result = work()
+        seconds[name] = time.perf_counter() - start
+        told(name, seconds[name], result)
+        return result
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = stage("read", lambda: BlockTable(name, source))
+        prepared = stage("prepare", lambda: prepare_source(source, scale, workers))
+        ready = prepared.source
+        pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
+        stage("pca", lambda: pca.fit(ready, memory=memory, engine=workers))
+        found: dict[str, Any] = {}
+        if scores is not None:
+            where = Path(scores)
+            names = [f"pc{j + 1}" for j in range(pca.n_components_)]
+            to = Output(where, force)
+            stage("scores", lambda: carry_blocks(pca, "_carried", ready, names, to, workers))
+            found["scores"] = where
+        if dimensions is not None:
+            usual = usual_perplexity(source.rows) if perplexity is None else perplexity
+            tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
+            if progress is not None:
+                tsne.set_callbacks(Watch(progress))
+            budget = available_bytes() if memory is None else parse_bytes(memory)
+            found |= _map(tsne, pca, ready, workers, stage,
+                          asked=sample, budget=budget, seed=seed)  # fmt: skip
+    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    return LargeResult(table, prepared.preparation, pca, **found, seconds=seconds, warnings=said)
+
+
+def _map(
+    tsne: TSNE,
+    pca: PCA,
+    source: Source,
+    engine: Engine,
+    stage: Callable[[str, Callable[[], Any]], Any],
+    *,
+    asked: int | None,
+    budget: float,
+    seed: int,
+) -> dict[str, Any]:
+    """The map of as many rows as there is room for, and the places of all others."""
+    n, d = source.shape
+    components = np.concatenate(engine.map(_FirstScores(light(pca)), source))
+    # A map of every row is one of a sample that leaves nobody out.
+    sampling = choose_sample(
+        n, asked=asked, budget=budget - components.nbytes, seed=seed,
+        needed=lambda m: map_bytes(m, d, tsne.perplexity) + 8.0 * m * d,
+    ) or Sampling(np.arange(n), n, seed, "there is memory for all")  # fmt: skip
+    if d > WIDE:
+        nameless = source.only(source.partitions)
+        nameless.names = None  # as the rows are that it will see
+        tsne.pca = PCA(REDUCED, random_state=seed, n_jobs=pca.n_jobs).fit(nameless, engine=engine)
+    X = rows_of_source(source, sampling.rows, engine)
+    stage("tsne", lambda: tsne.fit(X))
+    found = {"components": components, "tsne": tsne, "sampling": sampling}
+    if tsne.stop_reason_ == "interrupted":
+        return {**found, "rows": unplaced(tsne, sampling)}
+    kept, quality = stage("trust", lambda: measure_trust(X, tsne, None, tsne.n_jobs))
+    rows = stage("place", lambda: place_source(tsne, sampling, source, engine))
+    trust = rows.with_trust(sampling, kept)
+    return {**found, "quality": quality, "rows": rows, "trust": trust}
+
+
+@dataclass(frozen=True)
+class _FirstScores:
+    """The scores of a block that are kept beside a map."""
+
+    pca: PCA
+
+    def __call__(self, block: Block) -> NDArray[Any]:
+        return self.pca._carried(block.X)[:, :MOST_COMPONENTS].astype(np.float32)

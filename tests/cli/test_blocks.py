@@ -1,0 +1,173 @@
+"""Tables that the command reads in blocks: folders, many rows, several processes."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import COMMAND, environment, first_words, gnomon, refused
+from engine.clusters import processes, wait_until, within
+
+from gnomon import TSNE
+from gnomon.cli.blocks import in_blocks
+
+COLUMNS = ["a", "b", "c", "d"]
+
+
+def table(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    return (7 * rng.integers(3, size=(n, 1)) + rng.normal(size=(n, 4))).astype(np.float32)
+
+
+def write_folder(folder, X, files=3):
+    folder.mkdir()
+    for i, part in enumerate(np.array_split(X, files)):
+        columns = {name: part[:, j] for j, name in enumerate(COLUMNS)}
+        pq.write_table(pa.table(columns), folder / f"part{i}.parquet")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("blocks")
+    write_folder(folder / "cells", table())
+    np.save(folder / "cells.npy", table())
+    return folder
+
+
+def read(path):
+    found = pq.read_table(path)
+    return {name: found[name].to_numpy() for name in found.column_names}
+
+
+def test_a_folder_is_reduced_block_by_block_and_restored(here):
+    done = gnomon("reduce", "cells", "-k", "4", "-o", "r", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == [
+        "Read", "Blocks", "Scale", "PCA", "Exact", "Scores", "Wrote", "Next",
+    ]  # fmt: skip
+    assert "cells: 600 rows × 4 columns of numbers" in done.stderr
+    assert sorted(os.listdir(here / "r")) == [
+        "model.gnomon", "run.json", "scores.parquet", "scree.svg",
+    ]  # fmt: skip
+    assert list(read(here / "r" / "scores.parquet")) == ["pc1", "pc2", "pc3", "pc4"]
+    found = json.loads((here / "r" / "run.json").read_text())
+    assert found["table"] == {
+        "name": "cells", "rows": 600, "n_columns": 4, "columns": COLUMNS, "blocks": 3,
+    }  # fmt: skip
+    back = gnomon("restore", "r/scores.parquet", "-m", "r", "-o", "x.npy", folder=here)
+    assert back.returncode == 0, back.stderr
+    # Four of four components lose nothing but float32's last digits.
+    np.testing.assert_allclose(np.load(here / "x.npy"), table(), atol=1e-4)
+
+
+def test_a_sample_is_mapped_and_the_file_says_which_rows_were_placed(here):
+    done = gnomon("map", "cells.npy", "--sample", "200", "--threads", "1", "-o", "m", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert "Sample   200 rows drawn at random are mapped, the other 400 placed" in done.stderr
+    assert "Placed   400 rows placed," in done.stderr
+    found = read(here / "m" / "map.parquet")
+    assert list(found)[:2] == ["tsne1", "tsne2"]
+    assert list(found)[-2:] == ["trust", "placed"]
+    assert found["placed"].sum() == 400
+    X, rows = table(), np.flatnonzero(~found["placed"])
+    tsne = TSNE(random_state=0, n_jobs=1).fit(X[rows])
+    assert np.array_equal(found["tsne1"][rows], tsne.embedding_[:, 0])
+    run = json.loads((here / "m" / "run.json").read_text())
+    assert run["settings"]["sample"] == 200
+    assert run["sampling"]["mapped"] == 200
+    assert run["sampling"]["words"].startswith("200 rows drawn at random are mapped, the other 400")
+    whole = gnomon("map", "iris", "--threads", "1", "-o", "whole", folder=here)
+    assert whole.returncode == 0, whole.stderr
+    assert "placed" not in read(here / "whole" / "map.parquet")
+    assert json.loads((here / "whole" / "run.json").read_text())["sampling"] is None
+
+
+def test_a_folder_is_mapped_by_a_sample(here):
+    done = gnomon("map", "cells", "--sample", "150", "--threads", "1", "-o", "f", folder=here)
+    assert done.returncode == 0, done.stderr
+    found = read(here / "f" / "map.parquet")
+    assert found["placed"].sum() == 450
+    assert not np.isnan(found["trust"]).any()
+    seen = gnomon("map", "cells.npy", "--sample", "150", "--dry-run", "--json", folder=here)
+    assert json.loads(seen.stdout)["sampling"]["placed"] == 450
+    assert json.loads(seen.stdout)["estimate"]["place_seconds"] > 0
+
+
+def test_what_cannot_be_done_in_blocks_is_refused(here):
+    both = gnomon("reduce", "cells", "--dask", "x:1", "--workers", "2", "-o", "n", folder=here)
+    assert refused(both, 2, "--dask and --workers are two ways")
+    gaps = gnomon("reduce", "cells", "--missing", "drop", "-o", "n", folder=here)
+    assert refused(gaps, 2, "--missing drop needs the whole table in memory")
+    sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
+    assert refused(sample, 2, "Only files and folders are read in blocks; got 'iris'")
+
+
+def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch):
+    def asked(data, memory=None, **more):
+        chosen = {"dask": None, "workers": None, **more}
+        return in_blocks(str(here / data), memory=memory, **chosen)
+
+    size = (here / "cells.npy").stat().st_size
+    assert asked("cells")
+    assert asked("cells.npy", workers=2)
+    assert asked("cells.npy", dask="tcp://somewhere:1")
+    assert not asked("cells.npy", memory=size)  # small files are read as they are
+    monkeypatch.setattr("gnomon.cli.blocks.SMALL", 1)
+    assert asked("cells.npy", memory=size)
+    assert not asked("cells.npy", memory=3 * size)
+    assert not asked("cells.npy")
+    assert not asked("none.npy", memory=1)
+
+
+@pytest.mark.slow
+def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path):
+    options = ("-k", "3", "--scale", "standard")
+    gnomon("reduce", "cells", *options, "-o", "one", folder=here)
+    done = gnomon("reduce", "cells", *options, "-o", "two", "--workers", "2", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert "Cluster  2 processes of this machine" in done.stderr
+    with within(40), processes(tmp_path) as cluster:  # whose processes work in another folder
+        cluster.scheduler()
+        cluster.worker()
+        address = cluster.address()
+        there = gnomon("reduce", "cells", *options, "-o", "three", "--dask", address, folder=here)
+    assert there.returncode == 0, there.stderr
+    one, two, three = ((here / name / "scores.parquet").read_bytes() for name in
+                       ("one", "two", "three"))  # fmt: skip
+    assert one == two == three
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
+    write_folder(tmp_path / "cells", table(3000), files=60)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "scores.parquet").write_bytes(b"the old one")
+    command = [COMMAND, "reduce", "cells", "--workers", "2", "-o", "out", "--force"]
+    with within(40):
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        try:
+            for line in running.stderr:
+                if line.startswith("Blocks"):
+                    break
+            workers = psutil.Process(running.pid).children(recursive=True)
+            assert len(workers) >= 2
+            time.sleep(0.3)  # the workers are reading, or importing what they need to
+            os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to all of them
+            _, rest = running.communicate(timeout=30)
+        finally:
+            running.kill()
+        assert running.returncode == 130, rest
+        assert rest.splitlines()[-1] == "error: interrupted"
+        assert "Traceback" not in rest
+        wait_until(lambda: not any(worker.is_running() for worker in workers), 10)
+    assert os.listdir(tmp_path / "out") == ["scores.parquet"]
+    assert (tmp_path / "out" / "scores.parquet").read_bytes() == b"the old one"

@@ -1,0 +1,88 @@
+"""The whole job for tables that are read in blocks."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gnomon import PCA, TSNE, run, source
+from gnomon.data.prepare import prepare
+from gnomon.data.table import Table
+from gnomon.errors import MissingValueError, TooLargeError
+from gnomon.large import run_blocks
+
+
+def table(rows=600, columns=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return 6 * rng.integers(3, size=(rows, 1)) + rng.standard_normal((rows, columns))
+
+
+def in_memory(X):
+    return Table("data", X, tuple(f"x{j + 1}" for j in range(X.shape[1])), n_columns=X.shape[1])
+
+
+def test_scores_are_those_of_the_table_in_memory(tmp_path):
+    X = table()
+    told = []
+    found = run_blocks(
+        source(X, rows=47), n_components=3, scores=tmp_path / "s.parquet",
+        told=lambda stage, seconds, what: told.append(stage),
+    )  # fmt: skip
+    assert told == ["read", "prepare", "pca", "scores"]
+    written = pq.read_table(tmp_path / "s.parquet")
+    assert written.column_names == ["pc1", "pc2", "pc3"]
+    scores = np.column_stack([written[name].to_numpy() for name in written.column_names])
+    # Sums in other groups: the last digits differ.
+    np.testing.assert_allclose(scores, PCA(3).fit_transform(X), atol=1e-9)
+    assert found.pca.n_components_ == 3
+    assert found.tsne is None
+    assert not found.interrupted
+    assert str(found.table) == "data: 600 rows × 5 columns of numbers\n" + (
+        "  blocks  read in 13 blocks; ids, labels and text stay behind; rows keep their order"
+    )
+
+
+@pytest.mark.parametrize("scale", ["auto", "none", "standard"])
+def test_columns_are_scaled_as_those_of_a_table_in_memory(scale):
+    X = table() * [1, 1, 200, 1, 1]
+    X[:, 4] = 7.0  # constant
+    found = run_blocks(source(X, rows=47), scale=scale)
+    expected = prepare(in_memory(X), scale=scale).preparation
+    assert found.preparation.to_dict() == expected.to_dict()
+    if scale != "none":
+        np.testing.assert_allclose(found.preparation.mean, expected.mean, rtol=1e-12)
+        np.testing.assert_allclose(found.preparation.std, expected.std, rtol=1e-12)
+    whole = run(in_memory(X), scale=scale, dimensions=None).pca
+    np.testing.assert_allclose(found.pca.components_, whole.components_, atol=1e-9)
+
+
+def test_gaps_are_refused_with_their_place(tmp_path):
+    X = table()
+    X[333, 2] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    for scale in ("auto", "none"):
+        with pytest.raises(MissingValueError, match=r"x\.npy.*row 333"):
+            run_blocks(source(tmp_path / "x.npy", rows=100), scale=scale)
+
+
+def test_a_sample_of_blocks_is_mapped_and_the_others_placed():
+    X = table()
+    found = run_blocks(source(X, rows=47), dimensions=2, sample=200, scale="none", seed=1, n_jobs=1)
+    rows = found.sampling.rows
+    tsne = TSNE(random_state=1, perplexity=30, n_jobs=1).fit(X[rows])
+    assert np.array_equal(found.tsne.embedding_, tsne.embedding_)
+    others = np.setdiff1d(np.arange(600), rows)
+    assert np.array_equal(found.positions[others], tsne.transform(X[others]))
+    assert not np.isnan(found.trust).any()
+    assert found.components.shape == (600, found.pca.n_components_)
+    assert not found.interrupted
+
+
+def test_all_rows_of_blocks_are_mapped_where_there_is_room():
+    X = table(rows=120)
+    found = run_blocks(source(X, rows=47), dimensions=2, scale="none", n_jobs=1)
+    assert found.sampling.rows.size == 120
+    assert found.rows.finished
+    assert not found.rows.placed.any()
+    many = source(table(rows=1500), rows=500)
+    with pytest.raises(TooLargeError, match=r"A map needs 92.0 MB of memory or more; 80.0 MB may"):
+        run_blocks(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
