@@ -14,10 +14,12 @@ from benchmarks.record import Record, former_results, refuse_to_mix
 QUESTIONS = {
     "pca": "benchmarks.pca",
     "crossovers": "benchmarks.crossovers",
+    "outofcore": "benchmarks.outofcore",
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
     "tsne": "benchmarks.tsne",
     "staying": "benchmarks.staying",
+    "sampled": "benchmarks.sampled",
     "startup": "benchmarks.startup",
 }
 RESULTS = Path(__file__).parent / "results"
