@@ -6,6 +6,7 @@ inside a large one are read from front to back (`gnomon.engine.cursor`). Row gro
 block or a few are best: several threads, or workers of a cluster, then share the file.
 """
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,11 @@ from gnomon.engine.source import partition_rows
 
 __all__ = ["ArrowBlocks"]
 
+MOST_OPEN = 3  # row groups that are being read at the same time: threads are in two, as a rule
 BUFFER = 2**17  # bytes of a column that are read at a time, where a row group is large
+
+
+_lock = threading.Lock()  # around the lists of cursors, which is quick
 
 
 class Run(NamedTuple):
@@ -68,7 +73,7 @@ class ArrowBlocks(BlockFile):
         self.used = [self.all_names.index(name) for name in self.chosen.numbers]
         self.runs = _runs(groups, partition_rows(self.columns, rows))
         self.pieces = [
-            Piece(run.first + sum(run.rows[:at]), size, Place(number, at))
+            Piece(run.first + at * run.rows[0], size, Place(number, at))
             for number, run in enumerate(self.runs)
             for at, size in enumerate(run.rows)
         ]
@@ -79,16 +84,25 @@ class ArrowBlocks(BlockFile):
     def read(self, piece: Piece) -> NDArray[Any]:
         """A block; what is before it in the same row group has just been read, as a rule."""
         number, at = piece.place
-        run = self.runs[number]
-        cursor = self.cursors.setdefault(number, Cursor(lambda: self._run(run)))
-        table = cursor.take(at)
-        if cursor.given >= len(run.rows):  # all of it: the file can be closed
-            self.cursors.pop(number, None)
+        table = self._cursor(number).take(at)
         if table is None:
             return np.empty((0, self.columns), self.dtype)
         return numbers_of(
             self._raw(table, self.chosen.numbers, piece.first), self.chosen, self.wishes
         )
+
+    def _cursor(self, number: int) -> Cursor[Any]:
+        """Where the run is being read; those that nobody will ask for again are let go."""
+        run = self.runs[number]
+        if len(run.rows) == 1:
+            return Cursor(lambda: self._run(run))
+        with _lock:
+            cursor = self.cursors.get(number)
+            if cursor is None or cursor.given >= len(run.rows):
+                cursor = self.cursors[number] = Cursor(lambda: self._run(run))
+            while len(self.cursors) > MOST_OPEN:
+                del self.cursors[next(iter(self.cursors))]
+        return cursor
 
     def _run(self, run: Run) -> Iterator[Any]:
         file = self._open(buffered=len(run.rows) > 1)
@@ -142,7 +156,6 @@ class _Parquet:
         self.file = pq.ParquetFile(path, buffer_size=BUFFER if buffered else 0, pre_buffer=False)
         self.columns = self.file.schema_arrow.names
         self.count = self.file.metadata.num_row_groups
-        self.buffered = buffered
 
     def sizes(self) -> list[int]:
         """Rows of each row group."""
@@ -153,9 +166,9 @@ class _Parquet:
         names = [self.columns[j] for j in columns]
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
-        # Blocks of a large row group are read one after the other: columns are shared by threads.
+        # The blocks themselves are shared by threads; pyarrow's own would only cost more.
         found = self.file.iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=names, use_threads=self.buffered
+            batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
         )
         for batch in found:
             yield batch if names is not self.columns else batch.select(columns)

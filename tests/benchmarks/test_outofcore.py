@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from benchmarks import outofcore
+from benchmarks.environment import BenchmarkError, Settings
+
+
+@pytest.fixture
+def files(tmp_path):
+    npy = outofcore.write_npy(tmp_path / "table.npy", 0.02)
+    return {"npy": npy, "parquet": outofcore.write_parquet(tmp_path / "table.parquet", npy)}
+
+
+def test_both_files_hold_the_same_table_and_are_read_to_the_end(files):
+    n, d = outofcore.shape_of(files["npy"])
+    assert (n, d) == (50_000, 100)
+    assert outofcore.read_once(files["npy"])["rows"] == n
+    assert outofcore.decode_once(files["parquet"])["rows"] == n
+    whole = np.concatenate(list(outofcore.read_blocks(files["npy"])))
+    np.testing.assert_allclose(outofcore.covariance(files["npy"]), np.cov(whole.T), rtol=1e-4)
+
+
+def test_ours_is_exact_and_the_peer_is_measured_by_the_same_rule(files, monkeypatch):
+    exact = outofcore.covariance(files["npy"])
+    errors = {}
+
+    class Done:
+        returncode = 0
+
+    for task, file in (("ours", "npy"), ("ours", "parquet"), ("incremental", "npy")):
+        answer = outofcore.TASKS[task](files[file])
+        done = Done()
+        done.stdout = outofcore.json.dumps({**answer, "resident": outofcore.resident_bytes()})
+        monkeypatch.setattr(outofcore.subprocess, "run", lambda *_, done=done, **__: done)
+        errors[task, file] = outofcore.measure(task, files[file], exact)["error"]
+    assert errors["ours", "npy"] < 1e-6
+    assert errors["ours", "parquet"] < 1e-6
+    assert errors["incremental", "npy"] > 10 * errors["ours", "npy"]
+
+
+def row(**changes):
+    return {
+        "name": "npy 8 GB", "shape": [20_000_000, 100], "plan": "read once", "arrow": None,
+        "seconds": 8.0, "reading": 5.0, "resident": 5e8, "error": 1e-9,
+        "peer_seconds": 100.0, "peer_error": 1e-3, **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "reached"),
+        ({"seconds": 10.1}, "2.0 times reading"),
+        ({"resident": 1.3e9}, "1,300 MB resident"),
+        ({"peer_seconds": 79.0}, "9.9 times IncrementalPCA"),
+        ({"error": 2e-3}, "less exact"),
+    ],
+)
+def test_a_target_that_is_missed_is_said(change, said):
+    assert said in outofcore.report({"rows": [row(**change)]}).to_markdown(
+        {"versions": {}, **dict.fromkeys(
+            ("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), "")}
+    )  # fmt: skip
+
+
+def test_small_rows_are_measured_only_when_asked_for():
+    with pytest.raises(BenchmarkError, match=r"npy 8 GB, parquet 8 GB, npy 0\.5 GB"):
+        next(outofcore.rows(Settings(only="nothing")))
