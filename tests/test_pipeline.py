@@ -93,7 +93,9 @@ def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
     # A map of a million neighbours needs more than PCA does, however small the sample.
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     table = table_of_sample(samples.load("iris")).with_numbers(X, ("a", "b", "c"))
-    with pytest.raises(TooLargeError, match=r"A map needs 99\.9 MB of memory or more; 99\.5 MB may"):
+    with pytest.raises(
+        TooLargeError, match=r"A map needs 99\.9 MB of memory or more; 99\.5 MB may"
+    ):
         run(table, memory="100MB", perplexity=1000)
     with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 × 3 numbers needs about"):
         run(table, memory="100MB", perplexity=50, sample=9000)
@@ -168,7 +170,18 @@ def test_a_sample_is_mapped_and_every_other_row_placed_on_it():
     assert not np.isnan(result.trust).any()
     assert result.components.shape[0] == 150  # PCA is that of all rows
     assert not result.interrupted
-    assert run("iris", dimensions=None).positions is None
+    page = result.of_the_map()
+    assert np.array_equal(page.prepared.X, X[rows])
+    assert np.array_equal(page.positions, tsne.embedding_)
+    assert page.trust.shape == (90,)
+    assert page.prepared.table.labels.shape == (90,)
+    assert page.table.notes[-1] == (
+        "This is about 90 of 150 rows: 90 rows drawn at random are mapped, the other 60 placed "
+        "among them."
+    )
+    whole = run("iris", dimensions=None)
+    assert whole.positions is None
+    assert whole.of_the_map() is whole
 
 
 def test_more_rows_than_memory_has_room_for_are_placed():

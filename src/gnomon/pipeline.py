@@ -9,7 +9,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,27 @@ class Result:
         """Whether the map was cut short, or nobody waited for the places or how far to trust it."""
         cut = self.rows is not None and not self.rows.finished
         return self.tsne is not None and (self.trust is None or cut)
+
+    def of_the_map(self) -> "Result":
+        """The rows that the map was made of, as a result of their own, which says so.
+
+        That is this result where the map was made of all rows.
+        """
+        if self.sampling is None:
+            return self
+        rows, prepared = self.sampling.rows, self.prepared
+        kept = rows if prepared.kept is None else prepared.kept[rows]
+        some = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows), kept=kept)
+        said = f"This is about {rows.size:,} of {self.sampling.n:,} rows: {self.sampling.title()}."
+        return replace(
+            self,
+            table=replace(self.table, notes=(*self.table.notes, said)),
+            prepared=some,
+            components=self.components[rows],
+            trust=None if self.trust is None else self.trust[rows],
+            sampling=None,
+            rows=None,
+        )
 
     @property
     def preparation(self) -> Preparation:
