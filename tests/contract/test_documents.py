@@ -16,7 +16,8 @@ PAGES = [
     ROOT / "docs" / "index.md",
     *sorted(page for page in GUIDE.glob("*.md") if page.name != "index.md"),
 ]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The first word may be a directive: its closing line must not be taken for an opening one.
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # [Horn 1965], [Musco & Musco 2015], [Lê, Josse & Husson 2008], also across a line's end
 NAME = r"[^\W\d_][\w.'’-]*"
 KEY = re.compile(rf"\[({NAME}(?:(?:,|\s+&|\s+et)?\s+{NAME})*\s+\d{{4}}[a-z]?)\]")
@@ -44,6 +45,13 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, m
             printed = out.getvalue()
         elif kind == "output":  # the exact output of the block before; `text` is an example only
             assert printed == text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_python_on_a_page_is_found(page):
+    text = page.read_text(encoding="utf-8")
+    found = [kind for kind, _ in FENCE.findall(text)]
+    assert found.count("python") == len(re.findall(r"^```python$", text, re.MULTILINE))
 
 
 def test_the_readme_shows_ten_lines_of_python():
