@@ -26,7 +26,7 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
 
   const place = (event: MouseEvent): Place => {
     const box = stage.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    return [event.clientX - box.left - stage.clientLeft, event.clientY - box.top - stage.clientTop];
   };
   const isInside = (target: EventTarget | null) => target instanceof Element && target.closest(".map-card");
 

@@ -117,8 +117,8 @@ export class MapTool {
   }
 
   private measure(): void {
-    const { width, height } = this.stage.getBoundingClientRect();
-    this.size = { width: Math.max(Math.floor(width), 1), height: Math.max(Math.floor(height), 1) };
+    const { clientWidth, clientHeight } = this.stage;
+    this.size = { width: Math.max(clientWidth, 1), height: Math.max(clientHeight, 1) };
   }
 
   private resized(): void {

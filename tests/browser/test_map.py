@@ -1,0 +1,382 @@
+"""The map in a real browser, opened from disk."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from browser.hands import (
+    colours_seen,
+    download,
+    inside,
+    lasso,
+    on_screen,
+    pixels,
+    point,
+    rows_of,
+    until,
+    view,
+)
+
+from gnomon import PCA, TSNE
+from gnomon.report import report
+from gnomon.report.build import build
+
+N = 150
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Three groups of plants: which they are, how tall, and what their cells hold."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(N) % 3
+    X = rng.normal(size=(N, 12)) + 5 * rng.normal(size=(3, 12))[kind]
+    labels = {
+        "tree": np.array(["ash", "birch", "cedar"], object)[kind],
+        "height": np.round(10 + 5 * rng.random(N), 2),
+    }
+    ids = [f"plant-{i:03d}" for i in range(N)]
+    ids[7] = "=HYPERLINK(7)"
+    names = [f"gene {j}" for j in range(12)]
+    pca = PCA(5, random_state=0).fit(X)
+    tsne = TSNE(perplexity=12, max_iter=300, random_state=0).fit(X)
+    return report(X, pca=pca, tsne=tsne, labels=labels, ids=ids, names=names, title="Trees")
+
+
+@pytest.fixture(scope="module")
+def content(made):
+    return made.content
+
+
+@pytest.fixture(scope="module")
+def path(made, tmp_path_factory):
+    return made.save(tmp_path_factory.mktemp("map") / "report.html")
+
+
+def triangle(page):
+    """A triangle across the stage, in the window, that no point lies at the edge of."""
+    *_, box = view(page)
+    share = np.array([[0.08, 0.1], [0.62, 0.17], [0.31, 0.88]])
+    return np.array([box["x"], box["y"]]) + share * [box["width"], box["height"]]
+
+
+def selected_rows(page):
+    name, file = download(page, "#map-csv")
+    assert name == "selection.csv"
+    return rows_of(file)
+
+
+def bring_up(page):
+    page.evaluate("document.getElementById('map').scrollIntoView({behavior: 'instant'})")
+
+
+def test_it_draws_by_webgl(visit, path):
+    page = visit(path, webgl=True)
+    assert page.get_attribute("#map-stage", "data-drawing") == "webgl"
+    until(page, lambda: colours_seen(page) > N * 4)
+    assert not page.is_visible(".map-picture")
+
+
+@pytest.mark.parametrize("webgl", [True, False])
+def test_a_lasso_selects_exactly_the_rows_within_it(visit, path, content, webgl):
+    page = visit(path, webgl=webgl)
+    bring_up(page)
+    assert page.get_attribute("#map-stage", "data-drawing") == ("webgl" if webgl else "canvas")
+    polygon = triangle(page)
+    expected, nearest = inside(polygon, on_screen(page, content.Y))
+    assert 10 < expected.sum() < N - 10
+    assert nearest > 0.1  # pixels: a point at the edge would be a matter of rounding
+    lasso(page, polygon)
+    assert page.inner_text("#map-selection h3") == f"{expected.sum()}\xa0rows selected"
+    rows = selected_rows(page)
+    assert [int(row["row"]) for row in rows] == np.flatnonzero(expected).tolist()
+
+
+def test_a_download_holds_ids_labels_and_trust_and_no_formula(visit, path, content):
+    page = visit(path)
+    page.fill("#map-search", "plant-")
+    page.wait_for_selector("#map-found li >> text=Select all")
+    page.locator("#map-found li", has_text="Select all").click()
+    rows = {int(row["row"]): row for row in selected_rows(page)}
+    assert sorted(rows) == [i for i in range(N) if i != 7]
+    page.fill("#map-search", "hyperlink")
+    page.press("#map-search", "Enter")
+    page.focus("#map-stage")
+    page.keyboard.press("Enter")  # the row and its neighbours
+    rows |= {int(row["row"]): row for row in selected_rows(page)}
+    (tree, trees), (height, heights) = content.labels
+    for i in range(N):
+        assert rows[i]["id"] == ("'" if i == 7 else "") + content.ids[1][i]
+        assert rows[i][tree] == trees[i]
+        assert float(rows[i][height]) == heights[i]
+        assert float(rows[i]["trust"]) == pytest.approx(content.trust[i], abs=1e-6)
+
+
+def test_the_lasso_mode_needs_no_key_and_control_adds(visit, path, content):
+    page = visit(path)
+    bring_up(page)
+    page.click("#map-lasso")
+    places = on_screen(page, content.Y)
+    polygon = triangle(page)
+    first, _ = inside(polygon, places)
+    lasso(page, polygon, shift=False)
+    other = polygon + [60, 45]
+    second, nearest = inside(other, places)
+    assert nearest > 0.1
+    page.keyboard.down("Control")
+    lasso(page, other, shift=False)
+    page.keyboard.up("Control")
+    both = np.flatnonzero(first | second).tolist()
+    assert [int(row["row"]) for row in selected_rows(page)] == both
+
+
+def test_search_finds_a_row_and_the_rows_of_a_label(visit, path, content):
+    page = visit(path)
+    page.fill("#map-search", "PLANT-042")
+    page.press("#map-search", "Enter")
+    page.wait_for_selector("#map-stage[data-focus='42']")
+    assert page.inner_text("#map-card strong") == "plant-042"
+    page.fill("#map-search", "birch")
+    page.locator("#map-found li", has_text="tree: birch").click()
+    birches = np.flatnonzero(content.labels[0][1] == "birch").tolist()
+    assert [int(row["row"]) for row in selected_rows(page)] == birches
+    page.fill("#map-search", "no such thing")
+    page.wait_for_selector("#map-found >> text=Nothing found")
+
+
+def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content):
+    page = visit(path, webgl=True)
+    by_tree = pixels(page)
+    groups = page.locator("#map-legend .map-group").all_inner_texts()
+    assert [text.split() for text in groups] == [["ash", "50"], ["birch", "50"], ["cedar", "50"]]
+    page.select_option("#map-colour", label="gene 3")
+    page.wait_for_selector("#map-legend >> text=gene 3")
+    until(page, lambda: pixels(page) != by_tree)
+    low, high = page.locator("#map-legend .map-ends span").all_inner_texts()
+    column = content.X[:, 3]
+    assert float(low.replace("−", "-")) == pytest.approx(column.min(), rel=0.01)
+    assert float(high) == pytest.approx(column.max(), rel=0.01)
+    page.select_option("#map-colour", label="neighbours kept")
+    page.wait_for_selector("#map-legend >> text=neighbours kept")
+    options = page.locator("#map-colour option").all_inner_texts()
+    assert options[:3] == ["tree", "height", "neighbours kept"]
+    assert len(options) == 2 + 1 + 5 + 12
+
+
+@pytest.mark.parametrize("webgl", [True, False])
+def test_a_group_can_be_hidden_and_is_then_out_of_reach(visit, path, content, webgl):
+    page = visit(path, webgl=webgl)
+    bring_up(page)
+    all_of_them = colours_seen(page)
+    page.locator("#map-legend .map-group", has_text="birch").click()
+    assert page.get_attribute("#map-legend li:nth-child(2) button", "aria-pressed") == "false"
+    until(page, lambda: colours_seen(page) < 0.8 * all_of_them)
+    polygon = triangle(page)
+    within, _ = inside(polygon, on_screen(page, content.Y))
+    lasso(page, polygon)
+    expected = np.flatnonzero(within & (content.labels[0][1] != "birch")).tolist()
+    assert [int(row["row"]) for row in selected_rows(page)] == expected
+    page.click("#map-clear")
+    page.click("text=Show all groups")
+    until(page, lambda: colours_seen(page) > 0.95 * all_of_them)
+
+
+def row_apart(positions):
+    """The row that is farthest from all others: nothing else can be meant by pointing at it."""
+    distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    return int(distances.min(axis=1).argmax())
+
+
+@pytest.mark.parametrize("webgl", [True, False])
+def test_the_switch_to_pca_moves_points(visit, path, content, webgl):
+    page = visit(path, webgl=webgl, moving=webgl)
+    bring_up(page)
+    before = pixels(page)
+    page.click("#map-switch >> text=PCA")
+    page.wait_for_selector("#map-stage[data-map=PCA]")
+    until(page, lambda: pixels(page) != before)
+    row = row_apart(content.pca_map)
+    point(page, on_screen(page, content.pca_map)[row])
+    page.wait_for_selector(f"#map-stage[data-focus='{row}']")
+    page.click("#map-switch >> text=t-SNE")
+    page.wait_for_selector("#map-stage[data-map=t-SNE]")
+    row = row_apart(content.Y)
+    point(page, on_screen(page, content.Y)[row])
+    page.wait_for_selector(f"#map-stage[data-focus='{row}']")
+
+
+def test_the_card_names_the_row_and_its_true_neighbours(visit, path, content):
+    page = visit(path)
+    bring_up(page)
+    row = row_apart(content.Y)
+    point(page, on_screen(page, content.Y)[row])
+    page.wait_for_selector("#map-card:not([hidden])")
+    ids, trees = content.ids[1], content.labels[0][1]
+    assert page.inner_text("#map-card strong") == ids[row]
+    facts = page.locator("#map-card dl").inner_text().split("\n")
+    assert facts[facts.index("tree") + 1] == trees[row]
+    assert facts[facts.index("neighbours kept") + 1] == f"{round(100 * content.trust[row])}\xa0%"
+    assert "Nearest in all 12 columns" in page.inner_text("#map-card")
+    # The table itself, and not what the page was given, says who is near.
+    distances = np.linalg.norm(content.X - content.X[row], axis=1)
+    near = np.argsort(distances, kind="stable")[1:6]
+    told = page.locator("#map-card .map-near .map-name:not(.map-count)").all_inner_texts()
+    assert told == [ids[other] for other in near]
+    page.mouse.down()
+    page.mouse.up()  # the card stays, and leads on
+    page.locator("#map-card .map-near button").first.click()
+    page.wait_for_selector(f"#map-stage[data-focus='{near[0]}']")
+    page.click("#map-card [aria-label=Close]")
+    assert page.get_attribute("#map-stage", "data-focus") == ""
+
+
+def differences(content, rows):
+    """d of every column: difference of means over the standard deviation of all rows."""
+    here = np.isin(np.arange(len(content.X)), rows)
+    X = np.column_stack([content.X, content.labels[1][1]])
+    return (X[here].mean(axis=0) - X[~here].mean(axis=0)) / X.std(axis=0)
+
+
+def told_differences(page):
+    page.wait_for_selector("#map-selection h4")
+    lines = page.locator(".map-differences li")
+    names = lines.locator(".map-name").all_inner_texts()
+    values = [text.replace("−", "-") for text in lines.locator(".map-d").all_inner_texts()]
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def test_what_sets_rows_apart_is_what_numpy_says(visit, path, content):
+    page = visit(path)
+    page.fill("#map-search", "cedar")
+    page.locator("#map-found li", has_text="tree: cedar").click()
+    told = told_differences(page)
+    trees = content.labels[0][1]
+    d = differences(content, np.flatnonzero(trees == "cedar"))
+    # All of the cedars and nothing else: 0 and 1 with the mean 1/3.
+    assert told.pop("tree: cedar") == pytest.approx(1 / np.sqrt(1 / 3 * 2 / 3), rel=0.05)
+    names = [*content.names, content.labels[1][0]]
+    strongest = sorted(zip(names, d, strict=True), key=lambda pair: -abs(pair[1]))[:8]
+    assert list(told) == [name for name, _ in strongest]
+    for name, value in strongest:
+        assert told[name] == pytest.approx(value, rel=0.051)  # two digits are shown
+    assert "All 12\xa0columns compared" in page.inner_text("#map-selection")
+    page.locator(".map-differences button").first.click()
+    page.wait_for_selector(f"#map-legend >> text={strongest[0][0]}")
+
+
+def test_beyond_the_budget_differences_are_estimated_and_said_to_be(visit, content, tmp_path):
+    whole = len(build(content).encode())
+    page_text = build(content, budget=whole - 5_000)
+    path = tmp_path / "small.html"
+    path.write_text(page_text, encoding="utf-8")
+    page = visit(path)
+    held = page.locator("#map-colour optgroup[label=Columns] option").count()
+    assert 0 < held < content.d
+    page.fill("#map-search", "cedar")
+    page.locator("#map-found li", has_text="tree: cedar").click()
+    told = told_differences(page)
+    said = page.inner_text("#map-selection")
+    assert f"{held}\xa0columns compared as they are" in said
+    assert "estimated from the components' scores and loadings" in said
+    cedars = np.flatnonzero(content.labels[0][1] == "cedar")
+    d = dict(zip([*content.names, "height"], differences(content, cedars), strict=True))
+    estimated = page.locator(".map-differences li", has_text="estimated").locator(".map-name")
+    assert estimated.count() >= 2
+    for name in estimated.all_inner_texts():
+        # Five components hold most of these columns; 8 bits and what the rest holds are missing.
+        assert told[name] == pytest.approx(d[name], abs=0.25)
+
+
+def test_the_keyboard_goes_from_point_to_point_selects_and_clears(visit, path, content):
+    page = visit(path)
+    bring_up(page)
+    page.focus("#map-fit")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "map-stage"
+    page.keyboard.press("ArrowRight")
+    first = int(page.get_attribute("#map-stage", "data-focus"))
+    page.keyboard.press("ArrowRight")
+    second = int(page.get_attribute("#map-stage", "data-focus"))
+    assert content.Y[second, 0] > content.Y[first, 0]
+    assert content.ids[1][second] in page.inner_text("#map-status")
+    page.keyboard.press("Enter")
+    near = sorted([second, *content.neighbors[second].tolist()])
+    assert [int(row["row"]) for row in selected_rows(page)] == near
+    page.focus("#map-stage")
+    *_, scale, _ = view(page)
+    page.keyboard.press("+")
+    assert view(page)[2] > scale
+    x = view(page)[0]
+    page.keyboard.press("Shift+ArrowRight")
+    assert view(page)[0] > x
+    page.keyboard.press("0")
+    assert view(page)[2] == pytest.approx(scale)
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#map-selection")
+    assert page.get_attribute("#map-stage", "aria-describedby") == "map-keys"
+
+
+def test_the_wheel_scrolls_the_page_until_the_map_is_in_use(visit, path):
+    page = visit(path)
+    bring_up(page)
+    *_, scale, box = view(page)
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.wheel(0, -300)
+    page.wait_for_selector("#map-hint:not([hidden])")
+    assert view(page)[2] == scale
+    page.focus("#map-stage")
+    page.mouse.wheel(0, -300)
+    page.wait_for_function(
+        f"Number(document.getElementById('map-stage').dataset.view.split(' ')[2]) > {1.2 * scale}"
+    )
+
+
+def test_pictures_hold_the_points_that_are_seen(visit, path):
+    page = visit(path)
+    name, png = download(page, "#map-png")
+    assert (name, png[:8]) == ("map.png", b"\x89PNG\r\n\x1a\n")
+    *_, box = view(page)
+    width = int.from_bytes(png[16:20], "big")
+    assert width == pytest.approx(2 * (box["width"] - 2), abs=2)
+    name, svg = download(page, "#map-svg")
+    assert name == "map.svg"
+    root = ET.fromstring(svg)
+    space = "{http://www.w3.org/2000/svg}"
+    assert sum(path.get("d").count("M") for path in root.iter(f"{space}path")) == N
+    assert root.find(f"{space}title").text == "Trees"
+    assert [text.text for text in root.iter(f"{space}text")] == ["ash", "birch", "cedar"]
+
+
+def test_ids_are_copied(visit, path, content):
+    page = visit(path)
+    page.fill("#map-search", "plant-00")
+    page.locator("#map-found li", has_text="Select all").click()
+    page.click("#map-copy")
+    page.wait_for_selector("#map-status >> text=9\xa0ids copied")
+    copied = page.evaluate("navigator.clipboard.readText()").split("\n")
+    assert copied == [content.ids[1][i] for i in range(10) if i != 7]
+
+
+def test_links_of_other_sections_lead_to_their_row(visit, path):
+    page = visit(path)
+    link = page.locator("a[href^='#row-']").first
+    row = link.get_attribute("href").removeprefix("#row-")
+    link.click()
+    page.wait_for_selector(f"#map-stage[data-focus='{row}']")
+
+
+def test_light_and_dark_follow_the_system_until_the_reader_chooses(visit, path):
+    page = visit(path, scheme="dark", webgl=True)
+    dark = pixels(page)
+    surface = "getComputedStyle(document.getElementById('map-stage')).backgroundColor"
+    assert page.evaluate(surface) == "rgb(20, 23, 28)"
+    page.click("text=Light")
+    assert page.evaluate(surface) == "rgb(255, 255, 255)"
+    until(page, lambda: pixels(page) != dark)
+    page.emulate_media(color_scheme="light")
+    page.click("text=Dark")
+    assert page.evaluate(surface) == "rgb(20, 23, 28)"
+    page.emulate_media(media="print")
+    assert page.is_visible(".map-picture")
+    assert not page.is_visible("#map-tool")
