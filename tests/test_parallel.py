@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from gnomon import parallel
 from gnomon.errors import ParameterError, ParameterTypeError
 from gnomon.parallel import (
     beside,
@@ -277,6 +278,19 @@ def test_n_jobs_means_what_it_means_in_scikit_learn(monkeypatch):
     for wrong in (True, 2.0, "2"):
         with pytest.raises(ParameterTypeError, match="n_jobs"):
             thread_count(wrong)
+
+
+def test_cpus_are_counted_once(monkeypatch):
+    """joblib reads the container's files: half a millisecond, as long as a small piece of work."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    calls = []
+    monkeypatch.setattr("joblib.cpu_count", lambda: calls.append(1) or 2)
+    parallel._cpu_count.cache_clear()
+    try:
+        assert [thread_count(None), thread_count(-1), thread_count(None)] == [2, 2, 2]
+        assert len(calls) == 1
+    finally:
+        parallel._cpu_count.cache_clear()
 
 
 def run(code, **kwargs):

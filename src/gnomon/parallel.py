@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from gnomon.errors import refuse
@@ -58,13 +59,21 @@ def thread_count(n_jobs: int | None) -> int:
             refuse("n_jobs", "be None or an integer other than 0", n_jobs, "Use -1 for all CPUs.")
         if n_jobs > 0:
             return n_jobs
-    from joblib import cpu_count
-
-    cpus: int = cpu_count()  # knows affinity and the container's share
+    allowed_cpus = getattr(os, "sched_getaffinity", lambda _: ())(0)
+    cpus = _cpu_count(frozenset(allowed_cpus))
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
         return min(cpus, max(1, int(allowed))) if allowed.isdigit() else cpus
     return max(1, cpus + 1 + n_jobs)
+
+
+@lru_cache
+def _cpu_count(affinity: frozenset[int]) -> int:
+    """What joblib counts, which knows the container's share too but reads files to find it."""
+    from joblib import cpu_count
+
+    count: int = cpu_count()
+    return count
 
 
 def map_blocks(
@@ -91,7 +100,8 @@ def fold_blocks(
     """
     if not blocks:
         return
-    threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
+    alone = _busy.in_block or len(blocks) == 1
+    threads = 1 if alone else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
     if threads == 1:
         _on_this_thread(function, blocks, add)
         return

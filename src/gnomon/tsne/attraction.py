@@ -48,6 +48,7 @@ class Attraction:
         self.indices = P.indices.astype(np.uint32)
         self.values = P.data.astype(np.float32)
         self.weights = np.ones(P.shape[0]) if weights is None else weights
+        self.weighted = bool(self.weights.max(initial=1) > 1)
         self.dof, self.n_jobs = dof, n_jobs
         self.negative_entropy = log_masses(P, weights)
 
@@ -61,11 +62,11 @@ class Attraction:
         """Where the pull will stand, and what computes it for a range of rows."""
         out = np.empty(Y.shape, np.float32)
         inverse = np.float32(1 / self.dof)
-        work, weighted = _PULL[Y.shape[1]], bool(self.weights.max() > 1)
+        work = _PULL[Y.shape[1]]
 
         def block(start: int, stop: int) -> None:
             work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
-            if weighted:
+            if self.weighted:
                 out[start:stop] /= self.weights[start:stop, None]
 
         return out, block
@@ -85,7 +86,7 @@ class Attraction:
         """The same with other numbers: the new i-th point is the old `order[i]`."""
         new = object.__new__(Attraction)
         new.dof, new.n_jobs, new.negative_entropy = self.dof, self.n_jobs, self.negative_entropy
-        new.weights = self.weights[order]
+        new.weights, new.weighted = self.weights[order], self.weighted
         place = np.empty(order.size, np.uint32)
         place[order] = np.arange(order.size, dtype=np.uint32)
         lengths = np.diff(self.indptr)[order]

@@ -25,10 +25,10 @@ WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
-PAIR_NS = {1: 0.15, 2: 0.15, 3: 0.2}
+PAIR_NS = {1: 0.15, 2: 0.2, 3: 0.25}
 ANY_DOF_PAIR_NS = 8.0
-NODE_NS = {1: 19.0, 2: 6.5, 3: 10.0}
-POINT_NS = 60.0  # a point on the mesh, whatever its size
+NODE_NS = {1: 19.0, 2: 5.0, 3: 10.0}
+POINT_NS = 50.0  # a point on the mesh, whatever its size
 FIXED_NS = 300_000.0  # any mesh
 
 __all__ = ["AllPairs", "OverMesh"]
