@@ -6,14 +6,15 @@ from benchmarks.environment import BenchmarkError, Settings
 
 
 @pytest.fixture
-def files(tmp_path):
-    npy = outofcore.write_npy(tmp_path / "table.npy", 0.02)
+def files(tmp_path, monkeypatch):
+    monkeypatch.setattr(outofcore, "BLOCK", 1000)
+    npy = outofcore.write_npy(tmp_path / "table.npy", 0.004)
     return {"npy": npy, "parquet": outofcore.write_parquet(tmp_path / "table.parquet", npy)}
 
 
 def test_both_files_hold_the_same_table_and_are_read_to_the_end(files):
     n, d = outofcore.shape_of(files["npy"])
-    assert (n, d) == (50_000, 100)
+    assert (n, d) == (10_000, 100)
     assert outofcore.read_once(files["npy"])["rows"] == n
     assert outofcore.decode_once(files["parquet"])["rows"] == n
     whole = np.concatenate(list(outofcore.read_blocks(files["npy"])))
