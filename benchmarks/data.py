@@ -62,14 +62,16 @@ def image_labels(folder: Path | None) -> NDArray[np.int64]:
         return np.concatenate([file["y_train"], file["y_test"]]).astype(np.int64)
 
 
-def clusters(n: int, d: int = 50, kinds: int = 10) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def clusters(
+    n: int, d: int = 50, kinds: int = 10, apart: float = 1.0
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Rows (n, d), float32, in groups that touch here and there, and the group of each row.
 
     Each group is a normal cloud along 8 directions of its own, with a little noise in all others,
-    as the digits of MNIST roughly are after PCA.
+    as the digits of MNIST roughly are after PCA. Groups whose centres are less far `apart` overlap.
     """
     generator = np.random.default_rng(SEED)
-    centres = generator.standard_normal((kinds, d), dtype=np.float32)
+    centres = generator.standard_normal((kinds, d), dtype=np.float32) * np.float32(apart)
     directions = generator.standard_normal((kinds, 8, d), dtype=np.float32) / np.sqrt(8.0)
     labels = generator.integers(kinds, size=n)
     X = np.empty((n, d), np.float32)
