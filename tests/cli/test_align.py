@@ -1,6 +1,7 @@
 """`gnomon align` as a user runs it: one map laid on another."""
 
 import io
+import json
 import os
 
 import numpy as np
@@ -124,6 +125,16 @@ def test_of_tables_by_gnomon_map_the_map_is_taken_and_columns_overrule_it(folder
     assert table_of(done).column_names == ["cell", "pc1", "pc2", "pc3"]
     done = gnomon(*order, "--columns", "umap1", folder=folder)
     assert refused(done, 2, 'no column of numbers "umap1"', '"tsne1"')
+
+
+def test_what_is_warned_of_is_said_and_on_record(folder):
+    (folder / "point.csv").write_text("id,u,v\na,1.5,2\nb,1.5,2\nd,1.5,2\n")
+    order = ("align", "point.csv", "--to", "old.csv", "--id", "id", "-o", "out.csv", "--json")
+    done = gnomon(*order, folder=folder)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("Warning")]
+    assert "any rotation fits as well as another" in line
+    assert json.loads(done.stdout)["warnings"] == [line.removeprefix("Warning  ")]
 
 
 def test_no_option_is_offered_that_align_has_not(folder):

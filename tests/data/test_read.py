@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnomon.data import csv_files
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
 from gnomon.errors import DataError, ParameterTypeError, TooLargeError
@@ -401,6 +402,20 @@ def test_whole_numbers_are_read_as_such_unless_one_late_in_the_file_is_none(writ
     assert X.dtype == np.dtype(dtype)
     assert X[38_999].tolist() == pytest.approx([float(late or "nan"), 5], nan_ok=True)
     assert X[39_999].tolist() == [199, 39_999 % 7]
+
+
+def test_a_late_fraction_costs_one_more_reading_and_no_text(write, monkeypatch):
+    kinds = []
+
+    def spy(source, reading, parsing, converting):
+        kinds.append({str(kind) for kind in converting.column_types.values()})
+        return read_csv(source, reading, parsing, converting)
+
+    read_csv = csv_files.pc.read_csv
+    monkeypatch.setattr(csv_files.pc, "read_csv", spy)
+    lines = ["a,b,c", *(f"{i % 200},{i % 7},{i % 5}" for i in range(40_000)), "0.5,0.25,3"]
+    assert read(write("\n".join(lines))).X[-1].tolist() == [0.5, 0.25, 3]
+    assert kinds == [{"int32"}, {"double"}]
 
 
 def test_a_surprise_late_in_the_file_has_its_line(write):
