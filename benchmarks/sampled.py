@@ -80,9 +80,12 @@ def run(command: list[Any], folder: Path) -> tuple[float, int | None, str]:
     start, peak = time.perf_counter(), None
     with (folder / "words").open("w") as words:
         child = subprocess.Popen(command, cwd=folder, stderr=words)
-        while child.poll() is None:
-            peak = high_water(child.pid) or peak
-            time.sleep(0.05)
+        try:
+            while child.poll() is None:
+                peak = high_water(child.pid) or peak
+                time.sleep(0.05)
+        finally:
+            child.kill()
     said = (folder / "words").read_text("utf-8")
     if child.returncode != 0:
         raise BenchmarkError(f"gnomon map ended with {child.returncode}: {said.strip()}")
