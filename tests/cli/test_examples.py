@@ -18,8 +18,8 @@ from commands import COMMAND, environment, first_words, process
 pytestmark = pytest.mark.slow  # every process takes a second or two
 
 N, D = 90, 5
-MAP = ["map.parquet", "map.svg", "model.gnomon", "run.json", "scree.svg"]
-REDUCED = ["model.gnomon", "run.json", "scores.parquet", "scree.svg"]
+MAP = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
+REDUCED = ["model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg"]
 
 
 def some_cells(n=N, seed=0):

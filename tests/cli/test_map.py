@@ -17,7 +17,7 @@ from commands import COMMAND, environment, first_words, gnomon, refused
 from gnomon import PCA, load, samples
 from gnomon.cli.options import parse_components
 
-FILES = ["map.parquet", "map.svg", "model.gnomon", "run.json", "scree.svg"]
+FILES = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
 SETTINGS = {
     "data": "iris", "label": None, "id": None, "keep": [], "drop": [], "na": [],
@@ -66,7 +66,7 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     _, done = iris
     lines = done.stderr.splitlines()
     assert first_words(done) == [
-        "Read", "Using", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Wrote", "Next",
+        "Read", "Using", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Page", "Wrote", "Next",
     ]  # fmt: skip
     assert all(line[9] != " " and line[8] == " " for line in lines)
     assert "iris: 150 rows × 5 columns" in lines[0]
@@ -75,7 +75,7 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     assert "2 of 4 components hold 97.8 % of the variance" in lines[3]
     assert "perplexity 30" in lines[5]
     assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[6])
-    assert lines[8] == "Next     gnomon place new.csv -m results"
+    assert lines[9] == "Next     gnomon place new.csv -m results"
     assert "\x1b" not in done.stderr
 
 
@@ -134,7 +134,7 @@ def test_results_that_exist_are_not_overwritten(iris):
     folder, _ = iris
     before = snapshot(folder / "results")
     done = gnomon("map", "iris", "-o", "results", folder=folder)
-    assert refused(done, 2, "results/map.parquet exists. Use --force")
+    assert refused(done, 2, "results/report.html exists. Use --force")
     assert snapshot(folder / "results") == before
 
 

@@ -13,7 +13,7 @@ from commands import COMMAND, environment, first_words, gnomon, refused
 
 from gnomon import PCA, load
 
-FILES = ["model.gnomon", "run.json", "scores.parquet", "scree.svg"]
+FILES = ["model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg"]
 COLUMNS = ["length", "width", "depth", "mass"]
 
 
@@ -44,7 +44,7 @@ def test_it_ends_well_and_writes_the_files_it_names(reduced):
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Wrote")]
     assert sorted(line.split(None, 1)[1].split(", ")) == [f"fish_reduced/{n}" for n in FILES]
     assert sorted(os.listdir(folder / "fish_reduced")) == FILES
-    assert first_words(done) == ["Read", "Using", "Scale", "PCA", "Exact", "Wrote", "Next"]
+    assert first_words(done) == ["Read", "Using", "Scale", "PCA", "Exact", "Page", "Wrote", "Next"]
     assert "fish.csv: 60 rows × 6 columns" in done.stderr
     assert "t-SNE" not in done.stderr
 

@@ -38,7 +38,7 @@ def lost_shares(model: FittedPCA, variances: Any = None) -> Floats:
 def varying(variances: Any) -> NDArray[np.bool_]:
     """Which columns vary at least a tenth as much as the average one."""
     known = np.asarray(variances, dtype=np.float64)
-    return known >= HARDLY * known.mean()
+    return np.asarray(known >= HARDLY * known.mean())
 
 
 def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = None) -> Chart:

@@ -27,7 +27,7 @@ gnomon map cells.parquet --sample 100000  the other rows are placed on the map o
 DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
 name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
 """
-OUTPUTS = ("map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
+OUTPUTS = ("report.html", "map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
 MOST_COMPONENTS = 10  # of the scores written beside the map
 
 
@@ -41,6 +41,7 @@ MOST_COMPONENTS = 10  # of the scores written beside the map
 @options.sampling
 @options.computing
 @options.distributing
+@options.page
 @click.option("--dry-run", is_flag=True, help="Only say what would be used and what it costs.")
 @options.writing
 def command(
@@ -62,6 +63,10 @@ def command(
     memory: int | None,
     dask: str | None,
     workers: int | None,
+    title: str | None,
+    stability: int | None,
+    page_budget: int,
+    show: bool,
     dry_run: bool,
     force: bool,
     quiet: bool,
@@ -88,7 +93,7 @@ def command(
         return
     out = options.new_folder(out, data, "map", OUTPUTS, force=force)
     from gnomon import pipeline
-    from gnomon.cli import blocks, results
+    from gnomon.cli import blocks, pages, results
 
     how: dict[str, Any] = {
         "n_components": options.parse_components(components), "dimensions": dimensions,
@@ -115,6 +120,10 @@ def command(
     found = results.record(result, settings)
     start = time.perf_counter()
     _write(out, result, found)
+    pages.write_page(
+        out / pages.FILE, result, pages.as_typed("map", settings), title=title,
+        stability=stability, page_budget=page_budget, show=show, threads=threads, words=words,
+    )  # fmt: skip
     files = [out / name for name in OUTPUTS]
     words.say("Wrote", ", ".join(map(str, files)))
     words.details("", [("writing", f"{time.perf_counter() - start:.1f} s")])

@@ -20,8 +20,10 @@ __all__ = [
     "new_folder",
     "out_file",
     "out_folder",
+    "page",
     "pairing",
     "parse_components",
+    "plain_page",
     "preparing",
     "reading",
     "resources",
@@ -166,6 +168,19 @@ writing = _together(
     click.option("--force", is_flag=True, help="Overwrite results that exist."),
     speaking,
 )
+# The page: `title`, `page_budget`, `show`.
+plain_page = _together(
+    click.option("--title", metavar="TEXT", help="Title of the page (default: the data's name)."),
+    click.option("--page-budget", type=_Size(), metavar="SIZE", default="3MB", show_default=True,
+                 help="What the page may take; what is left out is said on it."),
+    click.option("--open", "show", is_flag=True, help="Open the page in the browser."),
+)  # fmt: skip
+# `stability`, and those.
+page = _together(
+    click.option("--stability", type=click.IntRange(2), metavar="N", help="Make the map N times "
+                 "more, and show on the page which points stay."),
+    plain_page,
+)  # fmt: skip
 model = click.option(
     "-m", "--model", metavar="MODEL", type=click.Path(path_type=Path), required=True,
     help="Model file, or the folder it is in.",
@@ -244,14 +259,23 @@ def table_or_json(out: Path | None, as_json: bool) -> None:
         )
 
 
-def new_file(out: Path | None, *, force: bool, also: tuple[str, ...] = ()) -> None:
-    """Refuse, before any work, a file that could not be written in the end."""
+def new_file(
+    out: Path | None,
+    *,
+    force: bool,
+    also: tuple[str, ...] = (),
+    endings: tuple[str, ...] | None = None,
+) -> None:
+    """Refuse, before any work, a file that could not be written in the end.
+
+    It may end in what tables end in, or `also` in something else; or only in `endings`.
+    """
     if out is None:
         return
     from gnomon.data.write import TABLES
     from gnomon.errors import ExistingFileError, ParameterError
 
-    endings = (*TABLES, *also)
+    endings = (*TABLES, *also) if endings is None else endings
     if out.suffix.lower() not in endings:
         raise ParameterError(f"-o must end in one of {', '.join(endings)}; got '{out}'.")
     if out.is_dir():

@@ -1,22 +1,168 @@
-"""The page of a run, for the commands that write one."""
+"""Pages of runs: what a folder of results still knows, and how its page is written."""
 
 import shlex
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gnomon.cli.stored import StoredRun
+    from gnomon.large import LargeResult
+    from gnomon.pipeline import Result
     from gnomon.report import Report
 
-__all__ = ["FILE", "as_typed", "save_page"]
+__all__ = [
+    "FILE",
+    "RunRecord",
+    "StoredRows",
+    "as_typed",
+    "read_record",
+    "read_stored",
+    "refuse_page",
+    "save_page",
+    "write_page",
+]
 
 FILE = "report.html"
-
-# What a setting is when nobody asked for anything, and the option that asks.
+RECORD = "run.json"
+TABLES = ("map.parquet", "scores.parquet")
+READING = ("label", "id", "keep", "drop", "na")
+# What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-         "dimensions": 2, "seed": 0}  # fmt: skip
+         "dimensions": 2, "sample": None, "seed": 0}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What run.json says; an empty one where there is none."""
+
+    folder: Path
+    told: dict[str, Any]
+
+    def of(self, name: str, usual: Any) -> Any:
+        """A part of the record, or `usual` where it is of another kind."""
+        value = self.told.get(name)
+        return value if isinstance(value, type(usual)) else usual
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was asked for."""
+        return dict(self.of("settings", {}))
+
+    @property
+    def name(self) -> str:
+        """What the data were called."""
+        return str(self.of("table", {}).get("name", "data"))
+
+    @property
+    def command(self) -> str | None:
+        """What was typed, but for where the results go."""
+        kind = "map" if "tsne" in self.told else "reduce"
+        return as_typed(kind, self.settings) if self.settings else None
+
+    def reading(self) -> dict[str, Any]:
+        """How the data were read."""
+        return {name: self.settings.get(name) or None for name in READING}
+
+    def data(self) -> str | None:
+        """Where the data are: where they were, or beside the folder; None if they are gone."""
+        from gnomon.data import samples
+
+        named = self.settings.get("data")
+        if not isinstance(named, str) or named == "-":
+            return None
+        for place in (Path(named), self.folder.absolute().parent / named):
+            if place.is_file():
+                return str(place)
+        return named if named in samples.names() else None
+
+
+def read_record(folder: Path) -> RunRecord:
+    """The record of the run in `folder`."""
+    import json
+
+    from gnomon.errors import DataError
+
+    path = folder / RECORD
+    if not path.exists():
+        return RunRecord(folder, {})
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}). Make the results again.") from None
+    if not isinstance(told, dict):
+        raise DataError(f"{path} is no record of a run. Make the results again.")
+    return RunRecord(folder, told)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """What a folder's table says of each row; None where it says nothing."""
+
+    scores: "NDArray[np.float64]"
+    trust: "NDArray[np.float64] | None"
+    ids: "tuple[str, NDArray[np.object_]] | None"
+    labels: "NDArray[np.object_] | None"
+    label_name: str
+
+    def refuse_others(self, scores: Any, name: str, tolerance: float) -> None:
+        """Refuse a table with other rows than these."""
+        import numpy as np
+
+        from gnomon.errors import DataError
+
+        known = self.scores
+        if len(scores) != len(known):
+            raise DataError(f"{name} has {len(scores):,} rows for this run's {len(known):,}.")
+        away = np.abs(scores[:, : known.shape[1]] - known).max(axis=1)
+        if away.max() > tolerance * np.abs(known).max():
+            row = int(away.argmax())
+            raise DataError(f"{name} holds other numbers than this run's, first seen in row {row}.")
+
+
+def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
+    """The rows of the run in `folder`, from the table beside its model."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    from gnomon.errors import DataError
+
+    path = next((folder / name for name in TABLES if (folder / name).exists()), None)
+    if path is None:
+        raise DataError(f"There is neither {' nor '.join(TABLES)} in '{folder}'.")
+    table = pq.read_table(path)
+    told = read_record(folder).of("table", {})
+    columns = set(table.column_names)
+
+    def numbers(name: str) -> Any:
+        return table[name].to_numpy().astype(np.float64)
+
+    def texts(part: str) -> Any:
+        name = told.get(part)
+        if name not in columns:
+            return None
+        values = np.empty(table.num_rows, dtype=object)
+        values[:] = [None if v is None else str(v) for v in table[name].to_pylist()]
+        return values
+
+    known = [f"pc{j + 1}" for j in range(run.pca.n_components_) if f"pc{j + 1}" in columns]
+    rows = run.pca.n_samples_ if run.tsne is None else len(run.tsne.embedding_)
+    if not known or table.num_rows != rows:
+        raise DataError(f"{path} is not of the same run as {run.path}. Make the results again.")
+    ids = texts("id")
+    return StoredRows(
+        scores=np.column_stack([numbers(name) for name in known]),
+        trust=numbers("trust") if "trust" in columns else None,
+        ids=None if ids is None else (str(told["id"]), ids),
+        labels=texts("label"),
+        label_name=str(told.get("label")),
+    )
 
 
 def as_typed(command: str, settings: dict[str, Any]) -> str:
@@ -35,8 +181,56 @@ def as_typed(command: str, settings: dict[str, Any]) -> str:
     return shlex.join(parts)
 
 
+def refuse_page(path: Path, *, force: bool) -> None:
+    """Refuse, before any work, a page that could not be written in the end."""
+    from gnomon.cli.options import new_file
+
+    new_file(path, force=force, endings=(".html", ".htm"))
+
+
+def write_page(
+    path: Path,
+    result: "Result | LargeResult",
+    command: str,
+    *,
+    title: str | None,
+    stability: int | None,
+    page_budget: int,
+    show: bool,
+    threads: int | None,
+    words: Words,
+) -> None:
+    """Build the page of a run that has just ended, and write it, where its scores are at hand."""
+    from gnomon.pipeline import Result
+    from gnomon.report.run import report_run, report_without_table
+
+    whole = isinstance(result, Result) and result.sampling is None
+    if stability is not None and not whole:
+        words.say("Stability", "left out: the map is of a part of the rows")
+        stability = None
+    found: dict[str, Any] = {
+        "title": title, "page_budget": page_budget, "n_jobs": threads, "command": command,
+        "trust": result.trust, "quality": result.quality, "warnings": result.warnings,
+        "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
+    }  # fmt: skip
+    if isinstance(result, Result):
+        page = report_run(
+            result.table, result.prepared, result.pca, result.tsne, scores=result.components,
+            stability=stability, **found,
+        )  # fmt: skip
+    elif result.components is None:  # they were written as they were computed
+        return
+    else:
+        page = report_without_table(
+            result.pca, result.tsne, result.components,
+            names=result.preparation.columns, source=result.table.name,
+            preparation=tuple(result.preparation.lines()), **found,
+        )  # fmt: skip
+    save_page(page, path, show=show, words=words)
+
+
 def save_page(page: "Report", path: Path, *, show: bool, words: Words) -> None:
-    """Write the page, and show it to whoever asked."""
+    """Write the page, say so, and show it to whoever asked."""
     from gnomon.memory import readable_bytes
 
     page.save(path, force=True)

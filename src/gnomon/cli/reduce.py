@@ -24,7 +24,7 @@ cat x.csv | gnomon reduce - -k 2 > y.csv
 DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
 go to standard output.
 """
-OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
+OUTPUTS = ("report.html", "scores.parquet", "model.gnomon", "run.json", "scree.svg")
 
 
 @click.command("reduce", help=HELP)
@@ -35,6 +35,7 @@ OUTPUTS = ("scores.parquet", "model.gnomon", "run.json", "scree.svg")
 @options.preparing
 @options.computing
 @options.distributing
+@options.plain_page
 @options.writing
 def command(
     data: str,
@@ -52,6 +53,9 @@ def command(
     memory: int | None,
     dask: str | None,
     workers: int | None,
+    title: str | None,
+    page_budget: int,
+    show: bool,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -65,7 +69,7 @@ def command(
     else:
         out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
     from gnomon import pipeline
-    from gnomon.cli import blocks, results
+    from gnomon.cli import blocks, pages, results
 
     words = Words(quiet=quiet, verbose=verbose)
     asked: dict[str, Any] = {
@@ -99,7 +103,11 @@ def command(
                 "components": components, "seed": seed}  # fmt: skip
     found = results.record(result, settings)
     results.write_together(out, "scores.parquet", columns, result, found)
-    files = [out / name for name in OUTPUTS]
+    pages.write_page(
+        out / pages.FILE, result, pages.as_typed("reduce", settings), title=title, stability=None,
+        page_budget=page_budget, show=show, threads=threads, words=words,
+    )  # fmt: skip
+    files = [out / name for name in OUTPUTS if (out / name).exists()]
     words.say("Wrote", ", ".join(map(str, files)))
     if as_json:
         results.say_json("reduce", files, found)

@@ -140,6 +140,7 @@ def gather(
     X: NDArray[Any] | None = None,
     scores: NDArray[Any] | None = None,
     tsne: TSNE | None = None,
+    Y: NDArray[Any] | None = None,
     title: str = "",
     source: str = "data",
     ids: tuple[str, NDArray[Any]] | None = None,
@@ -161,6 +162,8 @@ def gather(
         again without the data; then `scores` must be given.
     X : array (n, d), optional
         The same rows in the units of the file; by default `prepared`.
+    Y : array (n, 1 to 3), optional
+        Where all rows are, if the map was made of some and the others were placed on it.
     scores, trust, neighbors, quality : optional
         Computed if they are not given; trust and quality only if `score`.
     space : pair of array (n, m) and str, optional
@@ -172,13 +175,15 @@ def gather(
     pca = _nameless(pca)
     if scores is None:
         scores = pca.transform(prepared)
-    Y = None if tsne is None else tsne.embedding_
+    if Y is None and tsne is not None:
+        Y = tsne.embedding_
     n = len(scores)
     metric = _metric(tsne) if space is None else "euclidean"
     Z, words = _space(prepared, scores, pca, tsne) if space is None else space
     near = neighbors
     if near is None:
-        wanted = 0 if tsne is None and n > MOST_SEARCHED else min(TRUSTED, n - 1)
+        wanted = min(NEIGHBORS if trust is not None or tsne is None else TRUSTED, n - 1)
+        wanted = 0 if tsne is None and n > MOST_SEARCHED else wanted
         params = None if tsne is None or space is not None else tsne.metric_params
         near = _nearest(Z, wanted, metric, params, n_jobs)
     if Y is not None and score:

@@ -1,6 +1,7 @@
 """A page of a run: of a table that was read from a file, made ready, reduced and mapped."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -21,9 +22,11 @@ from gnomon.tsne import TSNE
 __all__ = ["WITHOUT", "report_run", "report_without_table"]
 
 WITHOUT = (
-    "The page was built again without the table: the columns' own numbers and the rows that are "
-    "rebuilt worst are missing."
+    "The page was built without the table: the columns' own numbers and the rows that are rebuilt "
+    "worst are missing."
 )
+MOST_ROWS = 1_000_000  # more are not to be looked at, nor held by a browser
+OF_ROWS = ("scores", "Y", "trust", "neighbors")
 
 
 def report_run(
@@ -49,10 +52,15 @@ def report_run(
     title, stability, page_budget, n_jobs
         As for `gnomon.report`.
     found : optional
-        What else is known: scores, trust, neighbors, quality, warnings, seconds, command,
+        What else is known: scores, Y, trust, neighbors, quality, warnings, seconds, command,
         versions.
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    rows, notes = shown_rows(len(prepared.X), found.get("Y"))
+    if rows is not None:
+        prepared = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows))
+        found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
+                  and part is not None}  # fmt: skip
     used = prepared.table
     content = gather(
         prepared.X,
@@ -61,7 +69,7 @@ def report_run(
         tsne=tsne,
         title=title or table.name,
         names=used.columns,
-        ids=None if used.ids is None else (str(used.id_name), used.ids),
+        ids=_ids(used, rows),
         labels=labels_of(used),
         stability=find_stability(stability, prepared.X, pca, tsne, n_jobs),
         preparation=tuple(prepared.preparation.lines()),
@@ -69,10 +77,29 @@ def report_run(
         n_jobs=n_jobs,
         source=table.name,
         left_out=tuple((left.column, left.why) for left in table.left_out),
-        notes=table.notes,
+        notes=(*table.notes, *notes),
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def shown_rows(n: int, Y: NDArray[Any] | None) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """The rows that a page shows, None for all, and what it says about the others."""
+    there = np.ones(n, bool) if Y is None else np.isfinite(Y).all(axis=1)
+    rows, notes = np.flatnonzero(there).astype(np.int64), []
+    if rows.size < n:
+        notes.append(f"{n - rows.size:,} rows have no place on the map: the run was cut short.")
+    if rows.size > MOST_ROWS:
+        notes.append(f"The page shows {MOST_ROWS:,} of {rows.size:,} rows, drawn at random.")
+        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+    return (None if rows.size == n else rows), tuple(notes)
+
+
+def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.object_]] | None:
+    """What the rows are called; their numbers in the file where only some are shown."""
+    if table.ids is not None:
+        return str(table.id_name), table.ids
+    return None if rows is None else ("row", rows.astype(str).astype(object))
 
 
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
@@ -98,8 +125,8 @@ def report_without_table(
     scores: NDArray[Any],
     *,
     names: Sequence[str],
-    title: str,
     source: str,
+    title: str | None = None,
     labels: NDArray[Any] | None = None,
     label_name: str = "label",
     page_budget: int = PAGE_BUDGET,
@@ -112,18 +139,27 @@ def report_without_table(
     the scores.
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    rows, notes = shown_rows(len(scores), found.get("Y"))
+    if rows is not None:
+        scores, labels = scores[rows], None if labels is None else labels[rows]
+        found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
+                  and part is not None}  # fmt: skip
+        found.setdefault("ids", ("row", rows.astype(str).astype(object)))
     search = None if tsne is None else tsne._search
+    if search is None or len(search.Z) != len(scores):  # the map is of a part of the rows
+        search = None
+        found.setdefault("neighbors", np.empty((len(scores), 0), np.int32))
     content = gather(
         None,
         pca=pca,
         tsne=tsne,
         scores=scores,
         names=names,
-        title=title,
+        title=title or source,
         source=source,
         labels=[] if labels is None else [(label_name, read_quantity(labels))],
         space=None if search is None else (search.Z, "what the map was made from"),
-        notes=(WITHOUT,),
+        notes=(WITHOUT, *notes),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         **found,

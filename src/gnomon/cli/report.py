@@ -1,0 +1,119 @@
+"""`gnomon report`: the page of a former run, built again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.cli.stored import StoredRun
+    from gnomon.data.preparation import Prepared
+    from gnomon.data.table import Table
+
+HELP = """The page of a former run, built again from its folder and its data.
+
+\b
+gnomon report cells_map --force           cells_map/report.html, from the data that run.json names
+gnomon report cells_map -o page.html --title "Cells of May"
+gnomon report cells_map --data moved/cells.csv --stability 8 --force
+
+Without the data the page lacks the columns' own numbers and the rows that are rebuilt worst.
+"""
+ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
+
+
+@click.command("report", help=HELP)
+@click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--data", metavar="FILE", help="The table, if it is not where it was.")
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path),
+              help="Page to write (default: report.html in FOLDER).")  # fmt: skip
+@options.page
+@options.resources
+@options.writing
+def command(
+    model: Path,
+    data: str | None,
+    out: Path | None,
+    title: str | None,
+    stability: int | None,
+    page_budget: int,
+    show: bool,
+    threads: int | None,
+    memory: int | None,
+    force: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Find the run, its data, and build."""
+    from gnomon.cli import pages, results
+    from gnomon.cli.stored import load_run
+
+    words = Words(quiet=quiet, verbose=verbose)
+    folder = model if model.is_dir() else model.parent
+    out = folder / pages.FILE if out is None else out
+    pages.refuse_page(out, force=force)
+    run = load_run(model)
+    run.say(words)
+    told = pages.read_record(folder)
+    asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
+    found = {"command": told.command, "warnings": tuple(told.of("warnings", [])),
+             "seconds": told.of("seconds", {})}  # fmt: skip
+    stored = pages.read_stored(folder, run)
+    ready = _ready(data, told, stored, run, words, memory)
+    if ready is None:
+        page = _without_data(run, told, stored, stability, asked | found)
+    else:
+        from gnomon.report.run import report_run
+
+        table, prepared = ready
+        page = report_run(table, prepared, run.pca, run.tsne, stability=stability,
+                          trust=stored.trust, **asked, **found)  # fmt: skip
+    pages.save_page(page, out, show=show, words=words)
+    if as_json:
+        results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
+
+
+def _ready(
+    data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: int | None
+) -> "tuple[Table, Prepared] | None":
+    """The run's own rows, read and made ready as they were; None where they are not to be had."""
+    from gnomon.errors import DataError
+    from gnomon.pipeline import read_source
+
+    where = data or told.data()
+    if where is None:
+        words.say("Without", f"the data: {told.name} is not where it was; --data FILE adds it")
+        return None
+    options.check_source(where, "--data")
+    table = read_source(where, memory=memory, **told.reading())
+    try:
+        prepared = run.preparation.apply(table)
+        stored.refuse_others(run.pca.transform(prepared.X), table.name, ROUGHLY)
+    except DataError as error:
+        if data is not None:  # it was asked for
+            raise
+        words.say("Without", f"the data, which changed since: {error}")
+        return None
+    words.say("Read", table.title())
+    return table, prepared
+
+
+def _without_data(
+    run: "StoredRun", told: Any, stored: Any, stability: int | None, found: dict[str, Any]
+) -> Any:
+    from gnomon.errors import ParameterError
+    from gnomon.report.run import report_without_table
+
+    if stability is not None:
+        raise ParameterError("--stability makes the map again, which needs the data: --data FILE.")
+    return report_without_table(
+        run.pca, run.tsne, stored.scores,
+        names=run.preparation.columns, source=told.name, trust=stored.trust,
+        ids=stored.ids, labels=stored.labels, label_name=stored.label_name,
+        preparation=tuple(run.preparation.lines()),
+        **found,
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""`gnomon report` as a user runs it: the page of a former run, with its data and without."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from commands import first_words, gnomon, refused
+from report.pages import Page
+
+
+def write_table(path, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) + [5, -3, 2, 40]
+    lines = ["name,group,length,width,depth,mass"]
+    lines += [f"fish {i},{'ab'[i % 2]},{','.join(map(repr, map(float, row)))}"
+              for i, row in enumerate(X)]  # fmt: skip
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_table(folder / "fish.csv")
+    done = gnomon("map", "fish.csv", "--title", "Fish of May", "--seed", "3", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def page_of(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def sections(page):
+    return [attributes["id"] for attributes in page.all("section")]
+
+
+def test_gnomon_map_writes_the_page_of_its_table(mapped):
+    page = page_of(mapped / "fish_map" / "report.html")
+    assert sections(page) == [
+        "overview", "map", "counting", "components", "reconstruction", "trust", "reproduce",
+    ]  # fmt: skip
+    assert "Fish of May" in page.words
+    assert "fish.csv has 60 rows and 4 columns of numbers; points are coloured by group" in (
+        page.words
+    )
+    assert "gnomon map fish.csv --seed 3" in page.words
+    links = [a["href"] for a in page.all("a")]
+    assert any(link.startswith("#row-") for link in links)
+
+
+def test_gnomon_reduce_writes_a_page_without_a_map(mapped):
+    done = gnomon("reduce", "fish.csv", "-k", "2", folder=mapped)
+    assert done.returncode == 0, done.stderr
+    page = page_of(mapped / "fish_reduced" / "report.html")
+    assert "trust" not in sections(page)
+    assert "gnomon reduce fish.csv -k 2" in page.words
+
+
+def test_the_page_is_built_again_from_the_folder_and_the_data(mapped):
+    first = (mapped / "fish_map" / "report.html").read_text(encoding="utf-8")
+    done = gnomon("report", "fish_map", "--title", "Fish of May", "-o", "again.html", folder=mapped)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == ["Read", "Page"]
+    again, before = page_of(mapped / "again.html"), Page(first)
+    assert sections(again) == sections(before)
+    rows = [a["href"] for a in before.all("a") if a["href"].startswith("#row-")]
+    assert [a["href"] for a in again.all("a") if a["href"].startswith("#row-")] == rows
+
+
+def test_a_page_that_exists_is_kept_unless_forced(mapped):
+    before = (mapped / "fish_map" / "report.html").read_bytes()
+    done = gnomon("report", "fish_map", folder=mapped)
+    assert refused(done, 2, "fish_map/report.html exists. Use --force")
+    assert (mapped / "fish_map" / "report.html").read_bytes() == before
+    done = gnomon("report", "fish_map", "-o", "page.pdf", folder=mapped)
+    assert refused(done, 2, "-o must end in one of .html, .htm")
+
+
+@pytest.fixture
+def moved(mapped, tmp_path):
+    """The folder of the run alone, somewhere else."""
+    shutil.copytree(mapped / "fish_map", tmp_path / "fish_map")
+    return tmp_path
+
+
+def test_without_the_data_the_page_says_what_it_lacks(moved):
+    done = gnomon("report", "fish_map", "--force", "--json", folder=moved)
+    assert done.returncode == 0, done.stderr
+    assert "Without  the data: fish.csv is not where it was; --data FILE adds it" in done.stderr
+    assert json.loads(done.stdout)["data"] is None
+    page = page_of(moved / "fish_map" / "report.html")
+    assert "The page was built without the table" in page.words
+    assert "cannot be found without the table itself" in page.words
+    assert "trust" in sections(page)  # the map keeps the table it was made from
+    data = json.loads(page.raw["script"][0])
+    assert (data["ids"]["name"], data["ids"]["texts"]["length"]) == ("name", 60)
+    assert [label["name"] for label in data["labels"]] == ["group"]
+
+
+def test_data_that_moved_are_given_by_hand(moved, mapped):
+    shutil.copy(mapped / "fish.csv", moved / "elsewhere.csv")
+    done = gnomon("report", "fish_map", "--force", "--data", "elsewhere.csv", "--stability", "2",
+                  folder=moved)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = page_of(moved / "fish_map" / "report.html")
+    assert "stability" in sections(page)
+    assert "Rows that are rebuilt worst" in page.words
+
+
+def test_other_data_are_not_taken_for_the_runs_own(moved):
+    write_table(moved / "other.csv", seed=1)
+    done = gnomon("report", "fish_map", "--force", "--data", "other.csv", folder=moved)
+    assert refused(done, 3, "other.csv holds other numbers than this run's")
+    write_table(moved / "fish.csv", n=59)
+    done = gnomon("report", "fish_map", "--force", folder=moved)
+    assert done.returncode == 0, done.stderr
+    assert "the data, which changed since: fish.csv has 59 rows for this run's 60" in done.stderr
+
+
+def test_what_needs_the_data_says_so(moved):
+    done = gnomon("report", "fish_map", "--force", "--stability", "4", folder=moved)
+    assert refused(done, 2, "--stability makes the map again, which needs the data: --data FILE")
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda f: (f / "run.json").write_text("{"), "run.json cannot be read"),
+        (lambda f: (f / "run.json").write_text("[]"), "run.json is no record of a run"),
+        (lambda f: (f / "map.parquet").unlink(), "There is neither map.parquet nor scores.parquet"),
+        (lambda f: (f / "map.parquet").write_bytes((f.parent / "short.parquet").read_bytes()),
+         "map.parquet is not of the same run as"),
+    ],
+    ids=["half a record", "no record", "no table", "another table"],
+)  # fmt: skip
+def test_a_folder_that_is_not_whole_is_refused_in_a_sentence(moved, damage, says):
+    import pyarrow.parquet as pq
+
+    pq.write_table(pq.read_table(moved / "fish_map" / "map.parquet").slice(0, 5),
+                   moved / "short.parquet")  # fmt: skip
+    damage(moved / "fish_map")
+    assert refused(gnomon("report", "fish_map", "--force", folder=moved), 3, says)
+
+
+def test_open_shows_the_page_and_budgets_hold(mapped, monkeypatch):
+    shown = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    done = gnomon("report", "fish_map", "-o", "small.html", "--open", "--page-budget", "320kB",
+                  folder=mapped)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert shown == [(mapped / "small.html").as_uri()]
+    done = gnomon("report", "fish_map", "-o", "tiny.html", "--page-budget", "1kB", folder=mapped)
+    assert refused(done, 2, "must be an integer ≥ 100000")
