@@ -35,7 +35,7 @@ def map_section(content: Content) -> Section:
                 title=way,
                 most_points=MOST_POINTS,
                 remark=PCA_REMARK if way == "PCA" else REMARK,
-            )  # fmt: skip
+            )
             for way, positions in pictures
         )
     )
