@@ -22,7 +22,8 @@ def completed(shell, folder, words, incomplete=""):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_commands_options_choices_samples_and_files_are_completed(tmp_path, shell):
-    assert completed(shell, tmp_path, [], "re") == [("plain", "reduce"), ("plain", "restore")]
+    assert completed(shell, tmp_path, [], "res") == [("plain", "restore")]
+    assert ("plain", "reduce") in completed(shell, tmp_path, [], "re")
     assert completed(shell, tmp_path, ["map"], "--mem") == [("plain", "--memory")]
     assert completed(shell, tmp_path, ["map", "--scale"], "s") == [("plain", "standard")]
     kinds = completed(shell, tmp_path, ["map"], "i")

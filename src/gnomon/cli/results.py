@@ -30,7 +30,8 @@ __all__ = [
     "write_together",
 ]
 
-OURS = re.compile(r"(tsne|pc)\d+|trust|distance_ratio|unusual")  # columns that commands write
+# Columns that commands write.
+OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|unusual")
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
