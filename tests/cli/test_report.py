@@ -68,6 +68,25 @@ def test_the_page_is_built_again_from_the_folder_and_the_data(mapped):
     assert [a["href"] for a in again.all("a") if a["href"].startswith("#row-")] == rows
 
 
+def test_a_map_of_a_sample_has_a_page_of_all_rows_and_says_so(mapped):
+    done = gnomon("map", "fish.csv", "--sample", "40", "--stability", "2", "-o", "some",
+                  folder=mapped)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Stability left out: the map is of a part of the rows" in done.stderr
+    page = page_of(mapped / "some" / "report.html")
+    assert "60 rows × 4 columns" in page.words
+    said = "40 rows drawn at random are mapped, the other 20 placed among them"
+    assert said in page.words
+    assert "gnomon map fish.csv --sample 40" in page.words
+    done = gnomon("report", "some", "--force", folder=mapped)
+    assert done.returncode == 0, done.stderr
+    again = page_of(mapped / "some" / "report.html")
+    assert sections(again) == sections(page)
+    assert said in again.words
+    done = gnomon("report", "some", "--force", "--stability", "2", folder=mapped)
+    assert refused(done, 2, "--stability is for maps of all rows")
+
+
 def test_a_page_that_exists_is_kept_unless_forced(mapped):
     before = (mapped / "fish_map" / "report.html").read_bytes()
     done = gnomon("report", "fish_map", folder=mapped)

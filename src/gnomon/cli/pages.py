@@ -66,6 +66,12 @@ class RunRecord:
         kind = "map" if "tsne" in self.told else "reduce"
         return as_typed(kind, self.settings) if self.settings else None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the page says of a map that was made of a part of the rows."""
+        words = self.of("sampling", {}).get("words")
+        return (str(words),) if words else ()
+
     def reading(self) -> dict[str, Any]:
         """How the data were read."""
         return {name: self.settings.get(name) or None for name in READING}
@@ -106,10 +112,12 @@ class StoredRows:
     """What a folder's table says of each row; None where it says nothing."""
 
     scores: "NDArray[np.float64]"
+    positions: "NDArray[np.float64] | None"
     trust: "NDArray[np.float64] | None"
     ids: "tuple[str, NDArray[np.object_]] | None"
     labels: "NDArray[np.object_] | None"
     label_name: str
+    rows: "NDArray[np.int64] | None" = None  # those that the map was made of, if not all
 
     def refuse_others(self, scores: Any, name: str, tolerance: float) -> None:
         """Refuse a table with other rows than these."""
@@ -136,7 +144,10 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     path = next((folder / name for name in TABLES if (folder / name).exists()), None)
     if path is None:
         raise DataError(f"There is neither {' nor '.join(TABLES)} in '{folder}'.")
-    table = pq.read_table(path)
+    table, mapped = pq.read_table(path), None
+    if "placed" in table.column_names:  # the page is of the rows that the map was made of
+        mapped = np.flatnonzero(~table["placed"].to_numpy())
+        table = table.take(mapped)
     told = read_record(folder).of("table", {})
     columns = set(table.column_names)
 
@@ -151,17 +162,24 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
         values[:] = [None if v is None else str(v) for v in table[name].to_pylist()]
         return values
 
-    known = [f"pc{j + 1}" for j in range(run.pca.n_components_) if f"pc{j + 1}" in columns]
-    rows = run.pca.n_samples_ if run.tsne is None else len(run.tsne.embedding_)
-    if not known or table.num_rows != rows:
+    def together(name: str, most: int) -> Any:
+        known = [f"{name}{j + 1}" for j in range(most) if f"{name}{j + 1}" in columns]
+        return np.column_stack([numbers(one) for one in known]) if known else None
+
+    scores = together("pc", run.pca.n_components_)
+    positions = None if run.tsne is None else together("tsne", int(run.tsne.n_components))
+    whole = scores is not None and (run.tsne is None or positions is not None)
+    if not whole or table.num_rows != run.pca.n_samples_:
         raise DataError(f"{path} is not of the same run as {run.path}. Make the results again.")
     ids = texts("id")
     return StoredRows(
-        scores=np.column_stack([numbers(name) for name in known]),
+        scores=scores,
+        positions=positions,
         trust=numbers("trust") if "trust" in columns else None,
         ids=None if ids is None else (str(told["id"]), ids),
         labels=texts("label"),
         label_name=str(told.get("label")),
+        rows=mapped,
     )
 
 
@@ -208,11 +226,14 @@ def write_page(
     if stability is not None and not whole:
         words.say("Stability", "left out: the map is of a part of the rows")
         stability = None
+    result = result.of_the_map()  # placed rows are in the table; the page says that they are
     found: dict[str, Any] = {
         "title": title, "page_budget": page_budget, "n_jobs": threads, "command": command,
         "trust": result.trust, "quality": result.quality, "warnings": result.warnings,
         "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
     }  # fmt: skip
+    if result.sampling is not None:
+        found["notes"] = (result.sampling.to_dict()["words"],)
     if isinstance(result, Result):
         page = report_run(
             result.table, result.prepared, result.pca, result.tsne, scores=result.components,
@@ -224,7 +245,7 @@ def write_page(
         page = report_without_table(
             result.pca, result.tsne, result.components,
             names=result.preparation.columns, source=result.table.name,
-            preparation=tuple(result.preparation.lines()), **found,
+            preparation=(*result.preparation.lines(), *result.told), **found,
         )  # fmt: skip
     save_page(page, path, show=show, words=words)
 

@@ -1,5 +1,6 @@
 """`gnomon report`: the page of a former run, built again."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ def command(
     """Find the run, its data, and build."""
     from gnomon.cli import pages, results
     from gnomon.cli.stored import load_run
+    from gnomon.errors import ParameterError
 
     words = Words(quiet=quiet, verbose=verbose)
     folder = model if model.is_dir() else model.parent
@@ -61,8 +63,13 @@ def command(
     told = pages.read_record(folder)
     asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
     found = {"command": told.command, "warnings": tuple(told.of("warnings", [])),
-             "seconds": told.of("seconds", {})}  # fmt: skip
+             "seconds": told.of("seconds", {}), "notes": told.notes}  # fmt: skip
     stored = pages.read_stored(folder, run)
+    found |= {"Y": stored.positions, "trust": stored.trust}
+    if stability is not None and (
+        run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
+    ):
+        raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
     ready = _ready(data, told, stored, run, words, memory)
     if ready is None:
         page = _without_data(run, told, stored, stability, asked | found)
@@ -70,8 +77,8 @@ def command(
         from gnomon.report.run import report_run
 
         table, prepared = ready
-        page = report_run(table, prepared, run.pca, run.tsne, stability=stability,
-                          trust=stored.trust, **asked, **found)  # fmt: skip
+        page = report_run(table, prepared, run.pca, run.tsne, stability=stability, **asked,
+                          **found)  # fmt: skip
     pages.save_page(page, out, show=show, words=words)
     if as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
@@ -92,6 +99,9 @@ def _ready(
     table = read_source(where, memory=memory, **told.reading())
     try:
         prepared = run.preparation.apply(table)
+        if stored.rows is not None and stored.rows.max() < len(prepared.X):
+            prepared = prepared.take(stored.rows)
+            table = replace(table, notes=(*table.notes, *_sampled(told).values()))
         stored.refuse_others(run.pca.transform(prepared.X), table.name, ROUGHLY)
     except DataError as error:
         if data is not None:  # it was asked for
@@ -100,6 +110,12 @@ def _ready(
         return None
     words.say("Read", table.title())
     return table, prepared
+
+
+def _sampled(told: Any) -> dict[str, str]:
+    """What is to be said of a map that was made of some of the rows."""
+    said = told.of("sampling", {}).get("page")
+    return {"sample": said} if isinstance(said, str) else {}
 
 
 def _without_data(
@@ -112,8 +128,8 @@ def _without_data(
         raise ParameterError("--stability makes the map again, which needs the data: --data FILE.")
     return report_without_table(
         run.pca, run.tsne, stored.scores,
-        names=run.preparation.columns, source=told.name, trust=stored.trust,
+        names=run.preparation.columns, source=told.name,
         ids=stored.ids, labels=stored.labels, label_name=stored.label_name,
-        preparation=tuple(run.preparation.lines()),
+        preparation=(*run.preparation.lines(), *_sampled(told).items()),
         **found,
     )  # fmt: skip

@@ -29,7 +29,7 @@ NEIGHBORS = 5  # of each row, that the page names
 SIZES = (5, 10, 15, 25, 50, 100, 200)
 # Wider tables are compared in as many leading scores, as `TSNE` does by itself.
 WIDE, LEADING = 100, 50
-# Beyond, neighbours are looked for only where there is a map to be compared with them.
+# Beyond, neighbours are looked for only where a map of all rows was worth their search before.
 MOST_SEARCHED = 200_000
 # Pairs whose distances are drawn; with fewer than the least there is no picture.
 PAIRS, LEAST_PAIRS = 20_000, 100
@@ -66,7 +66,7 @@ class Content:
         Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
     neighbors : array (n, m), int32
         The 5 nearest rows in the data, nearest first; fewer where there are not so many rows, none
-        where there are very many and no map.
+        where there are very many and no map of all of them.
     space : str
         Where neighbours were looked for, in words.
     quality : MapScores or None
@@ -127,6 +127,11 @@ class Content:
         return len(self.scores)
 
     @property
+    def mapped(self) -> int:
+        """Rows that the map was made of: all, unless others were placed on it."""
+        return self.n if self.tsne is None else len(self.tsne.embedding_)
+
+    @property
     def d(self) -> int:
         """Columns in use."""
         return len(self.names)
@@ -183,7 +188,8 @@ def gather(
     near = neighbors
     if near is None:
         wanted = min(NEIGHBORS if trust is not None or tsne is None else TRUSTED, n - 1)
-        wanted = 0 if tsne is None and n > MOST_SEARCHED else wanted
+        mapped = tsne is not None and len(tsne.embedding_) == n
+        wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
         params = None if tsne is None or space is not None else tsne.metric_params
         near = _nearest(Z, wanted, metric, params, n_jobs)
     if Y is not None and score:

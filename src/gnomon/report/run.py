@@ -52,8 +52,8 @@ def report_run(
     title, stability, page_budget, n_jobs
         As for `gnomon.report`.
     found : optional
-        What else is known: scores, Y, trust, neighbors, quality, warnings, seconds, command,
-        versions.
+        What else is known: scores, Y, trust, neighbors, quality, notes, warnings, seconds,
+        command, versions.
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
     rows, notes = shown_rows(len(prepared.X), found.get("Y"))
@@ -77,7 +77,7 @@ def report_run(
         n_jobs=n_jobs,
         source=table.name,
         left_out=tuple((left.column, left.why) for left in table.left_out),
-        notes=(*table.notes, *notes),
+        notes=(*table.notes, *found.pop("notes", ()), *notes),
         **found,
     )
     return Report(build(content, budget=budget), content)
@@ -146,9 +146,8 @@ def report_without_table(
                   and part is not None}  # fmt: skip
         found.setdefault("ids", ("row", rows.astype(str).astype(object)))
     search = None if tsne is None else tsne._search
-    if search is None or len(search.Z) != len(scores):  # the map is of a part of the rows
+    if search is not None and len(search.Z) != len(scores):  # the map is of a part of the rows
         search = None
-        found.setdefault("neighbors", np.empty((len(scores), 0), np.int32))
     content = gather(
         None,
         pca=pca,
@@ -159,7 +158,7 @@ def report_without_table(
         source=source,
         labels=[] if labels is None else [(label_name, read_quantity(labels))],
         space=None if search is None else (search.Z, "what the map was made from"),
-        notes=(WITHOUT, *notes),
+        notes=(WITHOUT, *found.pop("notes", ()), *notes),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         **found,

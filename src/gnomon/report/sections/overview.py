@@ -90,8 +90,8 @@ def _map(content: Content) -> str:
         )
     if content.trust is None:
         return "Nobody measured how far the map can be trusted: the run was cut short."
-    k = min(TRUSTED, content.n - 1)
-    kept, chance = float(content.trust.mean()), k / (content.n - 1)
+    k = min(TRUSTED, content.mapped - 1)
+    kept, chance = float(content.trust.mean()), k / (content.mapped - 1)
     said = (
         f"The map keeps {percent(kept)} of each row's {k} nearest rows, where chance would keep "
         f"{percent(chance)}"

@@ -45,26 +45,27 @@ def trust(content: Content) -> Section | None:
         drawn.insert(0, charts.neighborhoods(quality))
         far = float(quality.distances.value)
         blocks.append(_scores(quality))
-        if quality.class_accuracy is not None:
-            lead.append(_classes(content, quality))
+        groups = [name for name, values in content.labels if values.dtype.kind == "O"]
+        if quality.class_accuracy is not None and groups:
+            lead.append(_classes(groups[0], quality))
     if pairs is not None:
         drawn.insert(1, charts.distance_ranks(*pairs))
         lead.append(_distances(far, *kept_in_order(*pairs)))
     blocks = [Figures(tuple(drawn), _cautions(content, far)), *blocks]
-    groups = _groups(content, content.trust)
+    by_group = _groups(content, content.trust)
     return Section(
         "trust",
         "Can I trust the map?",
         tuple(lead),
-        (*blocks, *((groups,) if groups else ()), *_least(content, content.trust)),
+        (*blocks, *((by_group,) if by_group else ()), *_least(content, content.trust)),
         HELP,
     )
 
 
 def _sentence(content: Content, kept: Floats) -> str:
-    k = min(TRUSTED, content.n - 1)
+    k = min(TRUSTED, content.mapped - 1)
     mean = float(kept.mean())
-    chance = k / (content.n - 1)
+    chance = k / (content.mapped - 1)
     said = (
         f"Of a row's {k} nearest rows in the data, {percent(mean)} are among its {k} nearest on "
         f"the map; by chance it would be {percent(chance)}."
@@ -76,16 +77,15 @@ def _sentence(content: Content, kept: Floats) -> str:
     return f"{said} {lost:,} {which} fewer than a third ({percent(lost / content.n)} of all)."
 
 
-def _classes(content: Content, quality: MapScores) -> str:
+def _classes(name: str, quality: MapScores) -> str:
     assert quality.class_accuracy is not None
     assert quality.class_accuracy_in_data is not None
     at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - TRUSTED)))
-    name = next(shown(name) for name, values in content.labels if values.dtype.kind == "O")
     here = percent(float(quality.class_accuracy.mean[at]))
     there = percent(float(quality.class_accuracy_in_data.mean[at]))
     return (
-        f"The neighbours on the map would guess the right {name} for {here} of the rows, those in "
-        f"the data for {there}."
+        f"The neighbours on the map would guess the right {shown(name)} for {here} of the rows, "
+        f"those in the data for {there}."
     )
 
 
