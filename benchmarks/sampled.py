@@ -2,8 +2,8 @@
 
 The command runs in a process of its own under ``--memory``, and must stay within it: its high-water
 mark is what the kernel counts, pages of the mapped file included. Then, for rows that were placed
-and for rows that made the map, the share of the 10 nearest mapped rows, on the map, that are of the
-row's own cluster; beside it the same share in the data, which no map can be expected to exceed.
+and for rows that made the map, the share of the 11 nearest mapped rows, on the map and without the
+row itself, that are of its own cluster; beside it the same share in the data.
 """
 
 import json
@@ -29,7 +29,7 @@ SIZES = {
 ON_REQUEST = frozenset({"2m"})
 COLUMNS, KINDS = 50, 20
 APART = 0.2  # so near that some rows have neighbours of other clusters in the data too
-NEAREST = 10
+NEAREST = 11
 JUDGED = 20_000  # rows of each kind whose neighbours are looked at
 CLOSE = 0.02  # how much less often placed rows may be among their own than mapped ones
 
@@ -120,7 +120,7 @@ def judge(X: Any, labels: Any, file: Path) -> dict[str, float]:
         search = NeighborSearch(Z[mapped], recall=0.99, n_jobs=THREADS)
         for kind, at in (("placed", np.flatnonzero(placed)), ("mapped", mapped)):
             chosen = generator.choice(at, min(JUDGED, at.size), replace=False)
-            near = mapped[search.of(Z[chosen], NEAREST + 1)[0]]
+            near = mapped[search.of(Z[chosen], NEAREST)[0]]
             others = near != chosen[:, None]  # a mapped row is its own nearest
             same = (labels[near] == labels[chosen][:, None]) & others
             shares[kind + space] = float(same.sum() / others.sum())
@@ -155,8 +155,9 @@ def report(raw: Raw) -> Report:
 
 
 CAPTION = (
-    "`gnomon map table.npy --sample N --memory SIZE`. Own cluster: the share of the 10 nearest "
-    "mapped rows that are of the row's own cluster, on the map and, in brackets, in the data."
+    "`gnomon map table.npy --sample N --memory SIZE`. Own cluster: of the 11 nearest mapped rows, "
+    "the row itself left out, the share of its own cluster, on the map and, in brackets, in the "
+    "data."
 )
 NOTES = (
     "One run each of the whole command: imports, reading, PCA of all rows, the map of the sample, "
