@@ -176,7 +176,7 @@ def test_a_sample_is_mapped_and_every_other_row_placed_on_it():
     assert page.trust.shape == (90,)
     assert page.prepared.table.labels.shape == (90,)
     assert page.table.notes[-1] == (
-        "This is about 90 of 150 rows: 90 rows drawn at random are mapped, the other 60 placed "
+        "Shown are 90 of 150 rows: 90 rows drawn at random are mapped, the other 60 placed "
         "among them."
     )
     whole = run("iris", dimensions=None)

@@ -8,7 +8,7 @@ and colours the rows stays behind: results have the rows of the source, in its o
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,23 @@ class LargeResult:
         return self.tsne is not None and (self.rows is None or not self.rows.finished)
 
     @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """What is to be said where only the rows of the map are shown."""
+        return () if self.sampling is None else (("sample", self.sampling.sentence()),)
+
+    def of_the_map(self) -> "LargeResult":
+        """The rows that the map was made of, as a result of their own."""
+        if self.sampling is None or self.tsne is None or self.components is None:
+            return self
+        rows = self.sampling.rows
+        return replace(
+            self,
+            components=self.components[rows],
+            trust=None if self.trust is None else self.trust[rows],
+            rows=unplaced(self.tsne, Sampling(np.arange(rows.size), rows.size, 0, "")),
+        )
+
+    @property
     def positions(self) -> NDArray[Any] | None:
         """Where every row is on the map, shape (n, dimensions)."""
         return None if self.rows is None else self.rows.positions
@@ -189,6 +206,7 @@ def run_blocks(
             where = Path(scores)
             names = [f"pc{j + 1}" for j in range(pca.n_components_)]
             to = Output(where, force)
+            where.parent.mkdir(parents=True, exist_ok=True)
             stage("scores", lambda: carry_blocks(pca, "_carried", ready, names, to, workers))
             found["scores"] = where
         if dimensions is not None:

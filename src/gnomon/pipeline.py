@@ -113,14 +113,11 @@ class Result:
         """
         if self.sampling is None:
             return self
-        rows, prepared = self.sampling.rows, self.prepared
-        kept = rows if prepared.kept is None else prepared.kept[rows]
-        some = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows), kept=kept)
-        said = f"This is about {rows.size:,} of {self.sampling.n:,} rows: {self.sampling.title()}."
+        rows = self.sampling.rows
         return replace(
             self,
-            table=replace(self.table, notes=(*self.table.notes, said)),
-            prepared=some,
+            table=replace(self.table, notes=(*self.table.notes, self.sampling.sentence())),
+            prepared=self.prepared.take(rows),
             components=self.components[rows],
             trust=None if self.trust is None else self.trust[rows],
             sampling=None,

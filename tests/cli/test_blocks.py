@@ -80,6 +80,8 @@ def test_a_sample_is_mapped_and_the_file_says_which_rows_were_placed(here):
     assert np.array_equal(found["tsne1"][rows], tsne.embedding_[:, 0])
     run = json.loads((here / "m" / "run.json").read_text())
     assert run["settings"]["sample"] == 200
+    page = (here / "m" / "report.html").read_text(encoding="utf-8")
+    assert "200 rows drawn at random are mapped, the other 400 placed among them" in page
     assert run["sampling"]["mapped"] == 200
     assert run["sampling"]["words"].startswith("200 rows drawn at random are mapped, the other 400")
     whole = gnomon("map", "iris", "--threads", "1", "-o", "whole", folder=here)
@@ -93,6 +95,8 @@ def test_a_folder_is_mapped_by_a_sample(here):
     assert done.returncode == 0, done.stderr
     found = read(here / "f" / "map.parquet")
     assert found["placed"].sum() == 450
+    page = (here / "f" / "report.html").read_text(encoding="utf-8")
+    assert "150 rows drawn at random are mapped, the other 450 placed among them" in page
     assert not np.isnan(found["trust"]).any()
     seen = gnomon("map", "cells.npy", "--sample", "150", "--dry-run", "--json", folder=here)
     assert json.loads(seen.stdout)["sampling"]["placed"] == 450
@@ -106,6 +110,7 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
     assert refused(sample, 2, "Only files and folders are read in blocks; got 'iris'")
+    assert not (here / "n").exists()
 
 
 def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch):

@@ -34,6 +34,7 @@ RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 READING = ("label", "id", "keep", "drop", "na")
 # What a setting is when nobody asked for anything.
+PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
          "dimensions": 2, "sample": None, "seed": 0}  # fmt: skip
 
@@ -117,7 +118,6 @@ class StoredRows:
     ids: "tuple[str, NDArray[np.object_]] | None"
     labels: "NDArray[np.object_] | None"
     label_name: str
-    rows: "NDArray[np.int64] | None" = None  # those that the map was made of, if not all
 
     def refuse_others(self, scores: Any, name: str, tolerance: float) -> None:
         """Refuse a table with other rows than these."""
@@ -144,10 +144,7 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     path = next((folder / name for name in TABLES if (folder / name).exists()), None)
     if path is None:
         raise DataError(f"There is neither {' nor '.join(TABLES)} in '{folder}'.")
-    table, mapped = pq.read_table(path), None
-    if "placed" in table.column_names:  # the page is of the rows that the map was made of
-        mapped = np.flatnonzero(~table["placed"].to_numpy())
-        table = table.take(mapped)
+    table = pq.read_table(path)
     told = read_record(folder).of("table", {})
     columns = set(table.column_names)
 
@@ -179,7 +176,6 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
         ids=None if ids is None else (str(told["id"]), ids),
         labels=texts("label"),
         label_name=str(told.get("label")),
-        rows=mapped,
     )
 
 
@@ -226,7 +222,8 @@ def write_page(
     if stability is not None and not whole:
         words.say("Stability", "left out: the map is of a part of the rows")
         stability = None
-    result = result.of_the_map()  # placed rows are in the table; the page says that they are
+    if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
+        result = result.of_the_map()  # with what is to be said of the others
     found: dict[str, Any] = {
         "title": title, "page_budget": page_budget, "n_jobs": threads, "command": command,
         "trust": result.trust, "quality": result.quality, "warnings": result.warnings,

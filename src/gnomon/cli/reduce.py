@@ -83,11 +83,9 @@ def command(
     columns: dict[str, Any] = {}
     result: Result | LargeResult
     if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
-        folder = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
-        folder.mkdir(parents=True, exist_ok=True)
         result = blocks.run(
             data, words=words, dask=dask, workers=workers, reading=reading,
-            scores=folder / "scores.parquet", force=force, **how,
+            scores=None if out is None else out / "scores.parquet", force=force, **how,
         )  # fmt: skip
     else:
         result = pipeline.run(data, told=results.reporter(words), **how, **reading)

@@ -1,6 +1,5 @@
 """`gnomon report`: the page of a former run, built again."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +98,6 @@ def _ready(
     table = read_source(where, memory=memory, **told.reading())
     try:
         prepared = run.preparation.apply(table)
-        if stored.rows is not None and stored.rows.max() < len(prepared.X):
-            prepared = prepared.take(stored.rows)
-            table = replace(table, notes=(*table.notes, *_sampled(told).values()))
         stored.refuse_others(run.pca.transform(prepared.X), table.name, ROUGHLY)
     except DataError as error:
         if data is not None:  # it was asked for
@@ -110,12 +106,6 @@ def _ready(
         return None
     words.say("Read", table.title())
     return table, prepared
-
-
-def _sampled(told: Any) -> dict[str, str]:
-    """What is to be said of a map that was made of some of the rows."""
-    said = told.of("sampling", {}).get("page")
-    return {"sample": said} if isinstance(said, str) else {}
 
 
 def _without_data(
@@ -130,6 +120,6 @@ def _without_data(
         run.pca, run.tsne, stored.scores,
         names=run.preparation.columns, source=told.name,
         ids=stored.ids, labels=stored.labels, label_name=stored.label_name,
-        preparation=(*run.preparation.lines(), *_sampled(told).items()),
+        preparation=tuple(run.preparation.lines()),
         **found,
     )  # fmt: skip

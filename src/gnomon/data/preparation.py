@@ -1,6 +1,6 @@
 """What was done to a table before it was used, so that new rows get the same and the way back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -204,3 +204,8 @@ class Prepared:
     table: Table
     kept: NDArray[np.int64] | None
     preparation: Preparation
+
+    def take(self, rows: NDArray[np.int64]) -> "Prepared":
+        """Some of the rows."""
+        kept = rows if self.kept is None else self.kept[rows]
+        return replace(self, X=self.X[rows], table=self.table.take(rows), kept=kept)

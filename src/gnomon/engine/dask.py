@@ -172,7 +172,10 @@ class _Run:
         self.name = f"gnomon-{uuid.uuid4().hex}"
         self.made = 0
         self.well = time.monotonic()  # when the cluster was last known to be well
-        self.threads = max(1, self._ask())
+        try:
+            self.threads = max(1, self._ask())
+        except (TimeoutError, OSError) as error:
+            raise ClusterError(f"The Dask scheduler does not answer. {START_AGAIN}") from error
         packed = cloudpickle.dumps(Task(source, function))  # not to be unpacked by the scheduler
         self.task = self._submit(_unpack, packed, key=f"{self.name}-task")
 
@@ -199,15 +202,22 @@ class _Run:
 
     def take(self, future: Any) -> Part[Any]:
         """The result, once it is there; its checksums are kept."""
-        self.wait(future)
-        try:
-            part: Part[Any] = future.result(timeout=FETCH)
-        except TimeoutError:
-            raise ClusterError(
-                f"A result took more than {FETCH:g} s to come from the cluster. Check its network."
-            ) from None
-        except Exception as error:
-            raise self._explained(error) from error
+        seconds = ANSWER
+        while True:
+            self.wait(future)
+            try:
+                part: Part[Any] = future.result(timeout=seconds)
+                break
+            except TimeoutError:
+                # It is on its way, or it was lost with its worker, and is waited for again.
+                seconds *= 2
+            except Exception as error:
+                raise self._explained(error) from error
+            if seconds > FETCH:
+                raise ClusterError(
+                    f"A result took more than {FETCH:g} s to come from the cluster. Check its "
+                    "network."
+                )
         self.source.seals.update(part.seals)
         return part
 

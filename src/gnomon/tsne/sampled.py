@@ -71,6 +71,10 @@ class Sampling(Record):
         m = self.rows.size
         return f"{m:,} rows drawn at random are mapped, the other {self.n - m:,} placed among them"
 
+    def sentence(self) -> str:
+        """For a page, or whatever else shows the mapped rows alone."""
+        return f"Shown are {self.rows.size:,} of {self.n:,} rows: {self.title()}."
+
     def lines(self) -> list[tuple[str, str]]:
         """Seed and reason."""
         return [("why", self.why), ("seed", str(self.seed))]
