@@ -168,7 +168,9 @@ def test_a_group_can_be_hidden_and_is_then_out_of_reach(visit, path, content, we
     bring_up(page)
     all_of_them = colours_seen(page)
     page.locator("#map-legend .map-group", has_text="birch").click()
-    assert page.get_attribute("#map-legend li:nth-child(2) button", "aria-pressed") == "false"
+    birch = page.locator("#map-legend li:nth-child(2) button")
+    assert birch.get_attribute("aria-pressed") == "false"
+    assert birch.evaluate("(one) => one === document.activeElement")
     until(page, lambda: colours_seen(page) < 0.8 * all_of_them)
     polygon = triangle(page)
     within, _ = inside(polygon, on_screen(page, content.Y))
@@ -176,6 +178,9 @@ def test_a_group_can_be_hidden_and_is_then_out_of_reach(visit, path, content, we
     expected = np.flatnonzero(within & (content.labels[0][1] != "birch")).tolist()
     assert [int(row["row"]) for row in selected_rows(page)] == expected
     page.click("#map-clear")
+    birch.click(modifiers=["Shift"])  # only this one
+    pressed = [one.get_attribute("aria-pressed") for one in page.locator(".map-group").all()]
+    assert pressed == ["false", "true", "false"]
     page.click("text=Show all groups")
     until(page, lambda: colours_seen(page) > 0.95 * all_of_them)
 
@@ -321,11 +326,11 @@ def test_the_wheel_scrolls_the_page_until_the_map_is_in_use(visit, path):
     page = visit(path)
     bring_up(page)
     *_, scale, box = view(page)
-    page.mouse.move(box["x"] + 100, box["y"] + 100)
-    page.mouse.wheel(0, -300)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.wheel(0, -20)
     page.wait_for_selector("#map-hint:not([hidden])")
     assert view(page)[2] == scale
-    page.focus("#map-stage")
+    page.locator("#map-stage").focus()
     page.mouse.wheel(0, -300)
     page.wait_for_function(
         f"Number(document.getElementById('map-stage').dataset.view.split(' ')[2]) > {1.2 * scale}"

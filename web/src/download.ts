@@ -6,7 +6,7 @@ import { pencil, shape } from "./dom";
 import type { Dots } from "./drawing";
 import { paintNames, type Scene } from "./overlay";
 import type { Palette } from "./palette";
-import type { Table } from "./table";
+import { NAMELESS, type Table } from "./table";
 import { toScreen } from "./view";
 
 // As in src/gnomon/data/write.py: spreadsheets take cells that begin so for formulas.
@@ -26,13 +26,17 @@ export async function csv(table: Table, rows: Iterable<number>): Promise<string>
       name: group === "Trust" ? "trust" : field.name,
       cell:
         field.kind === "category"
-          ? (row) => (field.codes[row] < field.names.length ? text(field.names[field.codes[row]]) : "")
+          ? (row) => nameCell(field.names[field.codes[row]])
           : (row) => (Number.isNaN(field.values[row]) ? "" : String(Number(field.values[row].toPrecision(6)))),
     });
   }
   const lines = [columns.map(({ name }) => text(name)).join()];
   for (const row of rows) lines.push(columns.map(({ cell }) => cell(row)).join());
   return `${lines.join("\n")}\n`;
+}
+
+function nameCell(name: string | undefined): string {
+  return name === undefined || name === NAMELESS ? "" : text(name);
 }
 
 function text(cell: string): string {

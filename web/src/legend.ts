@@ -15,7 +15,11 @@ export function showLegend(where: HTMLElement, colouring: Colouring, hidden: Set
   if (colouring.range) parts.push(ramp(colouring));
   const named = [...colouring.groups.entries()].filter(([, group]) => group.name && group.rows);
   if (colouring.field && named.length) parts.push(list(named, hidden, colouring, actions));
+  // The button that was pressed is made anew, and stays the one that the keyboard is at.
+  const buttons = () => [...where.querySelectorAll("button")];
+  const at = buttons().indexOf(document.activeElement as HTMLButtonElement);
   where.replaceChildren(...parts);
+  if (at >= 0) buttons()[Math.min(at, buttons().length - 1)]?.focus();
 }
 
 function list(
@@ -23,22 +27,19 @@ function list(
 ): HTMLElement {
   const box = element("div");
   const items = named.map(([code, group]) => {
-    const act = () => {
-      const next = new Set(hidden);
-      if (!next.delete(code)) next.add(code);
+    const item = element("button", { type: "button", class: "map-group", "aria-pressed": String(!hidden.has(code)) });
+    item.title = `${hidden.has(code) ? "Show" : "Hide"} ${group.name}; with Shift show only this`;
+    item.addEventListener("click", (event) => {
+      const others = colouring.groups.map((_, other) => other).filter((other) => other !== code);
+      const next = new Set(event.shiftKey ? others : hidden);
+      if (!event.shiftKey && !next.delete(code)) next.add(code);
       actions.hide(next);
-    };
-    const item = button("", act, { class: "map-group", "aria-pressed": !hidden.has(code) ? "true" : "false" });
-    item.title = `${hidden.has(code) ? "Show" : "Hide"} ${group.name}; with a double click show only this`;
+    });
     item.append(
       swatch(group.colour),
       element("span", { class: "map-name" }, group.name),
       element("span", { class: "map-count" }, whole(group.rows)),
     );
-    item.addEventListener("dblclick", () => {
-      const others = colouring.groups.map((_, other) => other).filter((other) => other !== code);
-      actions.hide(new Set(others));
-    });
     return element("li", {}, item);
   });
   box.append(element("ul", { class: "map-groups" }, ...items));

@@ -95,6 +95,9 @@ export interface Component {
   correlations: Float64Array;
 }
 
+/** What stands for a name that is empty. */
+export const NAMELESS = "(no name)";
+
 export class Table {
   readonly rows: number;
   readonly title: string;
@@ -146,7 +149,7 @@ export class Table {
   }
 
   nameOf(row: number): string {
-    return this.ids ? this.ids[row] : `row ${row}`;
+    return this.ids?.[row] || `row ${row}`;
   }
 
   neighborsOf(row: number): number[] {
@@ -187,7 +190,7 @@ async function unpackMap({ name, low, step, x, y }: PackedMap): Promise<PointMap
 
 async function unpackCategories(packed: PackedCategories): Promise<Field> {
   const [names, codes] = await Promise.all([texts(packed.names), wholeNumbers(packed.codes)]);
-  return { kind: "category", name: packed.name, names, codes };
+  return { kind: "category", name: packed.name, names: names.map((name) => name || NAMELESS), codes };
 }
 
 async function unpackValues(packed: PackedValues, isShare: boolean): Promise<Field> {

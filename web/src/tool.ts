@@ -1,6 +1,6 @@
 // The map: what is seen, coloured, looked at and selected, and what happens when that changes.
 
-import { CanvasDrawing } from "./canvas";
+import { CanvasDrawing, ease } from "./canvas";
 import { cardFields, showCard, spoken } from "./card";
 import { type Colouring, colour, type Marks, marks } from "./colouring";
 import { byId, pencil } from "./dom";
@@ -15,7 +15,6 @@ import { type Palette, readPalette } from "./palette";
 import { showSelection } from "./selection";
 import type { Field, PointMap, Table } from "./table";
 import { between, fit, panned, type Size, toMap, toScreen, type View, zoomed } from "./view";
-import { ease } from "./canvas";
 import { webglDrawing } from "./webgl";
 import { count } from "./words";
 
@@ -53,6 +52,7 @@ export class MapTool {
     const tool = new MapTool(table);
     [tool.map, tool.field] = await Promise.all([table.map(0), table.choices[0]?.load() ?? null]);
     tool.grid = new Grid(tool.map);
+    tool.stage.dataset.map = tool.map.name;
     tool.shape();
     tool.measure();
     tool.view = tool.whole();
