@@ -69,6 +69,8 @@ def test_a_late_text_is_found_with_its_line(tmp_path, monkeypatch):
         rows_of(source)
     assert np.isnan(rows_of(gnomon.source(path, na="n/a", rows=40))[150, 1])
     assert gnomon.source(path, drop="b").names == ("a", "c")
+    with pytest.raises(DataError, match=said):  # columns are counted in the file
+        rows_of(gnomon.source(path, drop="a", rows=40))
 
 
 def test_a_ragged_line_is_found(tmp_path, monkeypatch):

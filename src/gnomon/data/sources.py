@@ -143,11 +143,9 @@ class FileSource(Source):
     """
 
     def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
-        self.paths = [(path, path.stat().st_size if path.exists() else 0) for path in paths]
-        self.files = [_open(paths[0], wishes, rows)]
-        first = self.files[0]
-        for path in paths[1:]:
-            self.files.append(_open_next(path, first, wishes, rows))
+        first = _open(paths[0], wishes, rows)
+        self.files = [first, *(_open_next(path, first, wishes, rows) for path in paths[1:])]
+        self.paths = [(path.absolute(), path.stat().st_size) for path in paths]
         partitions: list[Partition] = []
         start = 0
         for number, file in enumerate(self.files):
@@ -180,6 +178,7 @@ class FileSource(Source):
 
 def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
     kind = kind_of_file(path)
+    path = path.absolute()  # for whoever reads it from another folder
     readers: dict[str, Callable[[], BlockFile]] = {
         "npy": lambda: NpyBlocks(path, wishes, rows),
         "text": lambda: CsvBlocks(path, wishes, rows),
