@@ -5,7 +5,7 @@ import pytest
 from browser.hands import overflow
 from report.pages import HOSTILE, fitted
 
-from gnomon import report
+from gnomon import PCA, report
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,8 @@ def hostile(folder):
 
 @pytest.fixture(scope="module")
 def plain(folder):
-    return report(np.random.default_rng(0).normal(size=(50, 4))).save(folder / "plain.html")
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    return report(X, pca=PCA(2).fit(X)).save(folder / "plain.html")
 
 
 @pytest.mark.parametrize("width", [1280, 400])

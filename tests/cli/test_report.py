@@ -72,7 +72,7 @@ def test_a_map_of_a_sample_has_a_page_of_all_rows_and_says_so(mapped):
     done = gnomon("map", "fish.csv", "--sample", "40", "--stability", "2", "-o", "some",
                   folder=mapped)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "Stability left out: the map is of a part of the rows" in done.stderr
+    assert "Left out stability: the map is of a part of the rows" in done.stderr
     page = page_of(mapped / "some" / "report.html")
     assert "60 rows × 4 columns" in page.words
     said = "40 rows drawn at random are mapped, the other 20 placed among them"

@@ -33,8 +33,8 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 READING = ("label", "id", "keep", "drop", "na")
-# What a setting is when nobody asked for anything.
 PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
+# What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
          "dimensions": 2, "sample": None, "seed": 0}  # fmt: skip
 
@@ -220,7 +220,7 @@ def write_page(
 
     whole = isinstance(result, Result) and result.sampling is None
     if stability is not None and not whole:
-        words.say("Stability", "left out: the map is of a part of the rows")
+        words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
     if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
         result = result.of_the_map()  # with what is to be said of the others
