@@ -38,7 +38,7 @@ REACH = 20  # nodes after which the near part has ended
 COARSER = 4  # spacing of the far mesh, in nodes of the near one
 WIDTH = 5.0  # standard deviation of the Gaussian that divides near from far, in nodes
 LEAST_NODES = 25_000  # for which two parts cost less than one
-FINEST = 0.3  # spacing, in widths of K: below it one coarse mesh would be the less exact
+FINEST = 0.25  # spacing, in widths of K: below it one coarse mesh would be the less exact
 GROUP = 2**17  # nodes transformed at a time
 TOGETHER = 2**16  # nodes from which on both parts are transformed at the same time
 # A spline four times as wide, as a sum of 13 narrow ones.

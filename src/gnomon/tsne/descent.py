@@ -219,9 +219,9 @@ class Descent:
         sq_gradient, sq_step = sums[:, 2 * d :].sum(axis=0)
         if not np.isfinite(sq_step):
             raise GnomonError("The descent left the range of numbers. Lower `learning_rate`.")
-        after = replace(
-            now, iteration=now.iteration + 1, Y=new_Y, velocity=new_velocity, gains=new_gains,
-            low=low, high=high,
+        after = State(
+            now.iteration + 1, new_Y, new_velocity, new_gains, now.order, low, high, now.forces,
+            now.kl, now.best_kl, now.best_iteration,
         )  # fmt: skip
         reason = None
         if after.iteration % CHECK_EVERY == 0:
