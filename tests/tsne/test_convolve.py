@@ -112,3 +112,17 @@ def test_memory_kept_for_the_next_potential_is_given_back():
     assert part.near.half is None
     assert part.far.half is None
     assert np.array_equal(part.potential(charges), first)
+
+
+@pytest.mark.parametrize(("dimensions", "span"), [(2, 150.0), (3, 30.0)])
+def test_a_lone_point_feels_next_to_nothing_of_itself(monkeypatch, dimensions, span):
+    """In one part nothing but rounding; of the coarse mesh a trace is left."""
+    corners = np.array([np.zeros(dimensions), np.full(dimensions, span)])  # without charge
+    charges = np.array([0, 0, 1], np.float32)
+    for least, most in ((1, 4e-4), (10**9, 1e-6)):
+        in_parts(monkeypatch, least)
+        mesh = Mesh(dimensions, 1.0, 0.5)
+        for place in rng.random((20, dimensions)) * 4 + span / 2:
+            phi, gradient = mesh.field(np.vstack([corners, place]).astype(np.float32), charges)
+            assert np.abs(gradient[2]).max() < most
+            assert abs(phi[2]) < 3 * most
