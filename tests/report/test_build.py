@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from report.pages import HOSTILE, Page, fitted, groups_of_rows
 
 from gnomon import PCA, report
 from gnomon.charts.theme import STYLE
+from gnomon.report.build import build
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,13 @@ def test_hostile_words_are_shown_to_the_letter_and_make_no_element(page, hostile
     hostile.html.encode("utf-8")
 
 
+def test_no_page_holds_characters_that_turn_or_end_it(page):
+    odd = replace(page.content, versions={"gnomon": "1\x00\u202e\ud800<b>"})
+    text = build(odd)
+    assert not set("\x00\u202e\ud800") & set(text)
+    assert "1&lt;b&gt;" in text
+
+
 def test_the_title_is_one_text(hostile):
     (title,) = re.findall(r"<title>(.*?)</title>\n<style>", hostile.html)
     assert title == "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
@@ -127,8 +136,6 @@ def test_the_style_of_charts_stands_in_the_page_once(page):
 
 
 def test_the_same_content_gives_the_same_page(page):
-    from gnomon.report.build import build
-
     assert build(page.content) == page.html
 
 

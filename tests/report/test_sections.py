@@ -177,7 +177,7 @@ def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
 
 def test_rebuilt_cells_are_in_the_units_of_the_file(plane):
     X, names = plane
-    Z = (X - X.mean(axis=0)) / np.array([0.5, 1.0, 1.0])
+    Z = (X - X.mean(axis=0)) / np.array([0.5, 4.0, 1.0])
     told = gather(Z, X=X + np.array([0, 40, 0]), pca=PCA(1).fit(Z), names=names)
     assert grid(reconstruction(told), "worst").rows[0][3:] in (("41", "40"), ("39", "40"))
 
@@ -217,6 +217,13 @@ def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
     assert least.rows[0][2].row == content.neighbors[0, 0]
     assert least.note == "8 of the 9 rows that keep less than a third."
     assert len(figures(section)) == 3
+
+
+def test_a_quantity_is_no_group_that_neighbours_could_guess(content):
+    told = replace(content, labels=(("height", np.linspace(0, 1, 90)),))
+    assert content.quality.class_accuracy is not None
+    assert any("would guess the right tree for" in text for text in said(trust(content)))
+    assert not any("would guess" in text for text in said(trust(told)))
 
 
 def test_trust_by_group_has_the_least_first(content):

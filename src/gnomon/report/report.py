@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.charts import words
 from gnomon.errors import DataError, TooLargeError, refuse
 from gnomon.files import writing
-from gnomon.inputs import as_table, check_integer, is_sparse, refuse_bad_values
+from gnomon.inputs import as_table, check_integer, is_sparse
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.pca import PCA
 from gnomon.procrustes import stability as repeat_map
@@ -175,13 +175,10 @@ def _table(X: Any) -> NDArray[Any]:
 
 
 def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
-    """The table itself, or filled in as the model was told to do it."""
-    if table.dtype.kind != "f" or np.isfinite(table).all():
+    """The table, filled in if the model was told to do that; `transform` refuses other gaps."""
+    if getattr(pca, "missing_", None) is None or np.isfinite(table).all():
         return table
-    if getattr(pca, "missing_", None) is not None:
-        return np.asarray(pca._filled(table))
-    refuse_bad_values(table)
-    return table
+    return np.asarray(pca._filled(table))
 
 
 def find_stability(
