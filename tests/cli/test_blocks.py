@@ -137,7 +137,7 @@ def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path)
     done = gnomon("reduce", "cells", *options, "-o", "two", "--workers", "2", folder=here)
     assert done.returncode == 0, done.stderr
     assert "Cluster  2 processes of this machine" in done.stderr
-    with within(40), processes(tmp_path) as cluster:  # whose processes work in another folder
+    with within(120), processes(tmp_path) as cluster:  # whose processes work in another folder
         cluster.scheduler()
         cluster.worker()
         address = cluster.address()
@@ -154,7 +154,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "scores.parquet").write_bytes(b"the old one")
     command = [COMMAND, "reduce", "cells", "--workers", "2", "-o", "out", "--force"]
-    with within(40):
+    with within(120):
         running = subprocess.Popen(
             command, cwd=tmp_path, env=environment(), text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,

@@ -35,6 +35,7 @@ LOOK = 2.0  # seconds without a result after which the cluster is asked whether 
 ANSWER = 10.0  # seconds that the scheduler has to answer
 PATIENCE = 20.0  # seconds that a cluster may be without workers, or its scheduler silent
 FETCH = 600.0  # seconds that one result may take to come over the network
+ENDED = ("finished", "error", "cancelled")
 AHEAD = 2  # partitions handed out for each thread of the cluster
 
 __all__ = ["DaskEngine", "dask_setup"]
@@ -223,10 +224,11 @@ class _Run:
 
     def wait(self, future: Any) -> None:
         """Until there is a result; an error if it is one, or if the cluster is gone."""
-        finished = threading.Event()
-        future.add_done_callback(lambda _: finished.set())
-        while not finished.wait(LOOK):
-            self._look()
+        while future.status not in ENDED:  # a result that was lost with its worker is none
+            finished = threading.Event()
+            future.add_done_callback(lambda _, told=finished: told.set())
+            while not finished.wait(LOOK) and future.status not in ENDED:
+                self._look()
         self.well = time.monotonic()
         if future.status != "finished":
             try:
