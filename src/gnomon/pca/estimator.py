@@ -150,7 +150,7 @@ class PCA(
     captured_variance_, lost_variance_, total_variance_ : float
         Sums of the eigenvalues that were kept, not kept, and of all.
     spectrum_ : array (m,)
-        All eigenvalues known: every one, unless the solver is ``"krylov"``.
+        All eigenvalues known: every one, unless the solver is ``"krylov"`` or ``"deflation"``.
     noise_variance_ : float
         Mean of the min(n, d) − k eigenvalues that were not kept.
     mean_ : array (d,)

@@ -68,8 +68,9 @@ class Imputation(Record):
         share = 100 * self.n_missing / self.n_cells
         state = "converged" if self.converged else "NOT converged"
         return (
-            f"{self.n_missing:,} missing values ({share:.2g} %) filled in from {self.rank} "
-            f"components; {state} after {self.n_iter} iterations"
+            f"{self.n_missing:,} missing value{'s' * (self.n_missing != 1)} ({share:.2g} %) filled "
+            f"in from {self.rank} component{'s' * (self.rank != 1)}; {state} after {self.n_iter} "
+            f"iteration{'s' * (self.n_iter != 1)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
