@@ -16,7 +16,7 @@ test: $(VENV)/.test-ready $(VENV)/.browser-ready
 
 # Quick enough to run before every commit: style, types, and the tests not marked slow; and whether
 # the page's script is what its source gives.
-check: $(VENV)/.test-ready $(VENV)/.browser-ready web/node_modules/.ready
+check: $(VENV)/.test-ready web/node_modules/.ready
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy

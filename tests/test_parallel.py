@@ -343,6 +343,7 @@ def test_a_child_forked_while_another_thread_computes_gets_its_blas_threads_back
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_joblib_workers_compute_the_same_bits():
     done = run(FIT + """
     from joblib import Parallel, delayed

@@ -7,6 +7,8 @@ from browser.hands import overflow
 from gnomon import PCA
 from gnomon.report import report
 
+pytestmark = pytest.mark.slow  # a browser is started
+
 ALERT = "window.reached = 1"
 HOSTILE = [
     f"<script>{ALERT}</script>",

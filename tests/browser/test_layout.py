@@ -7,6 +7,8 @@ from browser.hands import overflow
 from gnomon import PCA, TSNE, samples
 from gnomon.report import report
 
+pytestmark = pytest.mark.slow  # a browser is started
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
