@@ -69,7 +69,7 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
 
 @contextmanager
 def connected(address: str) -> Iterator[DaskEngine]:
-    """An engine on the cluster whose scheduler is at `address`, such as ``tcp://10.0.0.1:8786``."""
+    """An engine on the cluster whose scheduler is at `address`, such as ``tcp://scheduler:8786``."""
     require_dask()
     from distributed import Client
 
