@@ -118,6 +118,16 @@ def test_inspect(folder):
     assert sorted(os.listdir(folder)) == before
 
 
+def test_report(folder):
+    page = folder / "cells_map" / "report.html"
+    page.unlink()
+    done = process("report", "cells_map", folder=folder)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "cells_map/report.html" in done.stderr
+    assert "gene0" in page.read_text("utf-8")
+    assert sorted(os.listdir(folder / "cells_map")) == MAP
+
+
 def test_a_pipe_there_and_back(folder):
     """Fed by one pipe and read by another, the command restores what it reduced."""
     piped = (

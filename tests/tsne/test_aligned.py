@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -56,7 +57,6 @@ def test_rows_in_another_order_are_found_by_their_numbers_and_by_their_ids():
 
 
 def test_a_dataframes_own_index_is_its_ids():
-    pd = pytest.importorskip("pandas")  # a development dependency
     frame = pd.DataFrame(X, index=[f"row {i}" for i in range(178)])
     former = TSNE(**QUICK).fit(frame[:140])
     grown = TSNE(**QUICK, align_to=former).fit(frame[::-1] * 1.0001)

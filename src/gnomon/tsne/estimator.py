@@ -85,8 +85,8 @@ class TSNE(
 
     Minimises KL(P‖Q) with q_ij = K(d_ij)/Z, d_ij = |y_i − y_j|², K(d) = (1 + d/α)^(−(α+1)/2)
     ([Selitskii 2025], eqs. (44)–(59); α is `dof`). Attraction runs over the edges of P; repulsion
-    is the gradient of one field on a mesh, two Fourier transforms an iteration, and the sum over
-    all pairs where there are few points. A drop-in for scikit-learn's TSNE that also places new
+    is the gradient of one field, by Fourier transforms on a mesh, or the sum over all pairs where
+    there are few points. A drop-in for scikit-learn's TSNE that also places new
     points, can be continued, and measures its own accuracy (`certificate_`).
 
     Distances between far groups, and the size and density of groups, mean little in such a map.
