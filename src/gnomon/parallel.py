@@ -7,6 +7,7 @@ How it works:
    the next block that nobody has taken. A caller therefore never waits for a pool that is busy with
    somebody else's work, and nested calls cannot lock each other out.
 3. Results are handed back, or added up, in the order of the blocks (`map_blocks`, `fold_blocks`).
+   `beside` has the others work on something else while the caller goes on.
 4. BLAS runs one thread wherever a result is computed (`one_blas_thread`): its bits change with its
    thread count, and our blocks already use the cores.
 
@@ -194,7 +195,7 @@ _busy = _Busy()
 
 
 class _Work:
-    """One call of `fold_blocks`: which block is next, which results wait for their turn."""
+    """One call of `fold_blocks` or `beside`: which block is next, which results wait."""
 
     def __init__(
         self,
@@ -383,7 +384,7 @@ def one_blas_thread() -> Iterator[None]:
 def _after_fork() -> None:
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
-    _busy.in_block = False
+    _busy.in_block, _busy.beside = False, None
     _blas.after_fork()
 
 

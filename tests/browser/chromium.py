@@ -1,6 +1,6 @@
 """A browser for the tests of the page: an installed one, Debian's package, or Playwright's own.
 
-Run as a script it installs one where none is found; `make test` and `make check` do so.
+Run as a script it installs one where none is found; `make test` does so.
 """
 
 import os

@@ -24,8 +24,8 @@ from gnomon.report.sections import SECTIONS
 
 __all__ = ["POLICY", "build"]
 
-# regl compiles its draw calls with `Function` and starts a worker from a million points on; no data
-# reach either.
+# regl compiles its draw calls with `Function`, which no data reach. Its worker is not started; the
+# policy allows for it, as the design does.
 POLICY = (
     "default-src 'none'; script-src '{script}' 'unsafe-eval'; style-src '{style}'; "
     "worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""What moves the points: over P and a mesh in float32, or over all pairs in float64.
+"""What moves the points: P and a mesh (or few pairs) in float32, or all pairs in float64.
 
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
@@ -50,7 +50,7 @@ class OverMesh:
         Distance of the nodes when the map is grown.
     weights : array (n,), optional
     most_nodes : int
-        Of the padded mesh.
+        That are transformed, zeros included.
     always_mesh : bool
         Never pair by pair.
     """
