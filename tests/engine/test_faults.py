@@ -14,6 +14,7 @@ from gnomon.engine import LocalEngine
 from gnomon.engine import dask as engine_module
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
+from gnomon.engine.dask import DaskEngine
 from gnomon.errors import ClusterError, PartitionError
 
 pytestmark = pytest.mark.slow
@@ -78,6 +79,45 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(tmp_path, monk
             with pytest.raises(ClusterError, match=r"is lost: it has no workers, for [0-9]+ s"):
                 remote.map(partial(slow_sums, folder=marks), source(), done=kill_all)
     assert 1 <= len(os.listdir(marks)) < 40
+
+
+class Lost:
+    """A future whose result went down with its worker: Dask may call it done at once."""
+
+    status = "lost"
+
+    def add_done_callback(self, function):
+        function(self)
+
+
+class Deserted:
+    """A client of a scheduler that answers, without workers."""
+
+    status = "running"
+
+    def __init__(self):
+        self.scheduler = self
+        self.asked = 0
+
+    def ncores(self):
+        return {}
+
+    def sync(self, function, callback_timeout):
+        self.asked += 1
+        return function()
+
+    def submit(self, *args, **how):
+        return Lost()
+
+
+def test_a_result_that_was_lost_is_waited_for_with_an_eye_on_the_cluster(monkeypatch):
+    monkeypatch.setattr(engine_module, "PATIENCE", 0.4)
+    monkeypatch.setattr(engine_module, "LOOK", 0.1)
+    monkeypatch.setattr(engine_module, "PAUSE", 0.01)
+    client = Deserted()
+    with within(20), pytest.raises(ClusterError, match="is lost: it has no workers"):
+        DaskEngine(client).map(np.sum, source())
+    assert client.asked < 10
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])

@@ -31,6 +31,7 @@ from gnomon.errors import ClusterError, DataError, GnomonError, PartitionError, 
 T = TypeVar("T")
 Done = Callable[[int], object]
 
+PAUSE = 0.1  # seconds until a result that was lost is asked after again
 LOOK = 2.0  # seconds without a result after which the cluster is asked whether it is well
 ANSWER = 10.0  # seconds that the scheduler has to answer
 PATIENCE = 20.0  # seconds that a cluster may be without workers, or its scheduler silent
@@ -224,11 +225,16 @@ class _Run:
 
     def wait(self, future: Any) -> None:
         """Until there is a result; an error if it is one, or if the cluster is gone."""
-        while future.status not in ENDED:  # a result that was lost with its worker is none
-            finished = threading.Event()
-            future.add_done_callback(lambda _, told=finished: told.set())
-            while not finished.wait(LOOK) and future.status not in ENDED:
+        told, looked = _told(future), time.monotonic()
+        self.well = looked
+        while future.status not in ENDED:
+            if told.wait(LOOK) and future.status not in ENDED:
+                # Lost with its worker, which Dask calls done as well: it is to come again.
+                time.sleep(PAUSE)
+                told = _told(future)
+            if time.monotonic() - looked > LOOK:
                 self._look()
+                looked = time.monotonic()
         self.well = time.monotonic()
         if future.status != "finished":
             try:
@@ -286,6 +292,13 @@ def dask_setup(_: Any) -> None:
 
 
 START_AGAIN = "Start it again, or work without `engine`."
+
+
+def _told(future: Any) -> threading.Event:
+    """Set once the future is done."""
+    told = threading.Event()
+    future.add_done_callback(lambda _: told.set())
+    return told
 
 
 def _rows(partitions: Sequence[Partition]) -> int:
