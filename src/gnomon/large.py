@@ -5,7 +5,6 @@ columns spread, one or a few for PCA, one to write the scores or to place rows o
 and colours the rows stays behind: results have the rows of the source, in its order.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.checks import usual_perplexity
 from gnomon.data.preparation import Preparation
 from gnomon.data.scaled import prepare_source
 from gnomon.data.table import count
@@ -24,10 +24,11 @@ from gnomon.estimate import map_bytes
 from gnomon.memory import available_bytes, parse_bytes
 from gnomon.pca import PCA
 from gnomon.pca.blocks import Output, carry_blocks, light
-from gnomon.pipeline import Told, measure_trust, usual_perplexity
 from gnomon.progress import Watch
 from gnomon.records import Record
 from gnomon.scores import MapScores
+from gnomon.stages import Stages, Told
+from gnomon.trust import measure_trust
 from gnomon.tsne import TSNE
 from gnomon.tsne.graph import REDUCED, WIDE
 from gnomon.tsne.sampled import (
@@ -157,7 +158,7 @@ def run_blocks(
     engine: Any = None,
     scores: str | PathLike[str] | None = None,
     force: bool = False,
-    told: Told = lambda stage, seconds, what: None,
+    told: Told | None = None,
     progress: Callable[..., Any] | None = None,
 ) -> LargeResult:
     """PCA of a source, and a map of it or a file of its scores.
@@ -185,15 +186,7 @@ def run_blocks(
         Whether it is replaced if it exists.
     """
     workers = as_engine(engine, n_jobs=n_jobs)
-    seconds: dict[str, float] = {}
-
-    def stage(name: str, work: Callable[[], Any]) -> Any:
-        start = time.perf_counter()
-        result = work()
-        seconds[name] = time.perf_counter() - start
-        told(name, seconds[name], result)
-        return result
-
+    stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = stage("read", lambda: BlockTable(name, source))
@@ -218,7 +211,9 @@ def run_blocks(
             found |= _map(tsne, pca, ready, workers, stage,
                           asked=sample, budget=budget, seed=seed)  # fmt: skip
     said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return LargeResult(table, prepared.preparation, pca, **found, seconds=seconds, warnings=said)
+    return LargeResult(
+        table, prepared.preparation, pca, **found, seconds=stage.seconds, warnings=said
+    )
 
 
 def _map(
@@ -226,7 +221,7 @@ def _map(
     pca: PCA,
     source: Source,
     engine: Engine,
-    stage: Callable[[str, Callable[[], Any]], Any],
+    stage: Stages,
     *,
     asked: int | None,
     budget: float,

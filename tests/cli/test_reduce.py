@@ -75,6 +75,7 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
     assert record["table"]["columns"] == COLUMNS
     assert "tsne" not in record
+    assert list(record["seconds"]) == ["read", "prepare", "pca", "write", "page"]
 
 
 def test_results_that_exist_are_kept_unless_forced(reduced):

@@ -24,7 +24,7 @@ LAYERS = [
     ["tsne"],
     ["charts", "data"],
     ["report"],
-    ["estimate", "pipeline", "large"],
+    ["estimate", "stages", "checks", "trust", "result", "pipeline", "large"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -95,13 +95,14 @@ def look(
     **reading: Any,
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
+    from gnomon.checks import check_run, sample_rows, usual_perplexity
     from gnomon.cli.results import say_read, say_versions
     from gnomon.data.prepare import prepare
+    from gnomon.data.read import read_source
     from gnomon.errors import TooLargeError
     from gnomon.estimate import estimate
     from gnomon.parallel import thread_count
     from gnomon.pca import PCA
-    from gnomon.pipeline import check_run, read_source, sample_rows, usual_perplexity
     from gnomon.tsne import TSNE
 
     start = time.perf_counter()

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +93,7 @@ def command(
     out = options.new_folder(out, data, "map", OUTPUTS, force=force)
     from gnomon import pipeline
     from gnomon.cli import blocks, pages, results
+    from gnomon.stages import Stages
 
     how: dict[str, Any] = {
         "n_components": options.parse_components(components), "dimensions": dimensions,
@@ -118,15 +118,15 @@ def command(
         "perplexity": perplexity, "dimensions": dimensions, "sample": sample, "seed": seed,
     }  # fmt: skip
     found = results.record(result, settings)
-    start = time.perf_counter()
-    _write(out, result, found)
+    stage = Stages(seconds=found["seconds"])
+    stage("write", lambda: _write(out, result, found))
     pages.write_page(
-        out / pages.FILE, result, pages.as_typed("map", settings), title=title,
+        out / pages.FILE, result, pages.as_typed("map", settings), stage, title=title,
         stability=stability, page_budget=page_budget, show=show, threads=threads, words=words,
     )  # fmt: skip
+    results.write_record(out, found)  # again, with how long the page took
     files = [out / name for name in OUTPUTS]
-    words.say("Wrote", ", ".join(map(str, files)))
-    words.details("", [("writing", f"{time.perf_counter() - start:.1f} s")])
+    words.say("Wrote", ", ".join(map(str, files)), stage.seconds["write"])
     if as_json:
         results.say_json("map", files, {"interrupted": result.interrupted, **found})
     if result.interrupted:

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from gnomon.large import LargeResult
     from gnomon.pipeline import Result
     from gnomon.report import Report
+    from gnomon.stages import Stages
 
 __all__ = [
     "FILE",
     "RunRecord",
     "StoredRows",
     "as_typed",
+    "build_page",
     "read_record",
     "read_stored",
     "refuse_page",
@@ -32,6 +34,7 @@ __all__ = [
 FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
+FILES_STAGES = ("write", "page")
 READING = ("label", "id", "keep", "drop", "na")
 PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
@@ -72,6 +75,11 @@ class RunRecord:
         """What the page says of a map that was made of a part of the rows."""
         words = self.of("sampling", {}).get("words")
         return (str(words),) if words else ()
+
+    def seconds(self) -> dict[str, float]:
+        """Times of the stages before the files, as the page of the run had them."""
+        known = self.of("seconds", {}).items()
+        return {name: took for name, took in known if name not in FILES_STAGES}
 
     def reading(self) -> dict[str, Any]:
         """How the data were read."""
@@ -206,15 +214,32 @@ def write_page(
     path: Path,
     result: "Result | LargeResult",
     command: str,
+    stage: "Stages",
+    *,
+    show: bool,
+    words: Words,
+    **asked: Any,
+) -> None:
+    """Build the page of a run that has just ended, and write it, where its scores are at hand.
+
+    `asked` is for `build_page`; both parts are stages of their own.
+    """
+    page = stage("page", lambda: build_page(result, command, words=words, **asked))
+    if page is not None:
+        save_page(page, path, stage, show=show, words=words)
+
+
+def build_page(
+    result: "Result | LargeResult",
+    command: str,
     *,
     title: str | None,
     stability: int | None,
     page_budget: int,
-    show: bool,
     threads: int | None,
     words: Words,
-) -> None:
-    """Build the page of a run that has just ended, and write it, where its scores are at hand."""
+) -> "Report | None":
+    """The page of a run that has just ended; None where its scores are in a file alone."""
     from gnomon.pipeline import Result
     from gnomon.report.run import report_run, report_without_table
 
@@ -232,27 +257,25 @@ def write_page(
     if result.sampling is not None:
         found["notes"] = (result.sampling.to_dict()["words"],)
     if isinstance(result, Result):
-        page = report_run(
+        return report_run(
             result.table, result.prepared, result.pca, result.tsne, scores=result.components,
             stability=stability, **found,
         )  # fmt: skip
-    elif result.components is None:  # they were written as they were computed
-        return
-    else:
-        page = report_without_table(
-            result.pca, result.tsne, result.components,
-            names=result.preparation.columns, source=result.table.name,
-            preparation=(*result.preparation.lines(), *result.told), **found,
-        )  # fmt: skip
-    save_page(page, path, show=show, words=words)
+    if result.components is None:  # they were written as they were computed
+        return None
+    return report_without_table(
+        result.pca, result.tsne, result.components,
+        names=result.preparation.columns, source=result.table.name,
+        preparation=(*result.preparation.lines(), *result.told), **found,
+    )  # fmt: skip
 
 
-def save_page(page: "Report", path: Path, *, show: bool, words: Words) -> None:
-    """Write the page, say so, and show it to whoever asked."""
+def save_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:
+    """Write the page, say so and how long it took to build, and show it to whoever asked."""
     from gnomon.memory import readable_bytes
 
-    page.save(path, force=True)
+    stage("write", lambda: page.save(path, force=True))
     size = readable_bytes(len(page.html.encode()))
-    words.say("Page", f"{path} ({size}, opens offline)")
+    words.say("Page", f"{path} ({size}, opens offline)", stage.seconds["page"])
     if show:
         webbrowser.open(path.absolute().as_uri())

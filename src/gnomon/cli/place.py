@@ -52,9 +52,9 @@ def command(
 
     from gnomon.cli import results
     from gnomon.cli.stored import load_run
+    from gnomon.data.read import read_source
     from gnomon.data.table import count
     from gnomon.errors import UnavailableError
-    from gnomon.pipeline import read_source
 
     words = Words(quiet=quiet, verbose=verbose)
     run = load_run(model)

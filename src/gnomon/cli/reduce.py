@@ -70,6 +70,7 @@ def command(
         out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
     from gnomon import pipeline
     from gnomon.cli import blocks, pages, results
+    from gnomon.stages import Stages
 
     words = Words(quiet=quiet, verbose=verbose)
     asked: dict[str, Any] = {
@@ -100,13 +101,15 @@ def command(
     settings = {"data": data, **asked, "missing": missing, "scale": scale,
                 "components": components, "seed": seed}  # fmt: skip
     found = results.record(result, settings)
-    results.write_together(out, "scores.parquet", columns, result, found)
+    stage = Stages(seconds=found["seconds"])
+    stage("write", lambda: results.write_together(out, "scores.parquet", columns, result, found))
     pages.write_page(
-        out / pages.FILE, result, pages.as_typed("reduce", settings), title=title, stability=None,
-        page_budget=page_budget, show=show, threads=threads, words=words,
+        out / pages.FILE, result, pages.as_typed("reduce", settings), stage, title=title,
+        stability=None, page_budget=page_budget, show=show, threads=threads, words=words,
     )  # fmt: skip
+    results.write_record(out, found)  # again, with how long the page took
     files = [out / name for name in OUTPUTS if (out / name).exists()]
-    words.say("Wrote", ", ".join(map(str, files)))
+    words.say("Wrote", ", ".join(map(str, files)), stage.seconds["write"])
     if as_json:
         results.say_json("reduce", files, found)
     quoted = shlex.quote(str(out))

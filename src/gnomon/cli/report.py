@@ -52,6 +52,7 @@ def command(
     from gnomon.cli import pages, results
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
+    from gnomon.stages import Stages
 
     words = Words(quiet=quiet, verbose=verbose)
     folder = model if model.is_dir() else model.parent
@@ -61,8 +62,10 @@ def command(
     run.say(words)
     told = pages.read_record(folder)
     asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
-    found = {"command": told.command, "warnings": tuple(told.of("warnings", [])),
-             "seconds": told.of("seconds", {}), "notes": told.notes}  # fmt: skip
+    found: dict[str, Any] = {
+        "command": told.command, "warnings": tuple(told.of("warnings", [])),
+        "seconds": told.seconds(), "notes": told.notes,
+    }  # fmt: skip
     stored = pages.read_stored(folder, run)
     found |= {"Y": stored.positions, "trust": stored.trust}
     if stability is not None and (
@@ -70,15 +73,9 @@ def command(
     ):
         raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
     ready = _ready(data, told, stored, run, words, memory)
-    if ready is None:
-        page = _without_data(run, told, stored, stability, asked | found)
-    else:
-        from gnomon.report.run import report_run
-
-        table, prepared = ready
-        page = report_run(table, prepared, run.pca, run.tsne, stability=stability, **asked,
-                          **found)  # fmt: skip
-    pages.save_page(page, out, show=show, words=words)
+    stage = Stages()
+    page = stage("page", lambda: _page(run, told, stored, ready, stability, asked | found))
+    pages.save_page(page, out, stage, show=show, words=words)
     if as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
 
@@ -87,8 +84,8 @@ def _ready(
     data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: int | None
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
+    from gnomon.data.read import read_source
     from gnomon.errors import DataError
-    from gnomon.pipeline import read_source
 
     where = data or told.data()
     if where is None:
@@ -108,12 +105,20 @@ def _ready(
     return table, prepared
 
 
-def _without_data(
-    run: "StoredRun", told: Any, stored: Any, stability: int | None, found: dict[str, Any]
+def _page(
+    run: "StoredRun",
+    told: Any,
+    stored: Any,
+    ready: "tuple[Table, Prepared] | None",
+    stability: int | None,
+    found: dict[str, Any],
 ) -> Any:
+    """The page, of the data where there are any."""
     from gnomon.errors import ParameterError
-    from gnomon.report.run import report_without_table
+    from gnomon.report.run import report_run, report_without_table
 
+    if ready is not None:
+        return report_run(*ready, run.pca, run.tsne, stability=stability, **found)
     if stability is not None:
         raise ParameterError("--stability makes the map again, which needs the data: --data FILE.")
     return report_without_table(

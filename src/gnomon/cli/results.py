@@ -26,6 +26,7 @@ __all__ = [
     "say_warnings",
     "to_stdout",
     "versions",
+    "write_record",
     "write_table_or_stdout",
     "write_together",
 ]
@@ -52,8 +53,10 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
     if stage == "read":
         say_read(words, what, seconds)
     elif stage == "prepare":
-        for name, text in what.preparation.lines():
-            words.say(name.capitalize(), text)
+        *first, (name, text) = what.preparation.lines()
+        for before in first:
+            words.say(before[0].capitalize(), before[1])
+        words.say(name.capitalize(), text, seconds)
     elif stage == "sample":
         words.say("Sample", f"{what.title()}: {what.why}")
     elif stage == "pca":
@@ -141,7 +144,7 @@ def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str
         if result.rows is not None:
             found["sampling"] |= {"unusual": int(result.rows.unusual.sum())}
     return found | {
-        "seconds": result.seconds,
+        "seconds": dict(result.seconds),  # to which those of the files will be added
         "warnings": list(result.warnings),
         "versions": versions(),
     }
@@ -159,7 +162,7 @@ def write_together(
     Without `columns` the table was written block by block already.
     """
     from gnomon import charts
-    from gnomon.data.write import write_json, write_table
+    from gnomon.data.write import write_table
     from gnomon.models import save
 
     out.mkdir(parents=True, exist_ok=True)
@@ -171,8 +174,15 @@ def write_together(
     if result.tsne is not None:
         parts["tsne"] = result.tsne
     save(parts, out / "model.gnomon", force=True)
-    write_json(out / "run.json", found, force=True)
+    write_record(out, found)
     charts.scree(result.pca).save(out / "scree.svg")
+
+
+def write_record(out: Path, found: dict[str, Any]) -> None:
+    """The record of the run, in folder `out`."""
+    from gnomon.data.write import write_json
+
+    write_json(out / "run.json", found, force=True)
 
 
 def write_table_or_stdout(

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from gnomon.data import samples
 from gnomon.data.arrow_files import read_feather, read_parquet
 from gnomon.data.columns import texts_of
 from gnomon.data.content import Content, open_content
@@ -16,10 +18,11 @@ from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import lacks_columns
 from gnomon.data.roles import Wishes, assign_roles
-from gnomon.data.table import Table
-from gnomon.errors import refuse
+from gnomon.data.samples import Sample
+from gnomon.data.table import Table, table_of_sample
+from gnomon.errors import ParameterError, refuse
 
-__all__ = ["read"]
+__all__ = ["read", "read_source"]
 
 READERS: dict[str, Callable[[Content], RawTable]] = {
     "parquet": read_parquet,
@@ -116,6 +119,25 @@ def read(
         named=raw.named,
         places=raw.places,
     )
+
+
+def read_source(
+    source: str | os.PathLike[str] | Sample | Table,
+    *,
+    memory: int | str | None = None,
+    **reading: Any,
+) -> Table:
+    """The table of a bundled sample, or of a file read with `reading`."""
+    if isinstance(source, str) and source in samples.names() and not Path(source).exists():
+        source = samples.load(source)
+    if not isinstance(source, (Sample, Table)):
+        return read(source, memory=memory, **reading)
+    for name in ("label", "id", "keep", "drop", "na"):
+        if reading.get(name):
+            raise ParameterError(
+                f"`{name}` is for files; {source.name} is in memory already. Leave it out."
+            )
+    return source if isinstance(source, Table) else table_of_sample(source)
 
 
 def _in_order(

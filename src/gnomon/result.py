@@ -1,0 +1,93 @@
+"""What a run found: the table, its components, its map, and how far to trust it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.preparation import Preparation, Prepared
+from gnomon.data.table import Table
+from gnomon.pca import PCA
+from gnomon.scores import MapScores
+from gnomon.tsne import TSNE
+from gnomon.tsne.sampled import Placed, Sampling
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run found.
+
+    Attributes
+    ----------
+    table : Table
+        What was read, and what was left out and why.
+    prepared : Prepared
+        The rows that were used, and how they were made ready.
+    pca : PCA
+    components : array (n, k)
+        The rows in the components' frame.
+    tsne : TSNE or None
+        The map; None if none was asked for, or the run was interrupted before it began.
+    trust : array (n,) or None
+        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
+    quality : MapScores or None
+        How far the map can be trusted, in all.
+    seconds : dict
+        Time of each stage.
+    warnings : tuple of str
+    sampling : Sampling or None
+        Which rows the map was made of; None if it was made of all.
+    rows : Placed or None
+        Where every row is on the map, if some were placed on it afterwards.
+    """
+
+    table: Table
+    prepared: Prepared
+    pca: PCA
+    components: NDArray[Any]
+    tsne: TSNE | None = None
+    trust: NDArray[np.float64] | None = None
+    quality: MapScores | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    sampling: Sampling | None = None
+    rows: Placed | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the map was cut short, or nobody waited for the places or how far to trust it."""
+        cut = self.rows is not None and not self.rows.finished
+        return self.tsne is not None and (self.trust is None or cut)
+
+    def of_the_map(self) -> "Result":
+        """The rows that the map was made of, as a result of their own, which says so.
+
+        That is this result where the map was made of all rows.
+        """
+        if self.sampling is None:
+            return self
+        rows = self.sampling.rows
+        return replace(
+            self,
+            table=replace(self.table, notes=(*self.table.notes, self.sampling.sentence())),
+            prepared=self.prepared.take(rows),
+            components=self.components[rows],
+            trust=None if self.trust is None else self.trust[rows],
+            sampling=None,
+            rows=None,
+        )
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the rows were made ready."""
+        return self.prepared.preparation
+
+    @property
+    def positions(self) -> NDArray[Any] | None:
+        """Where every row is on the map, shape (n, dimensions)."""
+        if self.rows is not None:
+            return self.rows.positions
+        return None if self.tsne is None else self.tsne.embedding_

@@ -1,0 +1,29 @@
+"""How far the map of a run can be trusted: row by row, and in all."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.neighbors import find_neighbors
+from gnomon.scores import MapScores, score_map
+from gnomon.scores.kept import TRUSTED, share_kept
+from gnomon.tsne import TSNE
+
+__all__ = ["measure_trust"]
+
+
+def measure_trust(
+    X: NDArray[Any], tsne: TSNE, labels: Any, n_jobs: int | None
+) -> tuple[NDArray[np.float64], MapScores]:
+    """The share of neighbours that each row keeps, and the scores of the whole map."""
+    Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
+    k = min(TRUSTED, len(Z) - 1)
+    data, plane = (
+        find_neighbors(table, k, n_jobs=n_jobs).indices
+        for table in (Z, tsne.embedding_.astype(np.float64))
+    )
+    kept = share_kept(data, plane)
+    sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})
+    scores = score_map(Z, tsne.embedding_, labels, n_neighbors=sizes, n_jobs=n_jobs)
+    return kept, scores
