@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 from commands import gnomon, refused
 
 from gnomon.cli import COMMANDS, HELP
+from gnomon.memory import LIBRARIES
 
 DATA = "cells.csv"
 
@@ -123,9 +125,9 @@ SMALL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_too_little_memory_is_refused_with_how_much_is_needed(made, name):
-    done = gnomon(*SMALL[name], "--memory", "500B", folder=made)
+    done = gnomon(*SMALL[name], "--memory", str(LIBRARIES + 500), folder=made)
     last = done.stderr.splitlines()[-1]
-    assert refused(done, 4, "needs about ", "more than the 500 bytes that are allowed")
+    assert refused(done, 4, " of memory beside the 300 MB of the libraries, more than the 300 MB ")
     assert not (made / "m").exists()
     enough = last.split("Use --memory ")[1].split(". ")[0]
     done = gnomon(*SMALL[name], "--memory", enough, folder=made)
@@ -133,9 +135,32 @@ def test_too_little_memory_is_refused_with_how_much_is_needed(made, name):
     assert done.returncode == 0 or refused(done, 4, " 60 × 4 numbers needs about ")
 
 
+@pytest.mark.parametrize("size", ["500B", "20MB", str(LIBRARIES)])
+def test_memory_that_the_libraries_alone_take_is_refused_before_anything_is_read(made, size):
+    done = gnomon("map", DATA, "-o", "m", "--memory", size, folder=made)
+    assert refused(done, 4, f"--memory {size} is no more than", "about 300 MB", "--memory 1GB")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (made / "m").exists()
+
+
+def test_the_libraries_take_about_what_is_counted_for_them():
+    """Resident in a process that has imported what `gnomon map` works with, and nothing else."""
+    code = """
+        import faiss, pyarrow.csv, pyarrow.parquet, gnomon.pipeline, gnomon.report.run
+        print([line for line in open("/proc/self/status") if line.startswith("VmRSS")][0])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    resident = 1024 * int(done.stdout.split()[1])
+    assert 0.7 * LIBRARIES < resident < 1.3 * LIBRARIES
+
+
 def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
-    done = gnomon("map", DATA, "-o", "m", "--memory", "20MB", folder=made)
-    assert refused(done, 4, "cells.csv: PCA of 60 × 4 numbers needs about 64.0 MB of memory")
+    done = gnomon("map", DATA, "-o", "m", "--memory", "320MB", folder=made)
+    assert refused(
+        done, 4, "cells.csv: PCA of 60 × 4 numbers needs about 64.0 MB of memory beside the 300 MB "
+        "of the libraries, more than the 320 MB that are allowed. Use --memory 400MB.",
+    )  # fmt: skip
     assert "PCA  " not in done.stderr
     assert not (made / "m").exists()
     monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: 30_000_000)

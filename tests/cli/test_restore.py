@@ -137,6 +137,6 @@ def test_what_would_not_fit_when_restored_is_refused(tmp_path):
     X = np.random.default_rng(0).normal(size=(500, 40))
     np.save(tmp_path / "t.npy", X)
     assert gnomon("reduce", "t.npy", "-k", "1", folder=tmp_path).returncode == 0
-    order = ("restore", "t_reduced/scores.parquet", "-m", "t_reduced", "--memory", "100kB")
+    order = ("restore", "t_reduced/scores.parquet", "-m", "t_reduced", "--memory", "300.1MB")
     done = gnomon(*order, folder=tmp_path)
     assert refused(done, 4, "restoring 500 × 40 numbers needs about 320 kB of memory")

@@ -9,8 +9,8 @@ from gnomon.data.refusals import (
     FileError,
     GapError,
     OptionError,
+    RoomError,
     listed,
-    no_room,
     option,
     quoted,
 )
@@ -77,15 +77,19 @@ def test_ways_by_options_that_a_command_has_not_are_left_out():
 @pytest.mark.parametrize(
     ("needed", "asked", "says"),
     [
-        (2e9, True, "It needs about 2.0 GB of memory, more than the 1.0 MB that are allowed. Use "
-         "--memory 2.2GB. Or take fewer rows or columns."),
+        (2e9, True, "It needs about 2.0 GB of memory{}, more than the {} that are allowed. Use "
+         "{}. Or take fewer rows or columns."),
         (2e9, False, "It needs about 2.0 GB of memory, more than the 1.0 MB that are free. Take "
          "fewer rows or columns."),
-        (None, True, "It needs more memory than the 1.0 MB that are allowed. Use --memory SIZE. Or "
-         "take fewer rows or columns."),
+        (None, True, "It needs more memory{} than the {} that are allowed. Use {}. Or take fewer "
+         "rows or columns."),
     ],
 )  # fmt: skip
 def test_too_little_memory_is_said_with_what_is_needed_and_there(needed, asked, says):
-    error = no_room("It", needed, 1e6, asked=asked)
+    error = RoomError("It", needed, 1e6, asked=asked)
     assert isinstance(error, TooLargeError)
-    assert error.command_line() == says
+    assert str(error) == says.format("", "1.0 MB", f'memory="{"2.2GB" if needed else "SIZE"}"')
+    # What a command is allowed is for its libraries too.
+    libraries = " beside the 300 MB of the libraries"
+    enough = f"--memory {'2.5GB' if needed else 'SIZE'}"
+    assert error.command_line() == says.format(libraries, "301 MB", enough)

@@ -179,7 +179,7 @@ def _say_memory(words: Words, cost: "Cost", held: int, memory: int | None) -> No
     from gnomon.memory import available_bytes, readable_bytes
 
     room = available_bytes() if memory is None else max(0, memory - held)
-    there = "free" if memory is None else "left by --memory"
+    there = "free" if memory is None else "left by --memory, the libraries counted"
     words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
               f"{readable_bytes(room)} {there}")  # fmt: skip
     if cost.peak_bytes > room:

@@ -64,6 +64,23 @@ class _Size(click.ParamType[int]):
             self.fail(f"'{value}' is no size above 0, such as 2GB or 500MB.", param, ctx)
 
 
+class _Memory(_Size):
+    """What the command may take in all, as what its libraries leave of it for the work."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes beside those of the libraries; fewer than these are too little for anything."""
+        from gnomon.errors import TooLargeError
+        from gnomon.memory import LIBRARIES, readable_bytes
+
+        left = super().convert(value, param, ctx) - LIBRARIES
+        if left <= 0:
+            raise TooLargeError(
+                f"--memory {value} is no more than the command's libraries take by themselves, "
+                f"about {readable_bytes(LIBRARIES)}. Use --memory 1GB."
+            )
+        return left
+
+
 def _some(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
     if value == 0:
         raise click.BadParameter("0 threads do no work; use 1 or more, or -1 for all CPUs.")
@@ -89,20 +106,22 @@ def source(name: str) -> Callable[[F], F]:
 naming = _together(
     click.option("--label", metavar="COLUMN", help="Column to colour by."),
     click.option("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
-    click.option("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
-)
+    click.option("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
+                 "beside an empty cell, NA, NaN and null. May be given again."),
+)  # fmt: skip
 # And which are used: `keep`, `drop`.
 reading = _together(
     naming,
     click.option("--keep", metavar="COLUMN", multiple=True, help="Use this column although it "
                  "would be left out. May be given again."),
-    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave this column out."),
+    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave this column out. May "
+                 "be given again."),
 )  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
     click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
                  show_default=True, help="Missing values: refuse them, drop their rows, fill in "
-                 "means or what the other columns foretell."),
+                 "the column's mean, or (em) what the row's other columns foretell."),
     click.option("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
                  show_default=True, help="Divide columns by their standard deviations."),
 )  # fmt: skip
@@ -133,8 +152,8 @@ mapping = _together(
 # What may be used: `threads`, `memory`.
 resources = _together(
     click.option("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
-    click.option("--memory", type=_Size(), metavar="SIZE", help="Memory that may be used, such as "
-                 "2GB (default: what is free)."),
+    click.option("--memory", type=_Memory(), metavar="SIZE", help="Memory that may be used in all, "
+                 "such as 2GB; about 0.3GB of it are the libraries' (default: what is free)."),
 )  # fmt: skip
 # How many rows a map is made of: `sample`.
 sampling = click.option(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import FileError, OptionError, no_room, quoted
+from gnomon.data.refusals import FileError, OptionError, RoomError, quoted
 from gnomon.memory import available_bytes, parse_bytes
 
 __all__ = ["Content", "Room", "kind_of_file", "open_content"]
@@ -63,7 +63,7 @@ class Room:
     def check(self, what: str, needed: float, *, at_least: bool = False) -> None:
         """Refuse `what` before anything is allocated if it needs more."""
         if needed > self.bytes:
-            raise no_room(what, None if at_least else needed, self.bytes, asked=self.asked)
+            raise RoomError(what, None if at_least else needed, self.bytes, asked=self.asked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from gnomon.errors import (
     ParameterError,
     TooLargeError,
 )
-from gnomon.memory import readable_bytes
+from gnomon.memory import LIBRARIES, readable_bytes
 
 __all__ = [
     "FileError",
@@ -31,7 +31,6 @@ __all__ = [
     "Way",
     "lacks_columns",
     "listed",
-    "no_room",
     "option",
     "quoted",
 ]
@@ -81,11 +80,9 @@ class LackingError(FileError):
 
 
 class RoomError(TwoWordingsError, TooLargeError):
-    """Work that does not fit into the memory allowed."""
+    """Work that does not fit into the memory allowed.
 
-
-def no_room(what: str, needed: float | None, room: float, *, asked: bool) -> RoomError:
-    """The error about memory: what needs how much, what there is, and the way out.
+    What is allowed to a command is for its libraries too, and its wording counts them.
 
     Parameters
     ----------
@@ -94,20 +91,38 @@ def no_room(what: str, needed: float | None, room: float, *, asked: bool) -> Roo
     needed : float or None
         Bytes; None where only `room` is known to be too little.
     room : float
-        Bytes.
+        Bytes there are for it.
     asked : bool
         Whether `room` is what the user allowed; otherwise it is what the machine has free.
     """
-    has = f"{readable_bytes(room)} that {'are allowed' if asked else 'are free'}"
+
+    def __init__(self, what: str, needed: float | None, room: float, *, asked: bool) -> None:
+        super().__init__(*_room_words(what, needed, room, asked))
+        self.parts = what, needed, room, asked
+
+    def command_line(self, known: Container[str] | None = None) -> str:
+        """The same for a command, the memory of its libraries included."""
+        words = _room_words(*self.parts, beside=LIBRARIES if self.parts[-1] else 0)
+        return TwoWordingsError(*words).command_line(known)
+
+
+def _room_words(
+    what: str, needed: float | None, room: float, asked: bool, beside: int = 0
+) -> tuple[str, *tuple[Way, ...]]:
+    """What needs how much, what there is, and the ways out."""
+    has = f"{readable_bytes(room + beside)} that {'are allowed' if asked else 'are free'}"
+    others = f" beside the {readable_bytes(beside)} of the libraries" if beside else ""
     if needed is None:
-        problem, enough = f"{what} needs more memory than the {has}.", "SIZE"
+        problem, enough = f"{what} needs more memory{others} than the {has}.", "SIZE"
     else:
-        problem = f"{what} needs about {readable_bytes(needed)} of memory, more than the {has}."
+        much = f"{readable_bytes(needed)} of memory{others}"
+        problem = f"{what} needs about {much}, more than the {has}."
         # A little more than that, so that asking for the rounded number is enough.
-        enough = readable_bytes(1.1 * needed).replace(" ", "").replace("bytes", "B")
+        enough = readable_bytes(1.1 * (needed + beside)).replace(" ", "").replace("bytes", "B")
     fewer = "fewer rows or columns."
-    ways: list[Way] = [("memory", enough), f"Or take {fewer}"] if asked else [f"Take {fewer}"]
-    return RoomError(problem, *ways)
+    return (
+        (problem, ("memory", enough), f"Or take {fewer}") if asked else (problem, f"Take {fewer}")
+    )
 
 
 def lacks_columns(file: str, absent: list[str], d: int) -> LackingError:
