@@ -7,14 +7,12 @@ block or a few are best: several threads, or workers of a cluster, then share th
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc as ipc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gnomon.data.arrow_files import DAMAGED, brief, decoded
@@ -23,15 +21,16 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError
 from gnomon.data.roles import Wishes
+from gnomon.data.row_groups import FeatherGroups, Groups, ParquetGroups
 from gnomon.data.table import Places
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
 
 __all__ = ["ArrowBlocks"]
 
-MOST_OPEN = 3  # row groups that are being read at the same time: threads are in two, as a rule
-BUFFER = 2**17  # bytes of a column that are read at a time, where a row group is large
+T = TypeVar("T")
 
+MOST_OPEN = 3  # row groups that are being read at the same time: threads are in two, as a rule
 
 _lock = threading.Lock()  # around the lists of cursors, which is quick
 
@@ -57,16 +56,18 @@ class ArrowBlocks(BlockFile):
 
     def __init__(self, path: Path, wishes: Wishes, rows: int | None, kind: str) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
-        self.opener = _Parquet if kind == "parquet" else _Feather
         self.cursors: dict[int, Cursor[Any]] = {}
-        file = self._open()
-        if not file.columns:
+        self.latest = -1  # the run that was begun last
+        opener = ParquetGroups if kind == "parquet" else FeatherGroups
+        self.file: Groups = self._asked(lambda: opener(path))
+        columns = self.file.columns
+        if not columns:
             raise FileError(f"{self.name} has no columns.")
-        groups = self._sizes(file)
+        groups = self._asked(self.file.sizes)
         if not sum(groups):
             raise FileError(f"{self.name} has names of columns and no rows.")
-        self.all_names = tuple(unique_names(file.columns, len(file.columns))[0])
-        first = next(self._tables(file, range(file.count), range(len(file.columns)), LOOK))
+        self.all_names = tuple(unique_names(columns, len(columns))[0])
+        first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
         self.chosen = choose(self._raw(first, self.all_names, 0), wishes)
         self.names, self.columns = self.chosen.names, len(self.chosen.names)
         self.dtype = self.chosen.dtype
@@ -79,12 +80,17 @@ class ArrowBlocks(BlockFile):
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "cursors": {}}
+        return {**super().__getstate__(), "cursors": {}, "latest": -1}
 
     def read(self, piece: Piece) -> NDArray[Any]:
         """A block; what is before it in the same row group has just been read, as a rule."""
         number, at = piece.place
-        table = self._cursor(number).take(at)
+        cursor = self._cursor(number)
+        table = cursor.take(at)
+        if cursor.given >= len(self.runs[number].rows):  # nobody will ask for it again
+            with _lock:
+                if self.cursors.get(number) is cursor:
+                    del self.cursors[number]
         if table is None:
             return np.empty((0, self.columns), self.dtype)
         return numbers_of(
@@ -92,47 +98,53 @@ class ArrowBlocks(BlockFile):
         )
 
     def _cursor(self, number: int) -> Cursor[Any]:
-        """Where the run is being read; those that nobody will ask for again are let go."""
-        run = self.runs[number]
-        if len(run.rows) == 1:
-            return Cursor(lambda: self._run(run))
+        """Where the run is being read; only a few are, at a time."""
+        if len(self.runs[number].rows) == 1:
+            return Cursor(lambda: self._run(number))
         with _lock:
             cursor = self.cursors.get(number)
-            if cursor is None or cursor.given >= len(run.rows):
-                cursor = self.cursors[number] = Cursor(lambda: self._run(run))
+            if cursor is None:
+                cursor = self.cursors[number] = Cursor(lambda: self._run(number))
             while len(self.cursors) > MOST_OPEN:
                 del self.cursors[next(iter(self.cursors))]
         return cursor
 
-    def _run(self, run: Run) -> Iterator[Any]:
-        file = self._open(buffered=len(run.rows) > 1)
-        if run.end > file.count:
+    def _run(self, number: int) -> Iterator[Any]:
+        run = self.runs[number]
+        if run.end > self._asked(self.file.count):
             return iter(())
-        return self._tables(file, range(run.begin, run.end), self.used, run.rows[0])
+        self._fetch_next(number)
+        return self._tables(range(run.begin, run.end), self.used, run.rows[0])
+
+    def _fetch_next(self, number: int) -> None:
+        """While a run is decoded, have the next one fetched, if this process is to read it.
+
+        On a cluster somebody else may: whoever reads one run after the other will go on so.
+        """
+        follows, self.latest = number in (0, self.latest + 1), number
+        # Threads are in one run that is divided, or in two that are not.
+        after = number + (1 if len(self.runs[number].rows) > 1 else 2)
+        if follows and after < len(self.runs):
+            self.file.fetch(range(self.runs[after].begin, self.runs[after].end), self.used)
 
     def _raw(self, table: Any, names: tuple[str, ...], first: int) -> RawTable:
         columns = dict(zip(names, map(decoded, table.columns), strict=True))
         places = Places(rows=np.arange(first, first + table.num_rows))
         return RawTable(self.name, columns, places=places)
 
-    def _open(self, *, buffered: bool = False) -> "_Parquet | _Feather":
+    def _asked(self, question: Callable[[], T]) -> T:
+        """What the file says about itself."""
         try:
-            return self.opener(self.path, buffered)
+            return question()
         except pa.ArrowException as error:
             raise self._damaged(error) from None
 
-    def _sizes(self, file: "_Parquet | _Feather") -> list[int]:
-        try:
-            return file.sizes()
-        except pa.ArrowException as error:
-            raise self._damaged(error) from None
-
-    def _tables(self, file: Any, groups: range, columns: Any, rows: int) -> Iterator[Any]:
+    def _tables(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
         """Tables of exactly `rows` rows, but for the last."""
         waiting: list[Any] = []
         there = 0
         try:
-            for batch in file.batches(groups, list(columns), rows):
+            for batch in self.file.batches(groups, columns, rows):
                 waiting.append(batch)
                 there += batch.num_rows
                 while there >= rows:
@@ -147,58 +159,6 @@ class ArrowBlocks(BlockFile):
 
     def _damaged(self, error: Exception) -> FileError:
         return FileError(f"{self.name} is a damaged file ({brief(error)}).", DAMAGED)
-
-
-class _Parquet:
-    """Row groups of a Parquet file."""
-
-    def __init__(self, path: Path, buffered: bool) -> None:
-        self.file = pq.ParquetFile(path, buffer_size=BUFFER if buffered else 0, pre_buffer=False)
-        self.columns = self.file.schema_arrow.names
-        self.count = self.file.metadata.num_row_groups
-
-    def sizes(self) -> list[int]:
-        """Rows of each row group."""
-        return [self.file.metadata.row_group(i).num_rows for i in range(self.count)]
-
-    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
-        """Batches of the columns with these numbers."""
-        names = [self.columns[j] for j in columns]
-        if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
-            names = self.columns
-        # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        found = self.file.iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
-        )
-        for batch in found:
-            yield batch if names is not self.columns else batch.select(columns)
-
-
-class _Feather:
-    """Record batches of a Feather file."""
-
-    def __init__(self, path: Path, _: bool) -> None:
-        self.path = path
-        file = self._file(None)
-        self.columns, self.count = file.schema.names, file.num_record_batches
-
-    def sizes(self) -> list[int]:
-        """Rows of each record batch: they are written nowhere else, so one column is read."""
-        file = self._file([0])
-        return [file.get_batch(i).num_rows for i in range(self.count)]
-
-    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
-        """Batches of the columns with these numbers, in parts of so many rows."""
-        file = self._file(sorted(columns))
-        order = [sorted(columns).index(j) for j in columns]
-        for i in groups:
-            batch = file.get_batch(i).select(order)
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
-
-    def _file(self, columns: list[int] | None) -> Any:
-        options = ipc.IpcReadOptions(included_fields=columns)
-        return ipc.open_file(pa.OSFile(str(self.path)), options=options)
 
 
 def _runs(groups: list[int], rows: int) -> list[Run]:

@@ -1,0 +1,141 @@
+"""Row groups of Parquet files and record batches of Feather files, read in any order.
+
+What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
+every row group. The bytes of a row group are read in one go where they are few, so that the disk
+has no gaps to jump over, and a piece of each column at a time where they are many. While one is
+decoded, the system is asked to fetch the next.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
+
+__all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
+
+AT_ONCE = 2**26  # bytes of row groups that are read in one go, and fetched beforehand
+LEAST_BUFFER = 2**17  # bytes of a column that are read at a time, otherwise
+
+
+class ParquetGroups:
+    """Row groups of a Parquet file; a copy that was pickled looks at the file again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
+        self.columns: list[str] = self._open(0).schema_arrow.names
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "known": None}
+
+    def sizes(self) -> list[int]:
+        """Rows of each row group."""
+        meta = self._metadata()
+        return [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+
+    def count(self) -> int:
+        """How many there are now."""
+        return int(self._metadata().num_row_groups)
+
+    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
+        """Batches of the columns with these numbers."""
+        names = [self.columns[j] for j in columns]
+        if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
+            names = self.columns
+        meta = self._metadata()
+        few = sum(max(0, meta.row_group(i).total_byte_size) for i in groups) <= AT_ONCE
+        buffer = 0 if few else max(LEAST_BUFFER, AT_ONCE // len(names))
+        # The blocks themselves are shared by threads; pyarrow's own would only cost more.
+        found = self._open(buffer).iter_batches(
+            batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
+        )
+        for batch in found:
+            yield batch if names is not self.columns else batch.select(columns)
+
+    def fetch(self, groups: range, columns: list[int]) -> None:
+        """Have the system read what `batches` will, as far as it can be asked to.
+
+        It is a hint: whatever goes wrong, goes wrong again where it is told.
+        """
+        if not hasattr(os, "posix_fadvise"):
+            return
+        with suppress(OSError, pa.ArrowException), self.path.open("rb", buffering=0) as file:
+            left = AT_ONCE
+            for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
+                length = min(stop - start, left)
+                if length > 0:
+                    os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
+                left -= length
+
+    def _ranges(self, groups: range, names: set[str]) -> list[tuple[int, int]]:
+        """Where the columns stand in the file: bytes from, to; neighbours are one range."""
+        meta = self._metadata()
+        found: list[tuple[int, int]] = []
+        for i in groups:
+            group = meta.row_group(i)
+            for j in range(group.num_columns):
+                chunk = group.column(j)
+                path = chunk.path_in_schema
+                if path not in names and path.partition(".")[0] not in names:
+                    continue
+                first = chunk.dictionary_page_offset
+                start = chunk.data_page_offset if first is None else first
+                stop = start + chunk.total_compressed_size
+                if found and 0 <= start - found[-1][1] < LEAST_BUFFER:
+                    start = found.pop()[0]
+                found.append((start, stop))
+        return found
+
+    def _open(self, buffer: int) -> Any:
+        return pq.ParquetFile(
+            self.path, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False
+        )
+
+    def _metadata(self) -> Any:
+        """What the file says about itself, unless it changed since then."""
+        now = self.path.stat()
+        stamp = (now.st_mtime_ns, now.st_size)
+        if self.known is None or self.known[0] != stamp:
+            self.known = stamp, pq.read_metadata(self.path)
+        return self.known[1]
+
+
+class FeatherGroups:
+    """Record batches of a Feather file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.columns: list[str] = self._file(None).schema.names
+
+    def sizes(self) -> list[int]:
+        """Rows of each record batch: they are written nowhere else, so one column is read."""
+        file = self._file([0])
+        return [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+
+    def count(self) -> int:
+        """How many there are now."""
+        return int(self._file(None).num_record_batches)
+
+    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
+        """Batches of the columns with these numbers, in parts of so many rows."""
+        file = self._file(sorted(columns))
+        order = [sorted(columns).index(j) for j in columns]
+        for i in groups:
+            batch = file.get_batch(i).select(order)
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+    def fetch(self, groups: range, columns: list[int]) -> None:
+        """Record batches are read in one go, with nothing to decode meanwhile."""
+
+    def _file(self, columns: list[int] | None) -> Any:
+        options = ipc.IpcReadOptions(included_fields=columns)
+        return ipc.open_file(pa.OSFile(str(self.path)), options=options)
+
+
+Groups = ParquetGroups | FeatherGroups

@@ -1,0 +1,140 @@
+"""Row groups of Parquet files: what is read of them, how often, and what is fetched beforehand."""
+
+import os
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gnomon import source
+from gnomon.data import row_groups
+from gnomon.data.row_groups import ParquetGroups
+from gnomon.engine import LocalEngine
+
+
+def write(path, rows=100, columns=6, group=20, names=None):
+    X = np.random.default_rng(0).standard_normal((rows, columns))
+    names = names or [f"c{j}" for j in range(columns)]
+    pq.write_table(pa.table(list(X.T), names), path, row_group_size=group)
+    return path
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """How often the end of a file was read."""
+    seen = []
+    read = pq.read_metadata
+    monkeypatch.setattr(pq, "read_metadata", lambda path: seen.append(path) or read(path))
+    return seen
+
+
+@pytest.fixture
+def advised(monkeypatch):
+    """Which bytes the system was asked to fetch."""
+    seen = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, start, length, __: seen.append(
+        (start, start + length)), raising=False)  # fmt: skip
+    monkeypatch.setattr(os, "POSIX_FADV_WILLNEED", 3, raising=False)
+    return seen
+
+
+def extents(path):
+    """First and last byte of every row group."""
+    meta = pq.read_metadata(path)
+    found = []
+    for i in range(meta.num_row_groups):
+        chunks = [meta.row_group(i).column(j) for j in range(meta.num_columns)]
+        starts = [c.dictionary_page_offset or c.data_page_offset for c in chunks]
+        stops = [at + c.total_compressed_size for at, c in zip(starts, chunks, strict=True)]
+        found.append((min(starts), max(stops)))
+    return found
+
+
+def test_what_a_file_says_about_itself_is_read_once(tmp_path, looked):
+    table = source(write(tmp_path / "t.parquet"), rows=10)
+    for _ in range(2):
+        LocalEngine(2).map(lambda block: len(block.X), table)
+    assert len(looked) == 1
+    copy = pickle.loads(pickle.dumps(table))
+    assert len(pickle.dumps(table)) < 10_000  # without it
+    copy.read(table.partitions[0])
+    assert len(looked) == 2
+
+
+def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path, looked):
+    path = write(tmp_path / "t.parquet")
+    groups = ParquetGroups(path)
+    assert groups.count() == 5
+    write(path, group=50)
+    os.utime(path, (1, 1))
+    assert groups.count() == 2
+    assert len(looked) == 2
+
+
+def test_the_next_row_group_is_fetched_while_one_is_decoded(tmp_path, advised):
+    path = write(tmp_path / "t.parquet")
+    table = source(path, rows=10)
+    LocalEngine(1).map(lambda block: len(block.X), table)
+    assert advised == extents(path)[1:]
+    advised.clear()
+    whole = source(path, rows=20)  # one block a row group: threads are in two of them
+    LocalEngine(1).map(lambda block: len(block.X), whole)
+    assert advised == extents(path)[2:]
+
+
+def test_whoever_jumps_about_fetches_nothing(tmp_path, advised):
+    path = write(tmp_path / "t.parquet", rows=200)
+    table = source(path, rows=10)
+    for at in (2, 6, 10, 14, 18):  # as one of two workers would
+        table.read(table.partitions[at])
+    assert advised == []
+
+
+def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, monkeypatch):
+    path = write(tmp_path / "t.parquet", rows=90_000, group=30_000)
+    monkeypatch.setattr(row_groups, "LEAST_BUFFER", 1)
+    ParquetGroups(path).fetch(range(1, 2), [0, 3])
+    meta = pq.read_metadata(path).row_group(1)
+    for (start, stop), j in zip(advised, (0, 3), strict=True):
+        chunk = meta.column(j)
+        assert start == chunk.dictionary_page_offset or chunk.data_page_offset
+        assert stop - start == chunk.total_compressed_size
+    advised.clear()
+    monkeypatch.setattr(row_groups, "AT_ONCE", 1000)
+    ParquetGroups(path).fetch(range(3), list(range(6)))
+    assert sum(stop - start for start, stop in advised) == 1000
+
+
+def test_a_hint_that_cannot_be_given_is_no_error(tmp_path, monkeypatch):
+    groups = ParquetGroups(write(tmp_path / "t.parquet"))
+    groups.path.unlink()
+    groups.fetch(range(1), [0])
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    groups.fetch(range(1), [0])
+
+
+def test_large_row_groups_are_read_a_piece_of_each_column_at_a_time(tmp_path, monkeypatch):
+    path = write(tmp_path / "t.parquet")
+    buffers = []
+    opened = pq.ParquetFile
+    monkeypatch.setattr(
+        pq, "ParquetFile", lambda *_, buffer_size, **how: buffers.append(buffer_size)
+        or opened(*_, buffer_size=buffer_size, **how),
+    )  # fmt: skip
+    groups = ParquetGroups(path)
+    buffers.clear()
+    whole = pa.Table.from_batches(groups.batches(range(5), list(range(6)), 7))
+    monkeypatch.setattr(row_groups, "AT_ONCE", 600)
+    monkeypatch.setattr(row_groups, "LEAST_BUFFER", 64)
+    pieces = pa.Table.from_batches(groups.batches(range(5), list(range(6)), 7))
+    assert buffers == [0, 100]
+    assert pieces == whole == pq.read_table(path)
+
+
+def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):
+    table = source(write(tmp_path / "t.parquet"), rows=10)
+    for partition in table.partitions[:3]:
+        table.read(partition)
+    assert list(table.files[0].cursors) == [1]  # the second row group, half read
