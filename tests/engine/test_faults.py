@@ -3,18 +3,17 @@
 import operator
 import os
 import signal
+import threading
 import time
 from functools import partial
 
 import numpy as np
 import pytest
-from engine.clusters import die, processes, wait_until, within
+from engine.clusters import die, is_alive, processes, wait_until, within
 
-from gnomon.engine import LocalEngine
-from gnomon.engine import dask as engine_module
+from gnomon.engine import LocalEngine, cluster, dask_run
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
-from gnomon.engine.dask import DaskEngine
 from gnomon.errors import ClusterError, PartitionError
 
 pytestmark = pytest.mark.slow
@@ -30,6 +29,7 @@ def sums(block, folder, deadly):
         died = len(os.listdir(folder))
         if died < deadly:
             (folder / str(died)).touch()
+            time.sleep(0.05)  # what was done before is told: the scheduler knows who it was
             die()
     return block.X.sum(axis=0)
 
@@ -56,20 +56,67 @@ def test_a_partition_that_kills_three_workers_is_named(tmp_path):
     assert len(os.listdir(tmp_path)) == 3
 
 
+def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(tmp_path):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    ended = threading.Event()
+    with within(120), processes(tmp_path) as there:
+        there.scheduler()  # which gives up after four deaths, as Dask does by itself
+
+        def replace_the_dead():
+            while not ended.wait(0.05):
+                if there.started[-1].poll() is not None:
+                    there.worker()
+
+        there.worker()
+        nurse = threading.Thread(target=replace_the_dead)
+        nurse.start()
+        try:
+            with connected(there.address()) as remote:
+                message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
+                with pytest.raises(PartitionError, match=message):
+                    remote.map(partial(sums, folder=marks, deadly=9), source())
+                assert len(os.listdir(marks)) == 3
+                # The deadly partition is dropped, so that the next worker lives and works.
+                assert len(remote.map(partial(sums, folder=marks, deadly=0), source())) == 40
+        finally:
+            ended.set()
+            nurse.join(10)
+    assert len(os.listdir(marks)) == 3
+
+
+def test_processes_that_do_not_start_are_an_error_and_are_gone(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "if any('spawn_main' in text for text in sys.orig_argv):\n"
+        f"    pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()\n"
+        "    time.sleep(100)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(cluster, "START", 2.0)
+    with within(60), pytest.raises(ClusterError, match="1 worker processes did not start"):
+        local_cluster(1).__enter__()
+    started = [int(file.name) for file in tmp_path.iterdir() if file.name.isdigit()]
+    assert started
+    wait_until(lambda: not any(map(is_alive, started)), seconds=5)
+
+
 def test_an_error_comes_within_a_minute_of_the_last_sign_of_life():
-    waits = engine_module.LOOK + engine_module.ANSWER + engine_module.PATIENCE
-    assert waits + engine_module.ANSWER < 60
+    silence = dask_run.LOOK + dask_run.PATIENCE + 2 * dask_run.ANSWER
+    fetching = dask_run.FETCHES * dask_run.ANSWER
+    closing = 2 * cluster.CLOSE  # the client and the cluster
+    assert max(silence, fetching, cluster.START) + closing < 60
 
 
 def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine_module, "PATIENCE", 1.0)
-    monkeypatch.setattr(engine_module, "LOOK", 0.5)
+    monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_run, "LOOK", 0.5)
     marks = tmp_path / "marks"
     marks.mkdir()
-    with within(120), processes(tmp_path) as cluster:
-        cluster.scheduler()
-        workers = [cluster.worker(), cluster.worker()]
-        with connected(cluster.address()) as remote:
+    with within(120), processes(tmp_path) as there:
+        there.scheduler()
+        workers = [there.worker(), there.worker()]
+        with connected(there.address()) as remote:
             wait_until(lambda: len(remote.client.nthreads()) == 2)
 
             def kill_all(rows):
@@ -81,59 +128,20 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(tmp_path, monk
     assert 1 <= len(os.listdir(marks)) < 40
 
 
-class Lost:
-    """A future whose result went down with its worker: Dask may call it done at once."""
-
-    status = "lost"
-
-    def add_done_callback(self, function):
-        function(self)
-
-
-class Deserted:
-    """A client of a scheduler that answers, without workers."""
-
-    status = "running"
-
-    def __init__(self):
-        self.scheduler = self
-        self.asked = 0
-
-    def ncores(self):
-        return {}
-
-    def sync(self, function, callback_timeout):
-        self.asked += 1
-        return function()
-
-    def submit(self, *args, **how):
-        return Lost()
-
-
-def test_a_result_that_was_lost_is_waited_for_with_an_eye_on_the_cluster(monkeypatch):
-    monkeypatch.setattr(engine_module, "PATIENCE", 0.4)
-    monkeypatch.setattr(engine_module, "LOOK", 0.1)
-    monkeypatch.setattr(engine_module, "PAUSE", 0.01)
-    client = Deserted()
-    with within(20), pytest.raises(ClusterError, match="is lost: it has no workers"):
-        DaskEngine(client).map(np.sum, source())
-    assert client.asked < 10
-
-
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_scheduler_that_is_gone_or_silent_is_an_error_and_no_hang(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(engine_module, "PATIENCE", 1.0)
-    monkeypatch.setattr(engine_module, "LOOK", 0.5)
-    monkeypatch.setattr(engine_module, "ANSWER", 1.0)
-    monkeypatch.setattr("gnomon.engine.cluster.CONNECT", 2.0)
+    monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_run, "LOOK", 0.5)
+    monkeypatch.setattr(dask_run, "ANSWER", 1.0)
+    monkeypatch.setattr(cluster, "CLOSE", 2.0)
     marks = tmp_path / "marks"
     marks.mkdir()
     end = signal.SIGKILL if how == "killed" else signal.SIGSTOP
     why = "its scheduler is gone" if how == "killed" else "its scheduler does not answer"
-    with within(120), processes(tmp_path) as cluster:
-        scheduler = cluster.scheduler()
-        cluster.worker()
-        with connected(cluster.address()) as remote:
+    with within(120), processes(tmp_path) as there:
+        scheduler = there.scheduler()
+        there.worker()
+        with connected(there.address()) as remote:
             wait_until(lambda: len(remote.client.nthreads()) == 1)
             with pytest.raises(ClusterError, match=f"is lost: {why}"):
                 remote.reduce(

@@ -1,11 +1,14 @@
 """Dask clusters for the engine: processes of this machine, or a cluster that is running already.
 
-Dask is an extra, and is imported when a cluster is asked for.
+Dask is an extra, and is imported when a cluster is asked for. Neither beginning nor end is waited
+for longer than a minute, and whatever the end is, it does not hide what happened before.
 """
 
 import logging
+import multiprocessing
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from gnomon.engine.dask import DaskEngine
 from gnomon.errors import ClusterError, UnavailableError
@@ -16,6 +19,8 @@ __all__ = ["connected", "local_cluster", "require_dask"]
 LOOPBACK = "127.0.0.1"
 ALLOWED_DEATHS = 2  # of workers, over one partition; the third is an error
 CONNECT = 10.0  # seconds that a scheduler has to answer
+CLOSE = 8.0  # seconds that a client has to close, and a cluster
+START = 30.0  # seconds that worker processes have to start
 
 
 def require_dask() -> None:
@@ -45,9 +50,10 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
         # Deaths of workers are told as errors of ours; Dask's own words would come between.
         "logging.distributed": "critical",
     }
+    before = set(multiprocessing.active_children())
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers,
+            n_workers=0,  # Dask would wait for them without an end
             threads_per_worker=1,
             processes=True,
             host=LOOPBACK,
@@ -58,13 +64,36 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
             silence_logs=logging.CRITICAL,
         )
         try:
-            client = Client(cluster, set_as_default=False)
+            client = Client(cluster, timeout=CONNECT, set_as_default=False)
             try:
+                _start(cluster, client, workers)
                 yield DaskEngine(client)
             finally:
-                client.close(timeout=CONNECT)
+                _close(client)
+        except ClusterError:
+            _end_processes(before)  # what does not work does not close in time either
+            raise
         finally:
-            cluster.close(timeout=CONNECT)
+            _close(cluster)
+            _end_processes(before)
+
+
+def _start(cluster: Any, client: Any, workers: int) -> None:
+    cluster.scale(workers)
+    try:
+        client.wait_for_workers(workers, timeout=START)
+    except TimeoutError as error:
+        raise ClusterError(
+            f"{workers} worker processes did not start within {START:g} s. Ask for fewer, or work "
+            "without them."
+        ) from error
+
+
+def _end_processes(before: set[Any]) -> None:
+    """End the workers that are still there, which are none as a rule."""
+    for process in set(multiprocessing.active_children()) - before:
+        if process.name.startswith("Dask Worker process"):
+            process.kill()
 
 
 @contextmanager
@@ -83,4 +112,10 @@ def connected(address: str) -> Iterator[DaskEngine]:
     try:
         yield DaskEngine(client)
     finally:
-        client.close(timeout=CONNECT)
+        _close(client)
+
+
+def _close(what: Any) -> None:
+    """Close a client or a cluster; one that does not answer is left to itself."""
+    with suppress(Exception):
+        what.close(timeout=CLOSE)

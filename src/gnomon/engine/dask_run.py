@@ -1,0 +1,271 @@
+"""One pass over a source on a Dask cluster: what is handed out, and how long it is waited for.
+
+Nothing is waited for without an end. While a result is awaited the scheduler is asked, every
+second, how many threads the workers have and how many of them died under which task:
+
+- a partition on which three workers died is an error with its file and rows, whatever the scheduler
+  itself would allow;
+- a cluster that has no workers, or a scheduler that does not answer, is an error within a minute;
+- so is a result that is there and does not come.
+
+After an error, or Ctrl-C, the cluster is told to drop what is left to do.
+"""
+
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from gnomon.engine.source import Block, Partition, Source
+from gnomon.engine.task import ATTEMPTS, Part, Task
+from gnomon.engine.tree import fold
+from gnomon.errors import ClusterError, GnomonError, PartitionError
+
+T = TypeVar("T")
+
+PAUSE = 0.1  # seconds until a result that was lost is asked after again
+LOOK = 1.0  # seconds without a result after which the cluster is asked whether it is well
+ANSWER = 10.0  # seconds that the scheduler has to answer, and a small result to come
+PATIENCE = 20.0  # seconds that a cluster may be without workers, or its scheduler silent
+FETCHES = 3  # times that a result is asked for
+PACE = 2e6  # bytes a second: a large result has as much longer to come as a slow network needs
+SILENT = (TimeoutError, OSError, AttributeError, RuntimeError)  # what a lost client raises
+ENDED = ("finished", "error", "cancelled")
+START_AGAIN = "Start it again, or work without `engine`."
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One pass over a source: what was handed out, and whether the cluster is still there."""
+
+    def __init__(
+        self,
+        client: Any,
+        source: Source,
+        function: Callable[[Block], Any],
+        beside: Sequence[Any] | None,
+    ) -> None:
+        import cloudpickle
+
+        self.client, self.source, self.beside = client, source, beside
+        self.name = f"gnomon-{uuid.uuid4().hex}"
+        self.made = 0
+        self.held: weakref.WeakSet[Any] = weakref.WeakSet()  # futures that somebody still has
+        self.well = time.monotonic()  # when the cluster was last known to be well
+        try:
+            self.threads = max(1, self._ask())
+        except GnomonError:
+            raise
+        except SILENT as error:
+            raise ClusterError(f"The Dask scheduler does not answer. {START_AGAIN}") from error
+        packed = cloudpickle.dumps(Task(source, function))  # not to be unpacked by the scheduler
+        self.task = self._submit(_unpack, packed, key=f"{self.name}-task")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """After an error, have the cluster drop what is left to do.
+
+        Otherwise it would go on for as long as somebody keeps the error, and with it the futures.
+        """
+        if error is not None:
+            for future in list(self.held):
+                with suppress(Exception):  # a client that is gone needs no telling
+                    future.release()
+
+    def _submit(self, function: Callable[..., Any], *args: Any, key: str, **how: Any) -> Any:
+        import dask
+
+        # A map is sent whole; that it is large is known.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            try:
+                future = self.client.submit(function, *args, key=key, pure=False, **how)
+            except Exception as error:
+                self._refuse_closed()
+                raise self._explained(error) from error
+        self.held.add(future)
+        return future
+
+    def leaf(self, at: int) -> Any:
+        """The future of one partition's result."""
+        partition = self.source.partitions[at]
+        extra = None if self.beside is None else self.beside[at]
+        seal = self.source.seals.get(partition.index)
+        return self._submit(_work, self.task, partition, seal, extra, key=f"{self.name}-{at}")
+
+    def node(self, children: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
+        """The future of their sum; it comes before partitions that are still to be read."""
+        if len(children) == 1:
+            return children[0]
+        self.made += 1
+        return self._submit(_fold, children, combine, key=f"{self.name}-sum{self.made}", priority=1)
+
+    def take(self, future: Any) -> Part[Any]:
+        """The result, once it is there; its checksums are kept."""
+        self.wait(future)
+        seconds = ANSWER
+        for _ in range(FETCHES):
+            try:
+                part: Part[Any] = future.result(timeout=seconds)
+            except TimeoutError:
+                # It is large, or on its way, or was lost with its worker and is to come again.
+                self._look()
+                self.wait(future)
+                seconds = ANSWER + self._bytes(future) / PACE
+            except Exception as error:
+                raise self._explained(error) from error
+            else:
+                self.source.seals.update(part.seals)
+                return part
+        raise ClusterError(
+            f"A result did not come from the cluster, {FETCHES} times in a row; the last time "
+            f"within {seconds:.0f} s. Check its network and its workers."
+        )
+
+    def wait(self, future: Any) -> None:
+        """Until there is a result; an error if it is one, or if the cluster is gone."""
+        if future.status == "finished":
+            return
+        told, looked = _told(future), time.monotonic()
+        self.well = looked
+        while future.status not in ENDED:
+            if told.wait(LOOK) and future.status not in ENDED:
+                # Lost with its worker, which Dask calls done as well: it is to come again.
+                time.sleep(PAUSE)
+                told = _told(future)
+            if time.monotonic() - looked > LOOK:
+                self._look()
+                looked = time.monotonic()
+        self.well = time.monotonic()
+        if future.status != "finished":
+            try:
+                future.result(timeout=ANSWER)
+            except Exception as error:
+                raise self._explained(error) from error
+
+    def _look(self) -> None:
+        """See whether somebody is still working; nobody for too long is an error."""
+        why = "its scheduler does not answer"
+        try:
+            threads = self._ask()
+            self._count_deaths()
+            if threads:
+                self.well = time.monotonic()
+                return
+            why = "it has no workers"
+        except GnomonError:
+            raise
+        except SILENT:
+            pass
+        silent = time.monotonic() - self.well
+        if silent > PATIENCE:
+            raise ClusterError(
+                f"The Dask cluster is lost: {why}, for {silent:.0f} s. {START_AGAIN}"
+            )
+
+    def _ask(self) -> int:
+        """Threads of all workers, from the scheduler itself."""
+        self._refuse_closed()
+        found = self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER)
+        return sum(found.values())
+
+    def _refuse_closed(self) -> None:
+        if self.client.status not in ("running", "connecting"):
+            raise ClusterError(f"The Dask client is {self.client.status}. {START_AGAIN}")
+
+    def _count_deaths(self) -> None:
+        """A task under which three workers died is an error, and is not tried on a fourth.
+
+        Schedulers have a limit of their own, which may be higher (Dask's is four) or endless.
+        """
+        try:
+            found = self.client.run_on_scheduler(_deaths, self.name, callback_timeout=ANSWER)
+        except SILENT:
+            return  # which the next look will find
+        except Exception as error:
+            raise self._explained(error) from error
+        killers = {key: deaths for key, deaths in found.items() if deaths >= ATTEMPTS}
+        if killers:
+            # What waited behind it on the same workers is counted too: the first one it was.
+            key = min(killers, key=self._place)
+            raise self._killed(key, killers[key])
+
+    def _place(self, key: str) -> float:
+        """The number of a task's partition; sums come behind all of them."""
+        at = key.removeprefix(f"{self.name}-")
+        return int(at) if at.isdigit() else float("inf")
+
+    def _killed(self, key: str, deaths: int) -> PartitionError:
+        at = self._place(key)
+        where: Any = "A sum of results" if at == float("inf") else self.source.partitions[int(at)]
+        times = "once: the" if deaths == 1 else f"{deaths} times: each time the"
+        return PartitionError(
+            f"{where} failed {times} worker died, perhaps for want of memory. Use smaller blocks "
+            "or larger workers."
+        )
+
+    def _bytes(self, future: Any) -> float:
+        """How large a result is, as far as the scheduler knows."""
+        ask, keys = self.client.scheduler.nbytes, [future.key]
+        try:
+            found = self.client.sync(ask, keys=keys, summary=False, callback_timeout=ANSWER)
+        except SILENT:
+            return 0.0
+        return float(sum(found.values()))
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """Our own errors as they are; the cluster's as a sentence."""
+        from distributed import KilledWorker
+
+        if isinstance(error, GnomonError):
+            return error
+        if getattr(error, "reason", "") == "scheduler-connection-lost":
+            return ClusterError(f"The Dask cluster is lost: its scheduler is gone. {START_AGAIN}")
+        if isinstance(error, KilledWorker):
+            return self._killed(str(error.task), error.allowed_failures + 1)
+        return ClusterError(
+            f"The Dask cluster could not do the work ({type(error).__name__}: {error}). Scheduler "
+            "and workers need the same version of Gnomon, and the workers the same files."
+        )
+
+
+def _told(future: Any) -> threading.Event:
+    """Set once the future is done."""
+    told = threading.Event()
+    future.add_done_callback(lambda _: told.set())
+    return told
+
+
+def _deaths(name: str, dask_scheduler: Any = None) -> dict[str, int]:
+    """On the scheduler: how many workers died under each of a run's tasks."""
+    return {
+        key: task.suspicious
+        for key, task in dask_scheduler.tasks.items()
+        if task.suspicious and str(key).startswith(name)
+    }
+
+
+def _unpack(packed: bytes) -> Task[Any]:
+    import cloudpickle
+
+    task: Task[Any] = cloudpickle.loads(packed)
+    return task
+
+
+def _work(task: Task[T], partition: Partition, seal: int | None, beside: Any) -> Part[T]:
+    return task(partition, seal, beside)
+
+
+def _fold(parts: list[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
+    return fold(parts, combine)
