@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from gnomon import Procrustes, compare
+from gnomon import Procrustes, compare, permutation_test
 from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import ArraySource
 from gnomon.errors import DataError, MissingValueError, ParameterError
@@ -88,7 +88,7 @@ def test_every_number_of_a_comparison_is_that_of_the_whole_tables():
 
 
 def test_neighbours_are_those_of_a_sample_where_there_are_many_rows(monkeypatch):
-    monkeypatch.setattr(sys.modules["gnomon.procrustes.compare"], "OVERLAP_ROWS", 200)
+    monkeypatch.setattr(sys.modules["gnomon.procrustes.compare"], "SAMPLE_ROWS", 200)
     X, Y = pair(noise=3.0)
     found = compare(*sources(X, Y))
     assert found.overlap_rows == 200
@@ -120,3 +120,15 @@ def test_a_gap_is_named_with_its_partition():
     Y[70, 1] = np.nan
     with pytest.raises(MissingValueError, match=r"the array, rows 64 to 99: .*Y"):
         Procrustes().fit(*sources(X, Y))
+
+
+def test_the_permutation_test_of_sources_is_that_of_a_sample(monkeypatch):
+    X, Y = pair(n=300)
+    whole, parts = permutation_test(X, Y, 19), permutation_test(*sources(X, Y), 19)
+    assert (parts.rows, parts.p_value) == (300, 0.05)
+    np.testing.assert_allclose(parts.null, whole.null, atol=1e-9)  # all rows, in their order
+    monkeypatch.setattr(sys.modules["gnomon.procrustes.permute"], "SAMPLE_ROWS", 50)
+    some = permutation_test(*sources(X, Y), 19)
+    assert some.rows == 50
+    assert some.correlation != whole.correlation
+    assert some.correlation == pytest.approx(whole.correlation, abs=0.05)

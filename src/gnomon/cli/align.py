@@ -10,6 +10,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.cli.pairs import Pairing
+    from gnomon.procrustes import Procrustes
     from gnomon.procrustes.align import Alignment
 
 
@@ -20,9 +21,12 @@ gnomon align new.csv --to old.csv --id name > aligned.csv
 gnomon align b_map/map.parquet --to a_map/map.parquet -o aligned.parquet
 gnomon align new.csv --to old.csv --id cell --id name     # named otherwise
 gnomon align new.csv --to old.csv --scaling yes --robust tukey
+gnomon align new/ --to old/ -o aligned.parquet            # folders, in blocks
 
 NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
+Folders, and files too large for memory, are read in blocks; --id is then a column of numbers that
+ascends.
 """
 SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm-ratio"}
 
@@ -39,6 +43,7 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
               show_default=True, help="Mirror NEW.")  # fmt: skip
 @options.out_file
 @options.resources
+@options.distributing
 @options.writing
 def command(
     new: str,
@@ -53,6 +58,8 @@ def command(
     out: Path | None,
     threads: int | None,
     memory: int | None,
+    dask: str | None,
+    workers: int | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -62,16 +69,26 @@ def command(
     options.new_file(out, force=force)
     options.table_or_json(out, as_json)
     from gnomon.cli import results
+    from gnomon.cli.pair_blocks import pair_in_blocks
     from gnomon.cli.pairs import read_pairing
+    from gnomon.data.refusals import quoted
     from gnomon.procrustes.align import align
 
     words = Words(quiet=quiet, verbose=verbose)
-    pair = read_pairing(
-        new, old, id=id_, columns=columns, na=na, missing=missing, memory=memory, words=words
-    )
+    reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    if pair_in_blocks(new, old, dask=dask, workers=workers, memory=memory):
+        found = _align_blocks(
+            new, old, reading, words, robust=robust, scaling=SCALINGS[scaling],
+            reflection=reflection, out=out, threads=threads, dask=dask, workers=workers,
+            force=force,
+        )  # fmt: skip
+        if as_json and out is not None:
+            results.say_json("align", [out], found)
+        return
+    pair = read_pairing(new, old, **reading, memory=memory, words=words)
     pair.say(words)
     with words.warnings() as warned:
-        found = align(
+        fitted = align(
             pair.left.X,
             pair.right.X,
             pair.ids_left,
@@ -81,13 +98,52 @@ def command(
             reflection=reflection,
             n_jobs=threads,
         )
-        words.say("Fit", fit_words(found))
-        words.details("", found.lines())
+        far = int(fitted.residuals.argmax())
+        farthest = f"; farthest {quoted(fitted.shared[far])}, {fitted.residuals[far]:.4g}"
+        words.say("Fit", fit_words(fitted.model) + farthest)
+        words.details("", fitted.lines())
     results.say_versions(words)
-    table = moved_table(pair, found)
+    table = moved_table(pair, fitted)
     results.write_table_or_stdout(out, table, force=force, words=words)
     if as_json and out is not None:
-        results.say_json("align", [out], numbers(pair, found) | {"warnings": warned})
+        results.say_json("align", [out], numbers(pair, fitted) | {"warnings": warned})
+
+
+def _align_blocks(
+    new: str,
+    old: str,
+    reading: dict[str, Any],
+    words: Words,
+    *,
+    robust: str,
+    out: Path | None,
+    threads: int | None,
+    dask: str | None,
+    workers: int | None,
+    force: bool,
+    **how: Any,
+) -> dict[str, Any]:
+    """The same of tables that are read in blocks; what was found, for JSON."""
+    from gnomon.cli import pair_blocks, results
+    from gnomon.cli.blocks import engine_for
+    from gnomon.procrustes import Procrustes
+
+    pair_blocks.refuse_whole(out, robust)
+    assert out is not None
+    pair = pair_blocks.open_block_pair(new, old, **reading, words=words)
+    with engine_for(dask, workers) as engine, words.warnings() as warned:
+        model = Procrustes(**how, n_jobs=threads)
+        model.fit(pair.left, pair.right, id=pair.by, engine=engine)
+        pair.say(words, model.n_samples_)
+        words.say("Fit", fit_words(model))
+        pair_blocks.write_moved(pair, model, out, force=force, engine=engine)
+    results.say_versions(words)
+    words.say("Wrote", str(out))
+    shared = model.n_samples_
+    return {
+        **pair.numbers(shared, "new", "old"), "shared": shared, **fit_numbers(model),
+        "warnings": warned,
+    }  # fmt: skip
 
 
 def numbers(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
@@ -100,24 +156,25 @@ def numbers(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
         "shared": len(found.shared),
         "only_new": only_new,
         "only_old": only_old,
-        "disparity": found.disparity,
-        "rmsd": found.rmsd,
-        "scale": found.scale,
-        "reflected": found.reflected,
-        "certificate": found.model.certificate_.to_dict(),
+        **fit_numbers(found.model),
     }
 
 
-def fit_words(found: "Alignment") -> str:
-    """How close the two came."""
-    from gnomon.data.refusals import quoted
+def fit_numbers(model: "Procrustes") -> dict[str, Any]:
+    """How close the two came, for JSON."""
+    return {
+        "disparity": model.disparity_,
+        "rmsd": model.rmsd_,
+        "scale": model.scale_,
+        "reflected": model.reflected_,
+        "certificate": model.certificate_.to_dict(),
+    }
 
-    far = int(found.residuals.argmax())
-    turned = {True: ", mirrored", False: "", None: ", of different widths"}[found.reflected]
-    return (
-        f"rmsd {found.rmsd:.4g}, scale {found.scale:.4g}{turned}; farthest "
-        f"{quoted(found.shared[far])}, {found.residuals[far]:.4g}"
-    )
+
+def fit_words(model: "Procrustes") -> str:
+    """The same in words."""
+    turned = {True: ", mirrored", False: "", None: ", of different widths"}[model.reflected_]
+    return f"rmsd {model.rmsd_:.4g}, scale {model.scale_:.4g}{turned}"
 
 
 def moved_table(pair: "Pairing", found: "Alignment") -> dict[str, Any]:

@@ -9,7 +9,6 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
-    from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
@@ -19,9 +18,12 @@ HELP = """How alike two maps or two embeddings are, with a p-value.
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
 gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*'
+gnomon compare a/ b/ --id cell                  # folders, in blocks
 
 A and B may have different widths; no rotation, shift or change of size counts as a difference.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
+Folders, and files too large for memory, are read in blocks; --id is then a column of numbers that
+ascends, and neighbours and shuffles are those of 10,000 rows drawn at random.
 """
 
 
@@ -36,6 +38,7 @@ Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, th
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
               "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip
 @options.computing
+@options.distributing
 @options.writing
 def command(
     a: str,
@@ -50,6 +53,8 @@ def command(
     seed: int,
     threads: int | None,
     memory: int | None,
+    dask: str | None,
+    workers: int | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -57,26 +62,82 @@ def command(
 ) -> None:
     """Read, join, compare, say."""
     options.new_file(out, force=force, also=(".json",))
-    from gnomon.cli.pairs import read_pairing
+    from gnomon.cli.pair_blocks import pair_in_blocks
     from gnomon.cli.results import say_json, say_versions
-    from gnomon.procrustes.compare import compare
-    from gnomon.procrustes.permute import permutation_test
 
     words = Words(quiet=quiet, verbose=verbose)
-    pair = read_pairing(
-        a, b, id=id_, columns=columns, na=na, missing=missing, memory=memory, words=words
-    )
-    pair.say(words)
-    X, Y = pair.shared()
+    reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    how: dict[str, Any] = {
+        "neighbors": neighbors, "permutations": permutations, "seed": seed, "threads": threads,
+    }  # fmt: skip
     with words.warnings() as warned:
-        found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
-        test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
-        _say(words, found, test)
+        if pair_in_blocks(a, b, dask=dask, workers=workers, memory=memory):
+            numbers = _compare_blocks(a, b, reading, words, dask=dask, workers=workers, **how)
+        else:
+            numbers = _compare_tables(a, b, reading, words, memory=memory, **how)
     say_versions(words)
-    numbers = _numbers(pair, found, test, seed)
     _write(out, numbers, force=force, words=words)
     if as_json:
         say_json("compare", [] if out is None else [out], numbers | {"warnings": warned})
+
+
+def _compare_tables(
+    a: str,
+    b: str,
+    reading: dict[str, Any],
+    words: Words,
+    *,
+    neighbors: int,
+    permutations: int,
+    seed: int,
+    threads: int | None,
+    memory: int | None,
+) -> dict[str, Any]:
+    """What was compared and what was found, of two tables in memory."""
+    from gnomon.cli.pairs import read_pairing
+    from gnomon.procrustes.compare import compare
+    from gnomon.procrustes.permute import permutation_test
+
+    pair = read_pairing(a, b, **reading, memory=memory, words=words)
+    pair.say(words)
+    X, Y = pair.shared()
+    found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
+    test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
+    _say(words, found, test)
+    (name_a, only_a), (name_b, only_b) = pair.alone()
+    return {
+        "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, seed), "only_a": only_a,
+        "only_b": only_b,
+    }  # fmt: skip
+
+
+def _compare_blocks(
+    a: str,
+    b: str,
+    reading: dict[str, Any],
+    words: Words,
+    *,
+    neighbors: int,
+    permutations: int,
+    seed: int,
+    threads: int | None,
+    dask: str | None,
+    workers: int | None,
+) -> dict[str, Any]:
+    """The same of tables that are read in blocks."""
+    from gnomon.cli.blocks import engine_for
+    from gnomon.cli.pair_blocks import open_block_pair
+    from gnomon.procrustes.compare import compare
+    from gnomon.procrustes.permute import permutation_test
+
+    pair = open_block_pair(a, b, **reading, words=words)
+    with engine_for(dask, workers) as engine:
+        how: dict[str, Any] = {"id": pair.by, "engine": engine, "n_jobs": threads}
+        found = compare(pair.left, pair.right, n_neighbors=neighbors, **how)
+        pair.say(words, found.n)
+        test = permutation_test(pair.left, pair.right, permutations, random_state=seed, **how)
+    _say(words, found, test)
+    return {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, seed)}
 
 
 def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
@@ -86,25 +147,19 @@ def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
     words.say("RV", said["RV, linear CKA"].removesuffix("; unbiased nan"))
     words.say("Near", said["neighbours"])
     counts, chance = (text for _, text in test.lines())
-    words.say("p-value", f"{test.p_value:.3g}: {counts} as alike; by chance {chance}")
+    some = f", of {test.rows:,} rows" if test.rows < found.n else ""
+    words.say("p-value", f"{test.p_value:.3g}: {counts}{some} as alike; by chance {chance}")
 
 
-def _numbers(
-    pair: "Pairing", found: "Comparison", test: "PermutationTest", seed: int
-) -> dict[str, Any]:
-    """What was compared and what was found, for JSON."""
-    (name_a, only_a), (name_b, only_b) = pair.alone()
+def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[str, Any]:
+    """What was found, for JSON."""
     return {
-        "a": name_a,
-        "b": name_b,
-        "id": pair.by,
         **found.to_dict(),
         "p_value": test.p_value,
         "n_permutations": test.n_permutations,
         "as_large": test.as_large,
+        "shuffled_rows": test.rows,
         "seed": seed,
-        "only_a": only_a,
-        "only_b": only_b,
     }
 
 

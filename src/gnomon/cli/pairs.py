@@ -18,7 +18,7 @@ from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.table import LeftOut, Table, count
 from gnomon.errors import ParameterError
 
-__all__ = ["Pairing", "read_pairing"]
+__all__ = ["Pairing", "chosen_columns", "read_pairing"]
 
 MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
 
@@ -131,24 +131,32 @@ def read_pairing(
 
 def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
     """Only the columns asked for; those of the map where both tables are of `gnomon map`."""
+    names = [list(table.columns) for table in tables]
+    wanted = chosen_columns([table.name for table in tables], names, columns)
+    why = "not asked for" if columns else "not the map: --columns to use others"
+    return [
+        table if len(asked) == len(table.columns) else _only(table, asked, why)
+        for table, asked in zip(tables, wanted, strict=True)
+    ]
+
+
+def chosen_columns(
+    tables: list[str], names: list[list[str]], columns: tuple[str, ...]
+) -> list[list[str]]:
+    """Which of the columns `names` of two tables are used, by what was asked for."""
     if columns:
-        return [_asked_for(table, columns) for table in tables]
-    maps = [[name for name in table.columns if MAP.fullmatch(name)] for table in tables]
-    if not all(maps):
-        return tables
-    why = "not the map: --columns to use others"
-    return [_only(table, names, why) for table, names in zip(tables, maps, strict=True)]
+        return [_asked_for(*each, columns) for each in zip(tables, names, strict=True)]
+    maps = [[name for name in there if MAP.fullmatch(name)] for there in names]
+    return maps if all(maps) else names
 
 
-def _asked_for(table: Table, columns: tuple[str, ...]) -> Table:
+def _asked_for(table: str, names: list[str], columns: tuple[str, ...]) -> list[str]:
     for pattern in columns:
-        if not any(_fits(name, pattern) for name in table.columns):
+        if not any(_fits(name, pattern) for name in names):
             raise OptionError(
-                f"{table.name} has no column of numbers {quoted(pattern)}.",
-                f"It has {listed(table.columns)}.",
+                f"{table} has no column of numbers {quoted(pattern)}.", f"It has {listed(names)}."
             )
-    names = [name for name in table.columns if any(_fits(name, each) for each in columns)]
-    return _only(table, names, "not asked for")
+    return [name for name in names if any(_fits(name, each) for each in columns)]
 
 
 def _fits(name: str, pattern: str) -> bool:

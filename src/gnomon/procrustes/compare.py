@@ -28,16 +28,12 @@ from gnomon.neighbors import find_neighbors
 from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
 from gnomon.procrustes.frame import Frame, Rules, fit_frame
 from gnomon.procrustes.pairs import Pair, read_pair
-from gnomon.procrustes.streams import Kernels, PairStream, open_pair
+from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, Kernels, PairStream, open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 from gnomon.rows import Rows
 
 Floats64 = NDArray[np.float64]
-
-# Rows of tables in blocks whose neighbours are compared: the share is then known to about 0.5 %.
-OVERLAP_ROWS = 10_000
-OVERLAP_SEED = 0
 
 __all__ = ["Comparison", "compare"]
 
@@ -150,7 +146,7 @@ def _compare_sources(stream: PairStream, k: int, n_jobs: int | None) -> Comparis
     n = stream.source.rows
     frame = _shape_frame(lambda: stream.moments(float64=True), n)
     frame = stream.with_rows(frame)
-    left, right = stream.sample(OVERLAP_ROWS, OVERLAP_SEED)
+    left, right = stream.sample(SAMPLE_ROWS, SAMPLE_SEED)
     kernels = stream.kernels(frame.moments)
     return _comparison(frame, kernels, left, right, min(k, len(left) - 1), n_jobs)
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.engine import Source
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import Table, check_choice, check_integer
 from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
 from gnomon.procrustes.frame import Rules, fit_frame
 from gnomon.procrustes.pairs import read_pair
 from gnomon.procrustes.solve import REFLECTIONS, solve_many
+from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 
@@ -42,6 +44,8 @@ class PermutationTest(Record):
     as_large : int
         Shuffles whose correlation is as large, or larger.
     n_permutations : int
+    rows : int
+        Pairs that were shuffled: all, or a sample where the tables are read in blocks.
     null : array (n_permutations,)
         Correlations of the shuffles.
     """
@@ -50,6 +54,7 @@ class PermutationTest(Record):
     p_value: float
     as_large: int
     n_permutations: int
+    rows: int
     null: Floats64 = field(repr=False)
 
     def title(self) -> str:
@@ -74,6 +79,8 @@ def permutation_test(
     reflection: str = "allow",
     random_state: Any = None,
     n_jobs: int | None = None,
+    id: str | None = None,
+    engine: Any = None,
 ) -> PermutationTest:
     """Test whether `X` (n, dx) and `Y` (n, dy) are paired better than by chance.
 
@@ -81,10 +88,14 @@ def permutation_test(
 
     Parameters
     ----------
+    X, Y : arrays or dataframes, or both sources
+        Of sources, 10,000 rows drawn at random are tested.
     n_permutations : int, default=999
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
         None is as good as 0. The shuffles do not depend on `n_jobs`.
+    id, engine
+        For sources; see `compare`.
 
     Examples
     --------
@@ -96,6 +107,8 @@ def permutation_test(
     """
     count = check_integer("n_permutations", n_permutations, 1)
     check_choice("reflection", reflection, REFLECTIONS)
+    if isinstance(X, Source) or isinstance(Y, Source):
+        X, Y = open_pair(X, Y, id, engine, n_jobs).sample(SAMPLE_ROWS, SAMPLE_SEED)
     left, right = read_table(X, "X"), read_table(Y, "Y")
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)
@@ -112,7 +125,8 @@ def permutation_test(
 
     map_blocks(block, row_blocks(count, SHUFFLES), n_jobs=n_jobs)
     as_large = int(np.count_nonzero(null >= correlation - SAME))
-    return PermutationTest(correlation, (1 + as_large) / (1 + count), as_large, count, null)
+    p_value = (1 + as_large) / (1 + count)
+    return PermutationTest(correlation, p_value, as_large, count, len(left), null)
 
 
 def _traces(M: Floats64, reflection: str, same_width: bool) -> Floats64:

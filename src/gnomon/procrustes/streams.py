@@ -23,10 +23,13 @@ from gnomon.procrustes.pairs import Pair, read_pair
 
 Floats64 = NDArray[np.float64]
 
-SAMPLE_PARTITIONS = 8
-SAMPLE_ROWS = 1024  # for the shifts
+SHIFT_PARTITIONS = 8
+SHIFT_ROWS = 1024
+# Rows that are drawn for what cannot be added up: shares of them are then known to about 0.5 %.
+SAMPLE_ROWS = 10_000
+SAMPLE_SEED = 0
 
-__all__ = ["Kernels", "PairStream", "open_pair"]
+__all__ = ["SAMPLE_ROWS", "SAMPLE_SEED", "Kernels", "PairStream", "open_pair"]
 
 
 def open_pair(X: Any, Y: Any, id: str | None, engine: Any, n_jobs: int | None) -> "PairStream":
@@ -53,8 +56,8 @@ class PairStream:
     @classmethod
     def of(cls, source: PairedSource, engine: Engine) -> "PairStream":
         """With shifts near the means, from a few rows."""
-        chosen = source.partitions[:: max(1, -(-len(source.partitions) // SAMPLE_PARTITIONS))]
-        each = max(1, SAMPLE_ROWS // max(1, len(chosen)))
+        chosen = source.partitions[:: max(1, -(-len(source.partitions) // SHIFT_PARTITIONS))]
+        each = max(1, SHIFT_ROWS // max(1, len(chosen)))
         some = np.concatenate(engine.map(_Evenly(each), source.only(chosen)))
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.nan_to_num(some.mean(axis=0, dtype=np.float64), posinf=0.0, neginf=0.0)

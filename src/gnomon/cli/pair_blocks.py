@@ -1,0 +1,191 @@
+"""`gnomon align` and `gnomon compare` of tables that are read in blocks, here or on a cluster.
+
+Rows belong together by their order, or by a column of numbers that ascends in both. All else that
+names rows stays behind.
+"""
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.cli.blocks import in_blocks, open_source
+from gnomon.cli.pairs import chosen_columns
+from gnomon.cli.words import Words
+from gnomon.data.names import find_name, is_id_like
+from gnomon.data.refusals import FileError, listed
+from gnomon.data.table import count
+from gnomon.engine import Block, Source, as_engine
+from gnomon.engine.sink import ENDINGS, writing_blocks
+from gnomon.errors import ParameterError
+from gnomon.large import BlockTable
+from gnomon.procrustes import Procrustes
+
+__all__ = ["BlockPair", "open_block_pair", "pair_in_blocks", "refuse_whole", "write_moved"]
+
+
+def pair_in_blocks(*paths: str, dask: str | None, workers: int | None, memory: int | None) -> bool:
+    """Whether one of two tables is read in blocks; then both are."""
+    return any(in_blocks(path, dask=dask, workers=workers, memory=memory) for path in paths)
+
+
+def refuse_whole(out: Path | None, robust: str) -> None:
+    """What `align` cannot do in blocks, before any work."""
+    if robust != "no":
+        raise ParameterError(
+            f"--robust {robust} needs all rows at once, and these tables are read in blocks. Leave "
+            "it out."
+        )
+    if out is None or out.suffix.lower() not in ENDINGS:
+        raise ParameterError(
+            f"Tables that are read in blocks are written to a file that ends in "
+            f"{' or '.join(ENDINGS)}; got {'none' if out is None else repr(str(out))}. Name one "
+            "with -o."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPair:
+    """Two tables in blocks: the columns in use, and ids under one name.
+
+    Attributes
+    ----------
+    left, right : Source
+    names : tuple of str
+        What they are called.
+    by : str or None
+        The column of ids; None where rows belong together by their order.
+    """
+
+    left: Source
+    right: Source
+    names: tuple[str, str]
+    by: str | None
+
+    def say(self, words: Words, shared: int) -> None:
+        """How many rows are shared."""
+        (left, right), how = self.names, "by their order" if self.by is None else f"by {self.by}"
+        sides = f"of {self.left.rows:,} in {left} and {self.right.rows:,} in {right}"
+        words.say("Shared", f"{count(shared, 'row')} {sides}, {how}")
+
+    def numbers(self, shared: int, left: str, right: str) -> dict[str, Any]:
+        """What belongs together, for JSON; `left` and `right` are what a command calls them."""
+        return {
+            left: self.names[0],
+            right: self.names[1],
+            "id": self.by,
+            f"n_only_{left}": self.left.rows - shared,
+            f"n_only_{right}": self.right.rows - shared,
+        }
+
+
+def open_block_pair(
+    left: str,
+    right: str,
+    *,
+    id: tuple[str, ...],
+    columns: tuple[str, ...],
+    na: tuple[str, ...],
+    missing: str,
+    words: Words,
+) -> BlockPair:
+    """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
+    paths = left, right
+    if len(id) > 2:
+        raise ParameterError(f"--id may be given twice, for {left} and for {right}; got {len(id)}.")
+    ids = (id[0], id[-1]) if id else (None, None)
+    found = [_look(path, name, na, missing) for path, name in zip(paths, ids, strict=True)]
+    called = [Path(path).name or path for path in paths]
+    if called[0] == called[1]:
+        called = list(paths)
+    both = [[name for name in names if name != own] for _, names, own in found]
+    wanted = chosen_columns(called, both, columns)
+    sources: list[Source] = []
+    for path, name, (source, names, own), asked in zip(paths, called, found, wanted, strict=True):
+        if len(asked) < len(both[len(sources)]):
+            kept = asked if own is None else [own, *asked]
+            source = open_source(path, missing=missing, reading={"columns": kept, "na": list(na)})
+            names = list(source.names or kept)
+        sources.append(_named(source, names, own, found[0][2]))
+        seen = BlockTable(name, sources[-1])
+        words.say("Read", seen.title())
+        words.say("Blocks", dict(seen.lines())["blocks"])
+    _say_unused_ids(words, [each[0] for each in found], ids[0])
+    if ids[0] is None and sources[0].rows != sources[1].rows:
+        a, b = (f"{name} has {source.rows:,}" for name, source in zip(called, sources, strict=True))
+        raise FileError(
+            f"{a} rows and {b}: they do not belong together by their order.", ("id", "COLUMN")
+        )
+    return BlockPair(sources[0], sources[1], (called[0], called[1]), found[0][2])
+
+
+def _look(
+    path: str, id: str | None, na: tuple[str, ...], missing: str
+) -> tuple[Source, list[str], str | None]:
+    """The table, the names of its columns of numbers, and its column of ids as it spells it."""
+    if path == "-":
+        raise ParameterError(
+            "Standard input is not read in blocks, and the other table is. Save it as a file."
+        )
+    reading = {"na": list(na), "keep": [] if id is None else [id]}
+    source = open_source(path, missing=missing, reading=reading)
+    names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]
+    return source, names, None if id is None else find_name("id", id, names, Path(path).name)
+
+
+def _named(source: Source, names: list[str], own: str | None, ids: str | None) -> Source:
+    """The source with names, its ids under the name that they have in the other table too."""
+    named = source.only(source.partitions)
+    named.names = tuple(ids if ids is not None and name == own else name for name in names)
+    return named
+
+
+def _say_unused_ids(words: Words, sources: list[Source], id: str | None) -> None:
+    """Columns that would name rows in memory and are not looked at in blocks."""
+    if id is not None:
+        return
+    behind = [
+        name
+        for source in sources
+        for name in source.files[0].all_names  # type: ignore[attr-defined]
+        if is_id_like(name) and name not in (source.names or ())
+    ]
+    if behind:
+        words.say("Note", f"{listed(list(dict.fromkeys(behind)))} not looked at: rows belong "
+                  "together by their order; --id joins by a column of numbers that ascends"
+                  )  # fmt: skip
+
+
+def write_moved(pair: BlockPair, model: Procrustes, out: Path, *, force: bool, engine: Any) -> None:
+    """All rows of the left table in the frame of the right one, with their ids, block by block."""
+    left, right = ([name for name in source.names or () if name != pair.by]
+                   for source in (pair.left, pair.right))  # fmt: skip
+    wide = model.rotation_.shape[1]
+    names = right if len(right) == wide else left
+    if pair.by in names or len(names) != wide:
+        names = [f"axis{j + 1}" for j in range(wide)]
+    at = None if pair.by is None else (pair.left.names or ()).index(pair.by)
+    light = copy.copy(model)
+    light.n_jobs = 1
+    if hasattr(light, "feature_names_in_"):  # blocks are arrays
+        del light.feature_names_in_
+    whole = names if pair.by is None else [pair.by, *names]
+    with writing_blocks(out, pair.left.rows, whole, force=force) as add:
+        as_engine(engine, n_jobs=model.n_jobs).write(_Moved(light, at), pair.left, add)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A block carried through the map, with its ids in front."""
+
+    model: Procrustes
+    ids: int | None
+
+    def __call__(self, block: Block) -> NDArray[Any]:
+        if self.ids is None:
+            return self.model.transform(block.X)
+        moved = self.model.transform(np.delete(block.X, self.ids, axis=1))
+        return np.column_stack([block.X[:, self.ids], moved])

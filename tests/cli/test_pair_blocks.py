@@ -1,0 +1,172 @@
+"""`gnomon align` and `gnomon compare` of folders, which are read in blocks."""
+
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from commands import first_words, gnomon, refused
+
+from gnomon import Procrustes, compare
+
+N = 90
+
+
+def pair():
+    """Points, and the same turned, moved and blurred."""
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(N, 2)) * [3, 1]
+    return Y[:, ::-1] * [1, -1] + 10 + 0.01 * rng.normal(size=(N, 2)), Y
+
+
+def write(folder, X, names, ids=None, files=3):
+    folder.mkdir()
+    for i, rows in enumerate(np.array_split(np.arange(len(X)), files)):
+        columns = {} if ids is None else {ids[0]: ids[1][rows]}
+        columns |= {name: X[rows, j] for j, name in enumerate(names)}
+        pq.write_table(pa.table(columns), folder / f"part{i}.parquet")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    X, Y = pair()
+    ids = 3 * np.arange(N)
+    write(folder / "new", X, ["u", "v"])
+    write(folder / "old", Y, ["x", "y"], files=2)
+    write(folder / "few", Y[::2], ["x", "y"])
+    write(folder / "new_ids", X[::2], ["u", "v"], ("cell", ids[::2]))
+    write(folder / "old_ids", Y[::3], ["x", "y"], ("cell", ids[::3]), files=2)
+    write(folder / "other_ids", Y[::3], ["x", "y"], ("row", ids[::3]), files=2)
+    write(folder / "mixed_ids", Y[::-1], ["x", "y"], ("cell", ids[::-1]))
+    write(folder / "text_ids", X, ["u", "v"], ("id", np.array([f"r{i}" for i in ids])))
+    pc.write_csv(pa.table({"x": Y[:, 0], "y": Y[:, 1]}), folder / "old.csv")
+    np.save(folder / "old.npy", Y)
+    return folder
+
+
+def numbers(path):
+    table = pq.read_table(path)
+    return table.column_names, np.column_stack([column.to_numpy() for column in table.columns])
+
+
+@pytest.mark.parametrize("old", ["old", "old.csv", "old.npy"])
+def test_folders_are_aligned_by_the_order_of_their_rows(here, tmp_path, old):
+    out = tmp_path / "out.parquet"
+    done = gnomon("align", "new", "--to", old, "-o", out, "--json", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == ["Read", "Blocks", "Read", "Blocks", "Shared", "Fit", "Wrote"]
+    assert f"90 rows of 90 in new and 90 in {old}, by their order" in done.stderr
+    X, Y = pair()
+    model = Procrustes().fit(X, Y)
+    names, moved = numbers(out)
+    assert names == (["column 1", "column 2"] if old == "old.npy" else ["x", "y"])
+    np.testing.assert_allclose(moved, model.transform(X), atol=1e-9)
+    found = json.loads(done.stdout)
+    assert found["files"] == [str(out)]
+    assert (found["new"], found["old"], found["id"], found["shared"]) == ("new", old, None, 90)
+    assert found["rmsd"] == pytest.approx(model.rmsd_)
+    assert found["scale"] == 1
+    assert found["certificate"].keys() == model.certificate_.to_dict().keys()
+
+
+@pytest.mark.parametrize("old", ["old_ids", "other_ids"])
+def test_folders_are_joined_by_ids_that_ascend(here, tmp_path, old):
+    out = tmp_path / "out.parquet"
+    ids = ["--id", "cell"] if old == "old_ids" else ["--id", "cell", "--id", "row"]
+    done = gnomon("align", "new_ids", "--to", old, *ids, "-o", out, "--json", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert f"15 rows of 45 in new_ids and 30 in {old}, by cell" in done.stderr
+    X, Y = pair()
+    model = Procrustes().fit(X[::6], Y[::6])
+    names, moved = numbers(out)
+    assert names == ["cell", "x", "y"]
+    assert moved[:, 0].tolist() == list(range(0, 3 * N, 6))  # all rows of NEW move along
+    np.testing.assert_allclose(moved[:, 1:], model.transform(X[::2]), atol=1e-9)
+    found = json.loads(done.stdout)
+    assert (found["n_only_new"], found["n_only_old"]) == (30, 15)
+
+
+def test_options_reach_the_fit(here, tmp_path):
+    out = tmp_path / "out.npy"
+    order = ("align", "new", "--to", "old", "-o", out, "--scaling", "yes", "--reflection", "force")
+    done = gnomon(*order, "--threads", "1", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert ", mirrored" in done.stderr
+    X, Y = pair()
+    expected = Procrustes(scaling=True, reflection="force").fit(X, Y).transform(X)
+    np.testing.assert_allclose(np.load(out), expected, atol=1e-9)
+    assert refused(gnomon(*order, folder=here), 2, "exists. Use --force")
+
+
+def test_folders_are_compared(here):
+    done = gnomon("compare", "new", "old", "--permutations", "99", "--json", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == [
+        "Read", "Blocks", "Read", "Blocks", "Shared", "Alike", "RV", "Near", "p-value",
+    ]  # fmt: skip
+    found, expected = json.loads(done.stdout), compare(*pair())
+    for name in ("n", "correlation", "rmsd", "rv", "unbiased_cka", "neighbor_overlap"):
+        assert found[name] == pytest.approx(getattr(expected, name)), name
+    assert found["p_value"] == 0.01
+    assert found["shuffled_rows"] == N
+    joined = gnomon("compare", "new_ids", "old_ids", "--id", "cell", "--permutations", "9",
+                    "--json", "--columns", "u", "--columns", "x*", folder=here)  # fmt: skip
+    assert "no column of numbers" in joined.stderr  # the one has no u, the other no x
+    joined = gnomon("compare", "new_ids", "old_ids", "--id", "cell", "--permutations", "9",
+                    "--json", folder=here)  # fmt: skip
+    assert json.loads(joined.stdout)["n"] == 15
+    assert json.loads(joined.stdout)["n_only_a"] == 30
+
+
+def test_of_a_sample_it_is_said_that_it_is_one(here, monkeypatch):
+    for name in ("compare", "permute"):
+        monkeypatch.setattr(sys.modules[f"gnomon.procrustes.{name}"], "SAMPLE_ROWS", 40)
+    done = gnomon("compare", "new", "old", "--permutations", "9", folder=here)
+    assert "among 40 rows drawn at random" in done.stderr
+    assert "of 9 shuffles, of 40 rows as alike" in done.stderr
+
+
+def test_columns_are_chosen_by_patterns_and_maps_by_themselves(here, tmp_path):
+    X, Y = pair()
+    for name, Z in (("a", X), ("b", Y)):
+        write(tmp_path / name, np.column_stack([Z, Z + 1]), ["tsne1", "tsne2", "pc1", "pc2"])
+    out = tmp_path / "out.parquet"
+    done = gnomon("align", "a", "--to", "b", "-o", out, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert numbers(out)[0] == ["tsne1", "tsne2"]
+    done = gnomon("align", "a", "--to", "b", "-o", out, "--force", "--columns", "pc*",
+                  folder=tmp_path)  # fmt: skip
+    assert numbers(out)[0] == ["pc1", "pc2"]
+    np.testing.assert_allclose(numbers(out)[1], Y + 1, atol=0.1)
+
+
+def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
+    done = gnomon("align", "text_ids", "--to", "old", "-o", tmp_path / "o.npy", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert 'Note     "id" not looked at: rows belong together by their order' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "says"),
+    [
+        (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few has 45"),
+        (["align", "new", "--to", "old"], 2, "written to a file that ends in .npy or .parquet"),
+        (["align", "new", "--to", "old", "-o", "n.csv"], 2, "got 'n.csv'. Name one with -o"),
+        (["align", "new", "--to", "old", "-o", "n.npy", "--robust", "tukey"], 2, "--robust tukey"),
+        (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
+        (["align", "-", "--to", "old", "-o", "n.npy"], 2, "Standard input is not read in blocks"),
+        (["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"], 3,
+         "must ascend to be joined in blocks"),
+        (["compare", "text_ids", "old", "--id", "id"], 3, 'column "id" holds text'),
+        (["compare", "new_ids", "old_ids", "--id", "cel"], 2, 'Did you mean "cell"?'),
+        (["compare", "new", "old", "--dask", "x:1", "--workers", "1"], 2, "two ways"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_in_blocks_is_refused(here, order, code, says):
+    done = gnomon(*order, folder=here, stdin="x,y\n1,2\n")
+    assert refused(done, code, says), done.stderr
+    assert not list(here.glob("n.*"))
