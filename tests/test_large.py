@@ -64,6 +64,17 @@ def test_gaps_are_refused_with_their_place(tmp_path):
             run_blocks(source(tmp_path / "x.npy", rows=100), scale=scale)
 
 
+def test_rows_that_are_placed_are_told_of():
+    X, told = table(rows=300), []
+    run_blocks(
+        source(X, rows=70), dimensions=2, sample=100, scale="none", n_jobs=1,
+        placing=lambda rows, of: told.append((rows, of)),
+    )  # fmt: skip
+    assert len(told) == 5  # one block after the other
+    assert told[-1] == (200, 200)
+    assert [rows for rows, _ in told] == sorted({rows for rows, _ in told})
+
+
 def test_a_sample_of_blocks_is_mapped_and_the_others_placed():
     X = table()
     found = run_blocks(source(X, rows=47), dimensions=2, sample=200, scale="none", seed=1, n_jobs=1)

@@ -207,6 +207,12 @@ def test_wide_rows_are_placed_by_the_components_of_all_rows():
     assert np.array_equal(result.tsne.pca_.components_, reduced.components_)
 
 
+def test_rows_that_are_placed_are_told_of():
+    told = []
+    run("iris", sample=90, n_jobs=1, placing=lambda rows, of: told.append((rows, of)))
+    assert told == [(60, 60)]  # one block of rows
+
+
 def test_an_interrupted_map_of_a_sample_leaves_the_others_without_a_place():
     def progress(iteration, of, kl, seconds_left):
         if iteration == 30:

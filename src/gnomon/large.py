@@ -160,6 +160,7 @@ def run_blocks(
     force: bool = False,
     told: Told | None = None,
     progress: Callable[..., Any] | None = None,
+    placing: Callable[[int, int], object] | None = None,
 ) -> LargeResult:
     """PCA of a source, and a map of it or a file of its scores.
 
@@ -169,7 +170,7 @@ def run_blocks(
         From `gnomon.source`.
     name : str
         What it is called in sentences.
-    n_components, perplexity, scale, seed, n_jobs, told, progress
+    n_components, perplexity, scale, seed, n_jobs, told, progress, placing
         As in `gnomon.run`.
     dimensions : {1, 2, 3} or None
         Of the map; None makes none.
@@ -209,7 +210,7 @@ def run_blocks(
                 tsne.set_callbacks(Watch(progress))
             budget = available_bytes() if memory is None else parse_bytes(memory)
             found |= _map(tsne, pca, ready, workers, stage,
-                          asked=sample, budget=budget, seed=seed)  # fmt: skip
+                          asked=sample, budget=budget, seed=seed, placing=placing)  # fmt: skip
     said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return LargeResult(
         table, prepared.preparation, pca, **found, seconds=stage.seconds, warnings=said
@@ -226,6 +227,7 @@ def _map(
     asked: int | None,
     budget: float,
     seed: int,
+    placing: Callable[[int, int], object] | None,
 ) -> dict[str, Any]:
     """The map of as many rows as there is room for, and the places of all others."""
     n, d = source.shape
@@ -245,7 +247,7 @@ def _map(
     if tsne.stop_reason_ == "interrupted":
         return {**found, "rows": unplaced(tsne, sampling)}
     kept, quality = stage("trust", lambda: measure_trust(X, tsne, None, tsne.n_jobs))
-    rows = stage("place", lambda: place_source(tsne, sampling, source, engine))
+    rows = stage("place", lambda: place_source(tsne, sampling, source, engine, placing))
     trust = rows.with_trust(sampling, kept)
     return {**found, "quality": quality, "rows": rows, "trust": trust}
 

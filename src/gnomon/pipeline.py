@@ -42,6 +42,7 @@ def run(
     memory: int | str | None = None,
     told: Told | None = None,
     progress: Callable[..., Any] | None = None,
+    placing: Callable[[int, int], object] | None = None,
     **reading: Any,
 ) -> Result:
     """Run every stage, telling `told(stage, seconds, what)` as each one ends.
@@ -61,11 +62,14 @@ def run(
     missing : {"error", "drop", "mean", "em"}
     scale : {"auto", "none", "standard"}
     memory : int or str, optional
-        Bytes, or a size such as "2GB", that may be used; by default what the machine or its
-        container has free. What would need more is refused before it begins.
+        Bytes, or a size such as "2GB", that the table and the work on it may take beside what the
+        process has already; by default what the machine or its container has free. What would need
+        more is refused before it begins.
     progress : callable, optional
         Told ``iteration``, ``of``, ``kl`` and ``seconds_left`` after every iteration of the map;
         True from it ends the map there.
+    placing : callable, optional
+        Told ``(rows done, rows in all)`` while rows are placed on a map of others.
     """
     stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
@@ -87,7 +91,7 @@ def run(
         mapped = n if sampling is None else sampling.rows.size
         check_room(table, prepared, pca, usual, memory, mapped)
         components = stage("pca", lambda: pca.fit_transform(prepared.X), pca)
-        found = {} if tsne is None else _map(tsne, prepared, sampling, stage)
+        found = {} if tsne is None else _map(tsne, prepared, sampling, stage, placing)
     said = (with_names(str(warning.message), prepared.table) for warning in caught)
     return Result(
         table, prepared, pca, components, **found,
@@ -96,7 +100,11 @@ def run(
 
 
 def _map(
-    tsne: TSNE, prepared: Prepared, sampling: Sampling | None, stage: Stages
+    tsne: TSNE,
+    prepared: Prepared,
+    sampling: Sampling | None,
+    stage: Stages,
+    placing: Callable[[int, int], object] | None,
 ) -> dict[str, Any]:
     """The map, how far to trust it, and places for the rows that it was not made of.
 
@@ -116,7 +124,7 @@ def _map(
                 "trust", lambda: measure_trust(mapped, tsne, table.labels, tsne.n_jobs)
             )
             if sampling is not None:
-                rows = stage("place", lambda: place_array(tsne, sampling, X))
+                rows = stage("place", lambda: place_array(tsne, sampling, X, placing))
                 kept, found["rows"] = rows.with_trust(sampling, kept), rows
             found |= {"trust": kept, "quality": quality}
     except KeyboardInterrupt:

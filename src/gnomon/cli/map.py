@@ -19,9 +19,9 @@ HELP = """PCA and a t-SNE map of a table, or of a bundled sample.
 \b
 gnomon map cells.csv                      → cells_map/
 gnomon map digits                         a first try
-gnomon map survey.csv --label region --missing drop
+gnomon map survey.csv --label region --missing drop --na n/a
 gnomon map wine -k parallel -o results
-gnomon map cells.parquet --sample 100000  the other rows are placed on the map of these
+gnomon map cells.parquet --sample 100000  maps so many, places the others
 
 DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
 name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
@@ -101,16 +101,14 @@ def command(
         "seed": seed, "n_jobs": threads, "memory": memory,
     }  # fmt: skip
     result: Result | LargeResult
-    with words.bar() as progress:
+    with words.bar() as bar:
+        progress: dict[str, Any] = {} if bar is None else {"progress": bar, "placing": bar.placing}
         if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
             result = blocks.run(
-                data, words=words, dask=dask, workers=workers, reading=reading, progress=progress,
-                **how,
-            )  # fmt: skip
-        else:
-            result = pipeline.run(
-                data, told=results.reporter(words), progress=progress, **how, **reading
+                data, words=words, dask=dask, workers=workers, reading=reading, **progress, **how
             )
+        else:
+            result = pipeline.run(data, told=results.reporter(words), **progress, **how, **reading)
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = {

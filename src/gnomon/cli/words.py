@@ -2,11 +2,11 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from gnomon.cli import plain
@@ -57,8 +57,8 @@ class Words:
             self.say("Warning", text)
 
     @contextmanager
-    def bar(self) -> Iterator[Callable[..., bool] | None]:
-        """What to tell of a map's iterations: a bar on a terminal, nothing elsewhere.
+    def bar(self) -> Iterator["Bar | None"]:
+        """What to tell of a map's iterations and placed rows: a bar on a terminal, or nothing.
 
         The bar is gone when its work is done; the lines stay.
         """
@@ -66,16 +66,31 @@ class Words:
             yield None
             return
         columns = (
-            TextColumn("t-SNE   "), BarColumn(), TextColumn("{task.description}"),
+            TextColumn("{task.fields[stage]:<8}"), BarColumn(), TextColumn("{task.description}"),
             TimeRemainingColumn(),
         )  # fmt: skip
         with Progress(*columns, console=self.console, transient=True) as progress:
-            task = progress.add_task("", total=None)
+            yield Bar(progress)
 
-            def told(iteration: int, of: int, kl: float, seconds_left: float) -> bool:
-                if iteration % 10 == 0:
-                    text = f"{iteration}/{of}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
-                    progress.update(task, description=text, completed=iteration, total=of)
-                return False
 
-            yield told
+class Bar:
+    """How far a map is: iterations first, then rows that are placed on it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.task = progress.add_task("", total=None, stage="t-SNE")
+        self.placed: TaskID | None = None
+
+    def __call__(self, iteration: int, of: int, kl: float, seconds_left: float) -> bool:
+        """See `gnomon.run`; never ends a map."""
+        if iteration % 10 == 0:
+            text = f"{iteration}/{of}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
+            self.progress.update(self.task, description=text, completed=iteration, total=of)
+        return False
+
+    def placing(self, rows: int, of: int) -> None:
+        """So many rows have their places."""
+        if self.placed is None:
+            self.progress.update(self.task, visible=False)
+            self.placed = self.progress.add_task("", total=of, stage="Placing")
+        self.progress.update(self.placed, description=f"{rows:,}/{of:,} rows", completed=rows)

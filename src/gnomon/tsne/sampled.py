@@ -195,7 +195,7 @@ def place_source(
     sampling: Sampling,
     source: Source,
     engine: Engine,
-    told: Callable[[int, int], object] = lambda done, of: None,
+    told: Callable[[int, int], object] | None = None,
 ) -> Placed:
     """Every row of a source on the map of its sample, block by block wherever the engine works."""
     found = _Gathered(tsne, sampling, told)
@@ -228,7 +228,7 @@ def place_array(
     tsne: TSNE,
     sampling: Sampling,
     X: NDArray[Any],
-    told: Callable[[int, int], object] = lambda done, of: None,
+    told: Callable[[int, int], object] | None = None,
 ) -> Placed:
     """The same for a table in memory, or a memory map."""
     found, place = _Gathered(tsne, sampling, told), Placer(tsne)
@@ -240,13 +240,15 @@ def place_array(
 
 def unplaced(tsne: TSNE, sampling: Sampling) -> Placed:
     """The sampled rows alone have their places, where an interrupt came before all others."""
-    return _Gathered(tsne, sampling, lambda done, of: None).result()
+    return _Gathered(tsne, sampling).result()
 
 
 class _Gathered:
     """Placed blocks, which come in order, and the map together."""
 
-    def __init__(self, tsne: TSNE, sampling: Sampling, told: Callable[[int, int], object]) -> None:
+    def __init__(
+        self, tsne: TSNE, sampling: Sampling, told: Callable[[int, int], object] | None = None
+    ) -> None:
         n, Y = sampling.n, tsne.embedding_
         self.placed = np.ones(n, bool)
         self.placed[sampling.rows] = False
@@ -262,7 +264,8 @@ class _Gathered:
         self.positions[at], self.unusual[at] = block.positions, block.unusual
         self.trust[at] = block.trust
         self.done += at.size
-        self.told(self.done, self.others.size)
+        if self.told is not None:
+            self.told(self.done, self.others.size)
 
     def result(self) -> Placed:
         """All of it, in the order of the table."""

@@ -1,0 +1,63 @@
+"""What a run shows on a terminal while it works."""
+
+import io
+import sys
+
+import pytest
+
+from gnomon.cli.words import Words
+
+
+class Terminal(io.StringIO):
+    """Somebody is looking."""
+
+    def isatty(self):
+        return True
+
+
+def terminal(monkeypatch):
+    """Standard error on a screen; called by the test itself, since pytest turns it round before."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return screen
+
+
+def shown(screen):
+    """What was drawn since it was last asked."""
+    text = screen.getvalue()
+    screen.truncate(0)
+    screen.seek(0)
+    return text
+
+
+def test_iterations_are_shown_and_then_the_rows_that_are_placed(monkeypatch):
+    screen = terminal(monkeypatch)
+    with Words().bar() as bar:
+        assert bar(iteration=120, of=750, kl=1.25, seconds_left=3.0) is False
+        bar.progress.refresh()
+        drawn = shown(screen)
+        assert "t-SNE" in drawn
+        assert "120/750  KL 1.25" in drawn
+        assert "Placing" not in drawn
+        bar.placing(32_768, 1_900_000)
+        bar.placing(65_536, 1_900_000)
+        bar.progress.refresh()
+        drawn = shown(screen)
+        assert "Placing" in drawn
+        assert "65,536/1,900,000 rows" in drawn
+        assert "t-SNE" not in drawn[drawn.rindex("Placing") :]
+        assert ":" in drawn[drawn.rindex("rows") :]  # and how long it will take
+
+
+@pytest.mark.parametrize("how", ["quiet", "pipe", "plain"])
+def test_nobody_who_is_not_looking_gets_a_bar(monkeypatch, how):
+    terminal(monkeypatch)
+    if how == "pipe":
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+    if how == "plain":
+        monkeypatch.setenv("NO_COLOR", "1")
+    with Words(quiet=how == "quiet").bar() as bar:
+        assert bar is None
