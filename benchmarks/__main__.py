@@ -21,6 +21,7 @@ QUESTIONS = {
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
     "startup": "benchmarks.startup",
+    "command": "benchmarks.command",
 }
 RESULTS = Path(__file__).parent / "results"
 
