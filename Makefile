@@ -53,10 +53,10 @@ $(VENV)/.test-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group test
 	touch $@
 
-# A browser for the tests of the page: an installed one, Debian's, or Playwright's own.
+# A browser for the tests of the page: an installed one, Debian's, or Playwright's own. The script
+# itself makes the file, where there is a browser: otherwise the next run looks for one again.
 $(VENV)/.browser-ready: tests/browser/chromium.py $(VENV)/.test-ready
-	$(RUN)/python tests/browser/chromium.py
-	touch $@
+	$(RUN)/python tests/browser/chromium.py $@
 
 web/node_modules/.ready: web/package-lock.json web/package.json | $(VENV)/.test-ready
 	cd web && $(NPM) ci --silent

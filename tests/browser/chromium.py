@@ -1,6 +1,7 @@
 """A browser for the tests of the page: an installed one, Debian's package, or Playwright's own.
 
-Run as a script it installs one where none is found; `make test` does so.
+Run as a script it installs one where none is found, and makes the empty file that it is given as a
+sign that one is there; `make test` does so.
 """
 
 import os
@@ -56,17 +57,34 @@ def install():
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
 
 
-def main():
+def in_ci():
+    return os.environ.get("CI") == "true"
+
+
+def required():
+    """Where a browser is; without one the tests fail in CI, and are skipped by name elsewhere."""
+    import pytest  # not there where the page is only measured
+
+    path = find()
+    if path is None and in_ci():
+        pytest.fail("CI has no Chromium or Chrome: run tests/browser/chromium.py")
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed; tests/browser/chromium.py installs one")
+    return path
+
+
+def main(ready=None):
     if find() is None:
         install()
     path = find()
-    if path:
-        print(f"The page is tested in {path}.")
-    else:
+    if path is None:
         print("No Chromium or Chrome was found or could be installed.", file=sys.stderr)
-    # Elsewhere than in CI the tests that need it are skipped by name.
-    return 1 if path is None and os.environ.get("CI") == "true" else 0
+        return 1 if in_ci() else 0
+    print(f"The page is tested in {path}.")
+    if ready is not None:
+        Path(ready).touch()
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -69,12 +69,22 @@ def pixels(page):
     return page.evaluate("document.getElementById('map-points').toDataURL()")
 
 
+def drawn(page, least=200):
+    """The points as they are drawn, as one text, when there are any: that may take some frames."""
+    until(page, lambda: colours_seen(page) > least)
+    return pixels(page)
+
+
 def colours_seen(page):
     """How many pixels of the map have a colour of their own."""
     return page.evaluate(
         """() => {
-          const canvas = document.getElementById("map-points");
-          const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          const points = document.getElementById("map-points");
+          const canvas = document.createElement("canvas");  // theirs may be drawn by WebGL
+          [canvas.width, canvas.height] = [points.width, points.height];
+          const pencil = canvas.getContext("2d", {willReadFrequently: true});
+          pencil.drawImage(points, 0, 0);
+          const {data} = pencil.getImageData(0, 0, canvas.width, canvas.height);
           let seen = 0;
           for (let i = 0; i < data.length; i += 4) {
             const [r, g, b, a] = data.subarray(i, i + 4);

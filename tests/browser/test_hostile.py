@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from browser.hands import overflow
+from commands import gnomon
 
 from gnomon import PCA
 from gnomon.report import report
@@ -122,6 +123,12 @@ def test_hostile_words_are_only_words(visit, path, width):
     for choice in range(0, 30, 7):
         page.select_option("#map-colour", index=choice)
     page.mouse.move(640, 450)
+    assert_only_words(page)
+    assert overflow(page) <= 0
+
+
+def assert_only_words(page):
+    """Nothing of the data became an element, a handler or a script."""
     assert page.evaluate("window.reached") is None
     made = page.evaluate(
         "[...document.querySelectorAll('script, style, iframe, object, embed, link, base, form, "
@@ -133,4 +140,24 @@ def test_hostile_words_are_only_words(visit, path, width):
         ".filter((name) => name.startsWith('on'))"
     )
     assert handlers == []
-    assert overflow(page) <= 0
+
+
+# Nothing that a file may not be called: no slash.
+FILE = f"<img src=x onerror='{ALERT}'>&amp;{{{{7*7}}}}.csv"
+
+
+def test_a_hostile_file_is_only_a_name(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [",".join(map(repr, row)) for row in rng.normal(size=(30, 4)).tolist()]
+    (tmp_path / FILE).write_text("\n".join(["a,b,c,d", *lines]) + "\n", encoding="utf-8")
+    done = gnomon("map", f"./{FILE}", "-o", "out", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = visit(tmp_path / "out" / "report.html", webgl=True)
+    assert page.title() == FILE
+    assert page.locator("h1").text_content() == FILE
+    assert f"{FILE} has 30\xa0rows and 4\xa0columns" in page.locator("#overview").text_content()
+    assert FILE.replace("'", "'\"'\"'") in page.locator("#reproduce").text_content()
+    page.fill("#map-search", "7")
+    page.press("#map-search", "Enter")
+    page.wait_for_selector("#map-stage[data-focus='7']")
+    assert_only_words(page)

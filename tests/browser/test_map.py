@@ -7,6 +7,7 @@ import pytest
 from browser.hands import (
     colours_seen,
     download,
+    drawn,
     inside,
     lasso,
     on_screen,
@@ -78,6 +79,12 @@ def test_it_draws_by_webgl(visit, path):
     assert not page.is_visible(".map-picture")
 
 
+def test_a_processor_that_plays_the_graphics_card_is_not_asked_to(visit, path):
+    page = visit(path, webgl=None)
+    assert page.get_attribute("#map-stage", "data-drawing") == "canvas"
+    drawn(page)
+
+
 @pytest.mark.parametrize("webgl", [True, False])
 def test_a_lasso_selects_exactly_the_rows_within_it(visit, path, content, webgl):
     page = visit(path, webgl=webgl)
@@ -145,20 +152,31 @@ def test_search_finds_a_row_and_the_rows_of_a_label(visit, path, content):
     page.wait_for_selector("#map-found >> text=Nothing found")
 
 
-def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content):
-    page = visit(path, webgl=True)
-    by_tree = pixels(page)
+def coloured_by(page, name):
+    """The points as they are drawn when they are coloured by `name`."""
+    before = pixels(page)
+    page.select_option("#map-colour", label=name)
+    page.wait_for_selector(f"#map-stage[data-colour='{name}']")
+    until(page, lambda: pixels(page) != before)
+    return drawn(page)
+
+
+@pytest.mark.parametrize("webgl", [True, False])
+def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content, webgl):
+    page = visit(path, webgl=webgl)
+    by_tree = drawn(page)
     groups = page.locator("#map-legend .map-group").all_inner_texts()
     assert [text.split() for text in groups] == [["ash", "50"], ["birch", "50"], ["cedar", "50"]]
-    page.select_option("#map-colour", label="gene 3")
-    page.wait_for_selector("#map-legend >> text=gene 3")
-    until(page, lambda: pixels(page) != by_tree)
+    by_gene = coloured_by(page, "gene 3")
+    assert page.inner_text("#map-legend h3") == "gene 3"
     low, high = page.locator("#map-legend .map-ends span").all_inner_texts()
     column = content.X[:, 3]
     assert float(low.replace("−", "-")) == pytest.approx(column.min(), rel=0.01)
     assert float(high) == pytest.approx(column.max(), rel=0.01)
-    page.select_option("#map-colour", label="neighbours kept")
-    page.wait_for_selector("#map-legend >> text=neighbours kept")
+    by_trust = coloured_by(page, "neighbours kept")
+    assert page.inner_text("#map-legend h3") == "neighbours kept"
+    assert len({by_tree, by_gene, by_trust}) == 3
+    assert coloured_by(page, "tree") == by_tree
     options = page.locator("#map-colour option").all_inner_texts()
     assert options[:3] == ["tree", "height", "neighbours kept"]
     assert len(options) == 2 + 1 + 5 + 12
@@ -168,6 +186,7 @@ def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content)
 def test_a_group_can_be_hidden_and_is_then_out_of_reach(visit, path, content, webgl):
     page = visit(path, webgl=webgl)
     bring_up(page)
+    drawn(page)
     all_of_them = colours_seen(page)
     page.locator("#map-legend .map-group", has_text="birch").click()
     birch = page.locator("#map-legend li:nth-child(2) button")
@@ -187,6 +206,44 @@ def test_a_group_can_be_hidden_and_is_then_out_of_reach(visit, path, content, we
     until(page, lambda: colours_seen(page) > 0.95 * all_of_them)
 
 
+LOSE = """() => {
+  const gl = document.getElementById("map-points").getContext("webgl");
+  gl.getExtension("WEBGL_lose_context").loseContext();
+}"""
+
+
+@pytest.mark.parametrize("midway", [False, True])
+def test_a_card_that_takes_its_memory_back_takes_no_tool_with_it(visit, path, content, midway):
+    """WebGL may end at any time: here while nothing happens, and while points move."""
+    page = visit(path, webgl=True, moving=midway)
+    bring_up(page)
+    drawn(page)
+    if midway:
+        page.click("#map-switch >> text=PCA")
+    page.evaluate(LOSE)
+    page.wait_for_selector("#map-stage[data-drawing=canvas]")
+    assert page.locator("#map-stage canvas").count() == 2  # the points, and what is over them
+    if midway:
+        page.wait_for_selector("#map-stage[data-map=PCA]")
+        page.click("#map-switch >> text=t-SNE")
+        page.wait_for_selector("#map-stage[data-map=t-SNE]")
+    by_tree = drawn(page)
+    assert coloured_by(page, "gene 3") != by_tree
+    row = row_apart(content.Y)
+    point(page, on_screen(page, content.Y)[row])
+    page.wait_for_selector(f"#map-stage[data-focus='{row}']")
+    polygon = triangle(page)
+    expected, _ = inside(polygon, on_screen(page, content.Y))
+    lasso(page, polygon)
+    assert [int(one["row"]) for one in selected_rows(page)] == np.flatnonzero(expected).tolist()
+    page.keyboard.press("Escape")
+    *_, scale, _ = view(page)
+    page.focus("#map-stage")
+    page.keyboard.press("+")
+    assert view(page)[2] > scale
+    assert download(page, "#map-png")[1][:4] == b"\x89PNG"
+
+
 def row_apart(positions):
     """The row that is farthest from all others: nothing else can be meant by pointing at it."""
     distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
@@ -198,7 +255,7 @@ def row_apart(positions):
 def test_the_switch_to_pca_moves_points(visit, path, content, webgl):
     page = visit(path, webgl=webgl, moving=webgl)
     bring_up(page)
-    before = pixels(page)
+    before = drawn(page)
     page.click("#map-switch >> text=PCA")
     page.wait_for_selector("#map-stage[data-map=PCA]")
     until(page, lambda: pixels(page) != before)
@@ -375,7 +432,7 @@ def test_links_of_other_sections_lead_to_their_row(visit, path):
 
 def test_light_and_dark_follow_the_system_until_the_reader_chooses(visit, path):
     page = visit(path, scheme="dark", webgl=True)
-    dark = pixels(page)
+    dark = drawn(page)
     surface = "getComputedStyle(document.getElementById('map-stage')).backgroundColor"
     assert page.evaluate(surface) == "rgb(20, 23, 28)"
     page.click("text=Light")

@@ -82,17 +82,44 @@ def test_the_scheme_is_the_readers_and_paper_is_light(visit, plain):
     assert not dark.is_visible("nav")
 
 
+HANDLER = "document.body.dataset.reached = 1"
+
+
 def test_what_the_policy_does_not_allow_does_not_happen(visit, plain, folder):
-    """A page that was tampered with: one more script, one more style, one handler."""
+    """A page that was tampered with: one more script, one more style, and handlers."""
     html = plain.read_text(encoding="utf-8")
-    more = "<script>document.title='got in'</script><style>h1{color:red}</style>"
-    path = folder / "tampered.html"
-    path.write_text(html.replace("<main>", f"{more}<main>"), encoding="utf-8")
-    # Complaints about it are what is wanted here, so the page is not watched.
+    more = (
+        "<script>document.title='got in'</script><style>h1{color:red}</style>"
+        f"<button id=press onclick='{HANDLER}'>Press</button>"
+        f"<img src=data:, onerror='{HANDLER}'>"
+        f"<a id=follow href='javascript:{HANDLER};void 0'>Follow</a>"
+    )
+    whole = html.replace("<main>", f"<main>{more}")
+    # The same page without its policy, to see that these would work.
+    open_page = whole.replace('http-equiv="Content-Security-Policy"', "")
+    (folder / "tampered.html").write_text(whole, encoding="utf-8")
+    (folder / "open.html").write_text(open_page, encoding="utf-8")
+    # Complaints about it are what is wanted here, so these pages are not watched.
     context = visit(plain).context
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("section")
-    assert page.title() != "got in"
-    colour = page.evaluate("getComputedStyle(document.querySelector('h1')).color")
-    assert colour != "rgb(255, 0, 0)"
+    found = {}
+    for name in ("open", "tampered"):
+        page = context.new_page()
+        refused = []
+        page.on("console", lambda told, to=refused: to.append(told.text))
+        page.goto((folder / f"{name}.html").as_uri())
+        page.wait_for_selector("#map[data-state=ready]")
+        titled = page.title() == "got in"
+        red = page.evaluate("getComputedStyle(document.querySelector('h1')).color")
+        image = page.evaluate("document.body.dataset.reached ?? null")
+        page.evaluate("delete document.body.dataset.reached")
+        page.click("#press")
+        pressed = page.evaluate("document.body.dataset.reached ?? null")
+        page.evaluate("delete document.body.dataset.reached")
+        page.click("#follow")
+        page.wait_for_timeout(100)
+        followed = page.evaluate("document.body.dataset.reached ?? null")
+        found[name] = [titled, red == "rgb(255, 0, 0)", image, pressed, followed]
+        told = [text for text in refused if "Content Security Policy" in text]
+        assert len(told) >= (5 if name == "tampered" else 0)
+    assert found["open"] == [True, True, "1", "1", "1"]
+    assert found["tampered"] == [False, False, None, None, None]

@@ -3,7 +3,7 @@
 import type { Marks } from "./colouring";
 import { pencil } from "./dom";
 import type { Dots, Drawing } from "./drawing";
-import { plain, stamper } from "./stamp";
+import { fill, stamp } from "./stamp";
 import type { PointMap } from "./table";
 import type { Size, View } from "./view";
 
@@ -14,6 +14,8 @@ export class CanvasDrawing implements Drawing {
   private size: Size = { width: 1, height: 1 };
   private dots: Dots = { across: 4, opacity: 0.8 };
   private moving = 0;
+  /** What was painted last, to be painted over. */
+  private image: ImageData | null = null;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
@@ -58,13 +60,16 @@ export class CanvasDrawing implements Drawing {
 
   private paint(): void {
     if (!this.map || !this.marks) return;
-    paintPoints(pencil(this.canvas), this.map, this.marks, this.view, this.size, this.dots, devicePixelRatio);
+    const { width, height } = this.canvas;
+    if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
+    paintPoints(this.image, this.map, this.marks, this.view, this.size, this.dots, devicePixelRatio);
+    pencil(this.canvas).putImageData(this.image, 0, 0);
   }
 }
 
 /** All points that are in view on their background, in the order of the marks, at any resolution. */
 export function paintPoints(
-  context: CanvasRenderingContext2D,
+  image: ImageData,
   map: PointMap,
   marks: Marks,
   view: View,
@@ -72,16 +77,12 @@ export function paintPoints(
   dots: Dots,
   ratio: number,
 ): void {
-  const { width, height } = context.canvas;
-  const image = plain(width, height, marks.background);
-  const diameter = dots.across * ratio;
-  const stamp = stamper({ image, diameter, opacity: dots.opacity, colours: marks.colours });
-  forEachRow(map.x.length, marks, (row) => {
-    const x = ratio * (size.width / 2 + (map.x[row] - view.x) * view.scale);
-    const y = ratio * (size.height / 2 - (map.y[row] - view.y) * view.scale);
-    if (x > -diameter && y > -diameter && x < width + diameter && y < height + diameter) stamp(x, y, marks.codes[row]);
-  });
-  context.putImageData(image, 0, 0);
+  fill(image, marks.background);
+  const scale = ratio * view.scale;
+  const left = (ratio * size.width) / 2 - scale * view.x;
+  const top = (ratio * size.height) / 2 + scale * view.y;
+  const ink = { diameter: dots.across * ratio, opacity: dots.opacity, colours: marks.colours };
+  stamp(image, { x: map.x, y: map.y, codes: marks.codes, order: marks.order }, { left, top, scale }, ink);
 }
 
 export function forEachRow(rows: number, marks: Marks, visit: (row: number) => void): void {

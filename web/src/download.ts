@@ -51,7 +51,9 @@ export function png(scene: Scene, marks: Marks, dots: Dots): Promise<Blob | null
   canvas.width = TWICE * scene.size.width;
   canvas.height = TWICE * scene.size.height;
   const context = pencil(canvas);
-  paintPoints(context, scene.map, marks, scene.view, scene.size, dots, TWICE);
+  const image = context.createImageData(canvas.width, canvas.height);
+  paintPoints(image, scene.map, marks, scene.view, scene.size, dots, TWICE);
+  context.putImageData(image, 0, 0);
   context.scale(TWICE, TWICE);
   paintNames(context, scene);
   return new Promise((done) => canvas.toBlob(done, "image/png"));

@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   section.dataset.state = "drawn";
   followTheme(themeButton(), () => {
     tool.recolour();
-    tool.redraw();
+    void tool.redraw();
   });
   switches(table, tool);
   pictures(table, tool);
@@ -35,6 +35,7 @@ async function main(): Promise<void> {
   });
   links(table, tool);
   await tool.quicken();
+  performance.mark("gnomon-ready");
   section.dataset.state = "ready";
 }
 

@@ -3,7 +3,7 @@
 import { CanvasDrawing, ease } from "./canvas";
 import { cardFields, showCard, spoken } from "./card";
 import { type Colouring, colour, type Marks, marks } from "./colouring";
-import { byId, pencil } from "./dom";
+import { byId, element, pencil } from "./dom";
 import { type Dots, type Drawing, dotsFor } from "./drawing";
 import { Grid } from "./grid";
 import { nextRow } from "./keyboard";
@@ -67,7 +67,7 @@ export class MapTool {
     this.fields = await cardFields(this.table, this.field);
   }
 
-  /** On a plain canvas: the first picture, which is there at once, and all of them without WebGL. */
+  /** On a plain canvas: the first picture, which is there at once, and all without a graphics card. */
   private drawPlainly(): Promise<void> {
     this.drawing = new CanvasDrawing(byId("map-points"));
     this.stage.dataset.drawing = "canvas";
@@ -75,13 +75,12 @@ export class MapTool {
     return this.drawing.draw(this.map, this.shown, 0);
   }
 
-  /** By WebGL from now on, where there is any: it takes a while to start, and is quicker then. */
+  /** By WebGL from now on, where there is a card for it: it takes a while to start, and is quicker then. */
   async quicken(): Promise<void> {
     const plain = byId<HTMLCanvasElement>("map-points");
-    const canvas = plain.cloneNode() as HTMLCanvasElement;
-    canvas.removeAttribute("id");
+    const canvas = newCanvas();
     plain.before(canvas);
-    const webgl = await webglDrawing(canvas, () => void this.drawPlainly());
+    const webgl = await webglDrawing(canvas, () => this.lost(canvas));
     if (!webgl) {
       canvas.remove();
       return;
@@ -89,6 +88,10 @@ export class MapTool {
     webgl.frame(await this.table.map(0));
     webgl.look(this.view, this.size, this.dots());
     await webgl.draw(this.map, this.shown, 0);
+    if (webgl.isLost) {
+      canvas.remove();
+      return;
+    }
     this.drawing.destroy();
     this.drawing = webgl;
     this.stage.dataset.drawing = "webgl";
@@ -97,6 +100,16 @@ export class MapTool {
     // What changed while it started.
     this.look();
     void webgl.draw(this.map, this.shown, 0);
+  }
+
+  /** The card took its memory back: a plain canvas in the place of what it drew on. */
+  private lost(canvas: HTMLCanvasElement): void {
+    if (canvas.id !== "map-points") return;
+    this.drawing.destroy();
+    const plain = newCanvas();
+    plain.id = canvas.id;
+    canvas.replaceWith(plain);
+    void this.drawPlainly();
   }
 
   // What is seen
@@ -215,7 +228,8 @@ export class MapTool {
     this.hidden = new Set();
     this.recolour();
     this.fields = await cardFields(this.table, this.field);
-    this.redraw();
+    await this.redraw();
+    this.stage.dataset.colour = this.field?.name ?? "";
   }
 
   /** The same with the colours of the theme as it is now. */
@@ -226,10 +240,11 @@ export class MapTool {
     this.update();
   }
 
-  redraw(): void {
-    void this.drawing.draw(this.map, this.shown, 0);
+  redraw(): Promise<void> {
+    const drawn = this.drawing.draw(this.map, this.shown, 0);
     this.paint();
     if (this.focus !== null) this.tell(this.focus);
+    return drawn;
   }
 
   private update(): void {
@@ -238,7 +253,7 @@ export class MapTool {
       hide: (hidden) => {
         this.hidden = hidden;
         this.update();
-        this.redraw();
+        void this.redraw();
       },
     });
   }
@@ -269,7 +284,7 @@ export class MapTool {
     if (!this.isSeen(row)) {
       this.hidden = new Set();
       this.update();
-      this.redraw();
+      void this.redraw();
     }
     const [x, y] = toScreen(this.view, this.size, this.map.x[row], this.map.y[row]);
     const away = x < 20 || y < 20 || x > this.size.width - 20 || y > this.size.height - 20;
@@ -342,7 +357,7 @@ export class MapTool {
     if (some) for (const row of some) this.selected![row] = 1;
     this.lookAt(null, false);
     this.update();
-    this.redraw();
+    void this.redraw();
     const where = byId("map-selection");
     where.hidden = !some;
     this.say(some ? `${count(some.length, "row")} selected` : "Nothing selected");
@@ -379,4 +394,8 @@ export class MapTool {
 /** Whether the reader asked for little movement. */
 function isCalm(): boolean {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+function newCanvas(): HTMLCanvasElement {
+  return element("canvas", { "aria-hidden": "true" });
 }
