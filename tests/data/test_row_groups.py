@@ -94,7 +94,7 @@ def test_whoever_jumps_about_fetches_nothing(tmp_path, advised):
 
 def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, monkeypatch):
     path = write(tmp_path / "t.parquet", rows=90_000, group=30_000)
-    monkeypatch.setattr(row_groups, "LEAST_BUFFER", 1)
+    monkeypatch.setattr(row_groups, "PIECE", 1)
     ParquetGroups(path).fetch(range(1, 2), [0, 3])
     meta = pq.read_metadata(path).row_group(1)
     for (start, stop), j in zip(advised, (0, 3), strict=True):
@@ -102,7 +102,7 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
         assert start == chunk.dictionary_page_offset or chunk.data_page_offset
         assert stop - start == chunk.total_compressed_size
     advised.clear()
-    monkeypatch.setattr(row_groups, "AT_ONCE", 1000)
+    monkeypatch.setattr(row_groups, "BEFOREHAND", 1000)
     ParquetGroups(path).fetch(range(3), list(range(6)))
     assert sum(stop - start for start, stop in advised) == 1000
 
@@ -115,22 +115,22 @@ def test_a_hint_that_cannot_be_given_is_no_error(tmp_path, monkeypatch):
     groups.fetch(range(1), [0])
 
 
-def test_large_row_groups_are_read_a_piece_of_each_column_at_a_time(tmp_path, monkeypatch):
+def test_row_groups_of_several_blocks_are_read_a_piece_of_each_column_at_a_time(
+    tmp_path, monkeypatch
+):
     path = write(tmp_path / "t.parquet")
-    buffers = []
+    pieces = []
     opened = pq.ParquetFile
     monkeypatch.setattr(
-        pq, "ParquetFile", lambda *_, buffer_size, **how: buffers.append(buffer_size)
+        pq, "ParquetFile", lambda *_, buffer_size, **how: pieces.append(buffer_size)
         or opened(*_, buffer_size=buffer_size, **how),
     )  # fmt: skip
     groups = ParquetGroups(path)
-    buffers.clear()
-    whole = pa.Table.from_batches(groups.batches(range(5), list(range(6)), 7))
-    monkeypatch.setattr(row_groups, "AT_ONCE", 600)
-    monkeypatch.setattr(row_groups, "LEAST_BUFFER", 64)
-    pieces = pa.Table.from_batches(groups.batches(range(5), list(range(6)), 7))
-    assert buffers == [0, 100]
-    assert pieces == whole == pq.read_table(path)
+    pieces.clear()
+    for rows in (20, 7):
+        found = pa.Table.from_batches(groups.batches(range(1, 2), list(range(6)), rows))
+        assert found == pq.read_table(path).slice(20, 20)
+    assert pieces == [0, row_groups.PIECE]
 
 
 def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):

@@ -86,23 +86,17 @@ def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
     cells = [block.columns[name] for name in chosen.numbers]
     plain = pa.from_numpy_dtype(chosen.dtype)
     if not wishes.na and all(column.type == plain for column in cells):
-        return _as_rows(pa.Table.from_arrays(cells, list(chosen.numbers)), chosen.dtype)
+        # Column beside column, as they came: whoever uses the block turns it while it is cached.
+        turned = np.empty((len(cells), block.n_rows), chosen.dtype)
+        for j, column in enumerate(cells):
+            turned[j] = column.to_numpy()
+        return turned.T
     seen = {
         name: _with_values(as_column(name, block.columns[name], wishes.na, block.decimal))
         for name in chosen.numbers
     }
     table, _ = gather_numbers(block, _only(chosen.numbers, seen), wishes.na, wishes.keep)
     return table.astype(chosen.dtype, copy=False)
-
-
-def _as_rows(table: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Columns that are all of one type as rows, by pyarrow; NaN where a cell is empty."""
-    parts = [
-        batch.to_tensor(null_to_nan=True, row_major=True).to_numpy() for batch in table.to_batches()
-    ]
-    if len(parts) == 1:
-        return np.asarray(parts[0])
-    return np.concatenate([np.empty((0, table.num_columns), dtype), *parts])
 
 
 def _with_values(column: Column) -> Column:

@@ -1,9 +1,9 @@
 """Row groups of Parquet files and record batches of Feather files, read in any order.
 
 What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
-every row group. The bytes of a row group are read in one go where they are few, so that the disk
-has no gaps to jump over, and a piece of each column at a time where they are many. While one is
-decoded, the system is asked to fetch the next.
+every row group. A row group of several blocks is read a piece of each column at a time, which is
+decoded while it is in the cache. The disk would have to jump about for that: while one row group is
+decoded, the system is asked to fetch the next as a whole.
 """
 
 import os
@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
-AT_ONCE = 2**26  # bytes of row groups that are read in one go, and fetched beforehand
-LEAST_BUFFER = 2**17  # bytes of a column that are read at a time, otherwise
+BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
+PIECE = 2**17  # bytes of a column that are read at a time
 
 
 class ParquetGroups:
@@ -48,10 +48,9 @@ class ParquetGroups:
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
         meta = self._metadata()
-        few = sum(max(0, meta.row_group(i).total_byte_size) for i in groups) <= AT_ONCE
-        buffer = 0 if few else max(LEAST_BUFFER, AT_ONCE // len(names))
+        one = sum(meta.row_group(i).num_rows for i in groups) <= rows
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        found = self._open(buffer).iter_batches(
+        found = self._open(0 if one else PIECE).iter_batches(
             batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
         )
         for batch in found:
@@ -65,7 +64,7 @@ class ParquetGroups:
         if not hasattr(os, "posix_fadvise"):
             return
         with suppress(OSError, pa.ArrowException), self.path.open("rb", buffering=0) as file:
-            left = AT_ONCE
+            left = BEFOREHAND
             for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
                 length = min(stop - start, left)
                 if length > 0:
@@ -86,7 +85,7 @@ class ParquetGroups:
                 first = chunk.dictionary_page_offset
                 start = chunk.data_page_offset if first is None else first
                 stop = start + chunk.total_compressed_size
-                if found and 0 <= start - found[-1][1] < LEAST_BUFFER:
+                if found and 0 <= start - found[-1][1] < PIECE:
                     start = found.pop()[0]
                 found.append((start, stop))
         return found
