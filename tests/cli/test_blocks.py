@@ -49,11 +49,11 @@ def test_a_folder_is_reduced_block_by_block_and_restored(here):
     done = gnomon("reduce", "cells", "-k", "4", "-o", "r", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        "Read", "Blocks", "Scale", "PCA", "Exact", "Scores", "Wrote", "Next",
+        "Read", "Blocks", "Scale", "PCA", "Exact", "Scores", "Page", "Wrote", "Next",
     ]  # fmt: skip
     assert "cells: 600 rows × 4 columns of numbers" in done.stderr
     assert sorted(os.listdir(here / "r")) == [
-        "model.gnomon", "run.json", "scores.parquet", "scree.svg",
+        "model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg",
     ]  # fmt: skip
     assert list(read(here / "r" / "scores.parquet")) == ["pc1", "pc2", "pc3", "pc4"]
     found = json.loads((here / "r" / "run.json").read_text())

@@ -90,6 +90,21 @@ def test_a_metric_of_the_map_is_that_of_its_neighbours(rows):
     assert content.trust is not None
 
 
+def test_neighbours_are_those_that_the_map_can_look_up_already(rows, monkeypatch):
+    def from_scratch(*_, **__):
+        raise AssertionError("a new search was made")
+
+    monkeypatch.setattr("gnomon.report.content.find_neighbors", from_scratch)
+    pca, tsne = PCA(2).fit(rows), TSNE(perplexity=10, max_iter=50).fit(rows)
+    tsne._search.n_probes = 7
+    content = gather(rows, pca=pca, tsne=tsne, names="abcde")
+    assert np.array_equal(content.neighbors, nearest(rows, 5))
+    assert tsne._search.n_probes == 7  # by which new rows are placed
+    other = TSNE(perplexity=10, max_iter=50).fit(rows[:, :4])  # knows other neighbours
+    with pytest.raises(AssertionError, match="a new search"):
+        gather(rows, pca=pca, tsne=other, names="abcde")
+
+
 def test_models_keep_their_names_and_the_page_has_its_own(rows):
     pca = PCA(2).fit(pd.DataFrame(rows, columns=list("vwxyz")))
     content = gather(rows, pca=pca, names=tuple("abcde"))

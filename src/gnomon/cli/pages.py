@@ -239,9 +239,9 @@ def build_page(
     threads: int | None,
     words: Words,
 ) -> "Report | None":
-    """The page of a run that has just ended; None where its scores are in a file alone."""
+    """The page of a run that has just ended; None where its scores are nowhere."""
     from gnomon.pipeline import Result
-    from gnomon.report.run import report_run, report_without_table
+    from gnomon.report.run import report_run, report_scores, report_without_table
 
     whole = isinstance(result, Result) and result.sampling is None
     if stability is not None and not whole:
@@ -261,13 +261,15 @@ def build_page(
             result.table, result.prepared, result.pca, result.tsne, scores=result.components,
             stability=stability, **found,
         )  # fmt: skip
-    if result.components is None:  # they were written as they were computed
-        return None
-    return report_without_table(
-        result.pca, result.tsne, result.components,
-        names=result.preparation.columns, source=result.table.name,
-        preparation=(*result.preparation.lines(), *result.told), **found,
-    )  # fmt: skip
+    found |= {
+        "names": result.preparation.columns, "source": result.table.name,
+        "preparation": (*result.preparation.lines(), *result.told),
+    }  # fmt: skip
+    if result.components is not None:
+        return report_without_table(result.pca, result.tsne, result.components, **found)
+    if result.scores is not None:  # they were written as they were computed
+        return report_scores(result.pca, result.scores, **found)
+    return None
 
 
 def save_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:

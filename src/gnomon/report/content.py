@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.spread import measure_spread
 from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
@@ -121,10 +122,20 @@ class Content:
         model.feature_names_in_ = np.array(self.names, dtype=object)
         return model
 
+    @cached_property
+    def spread(self) -> Floats | None:
+        """Standard deviations (d,) of what the PCA was fitted to; None without the data."""
+        return None if self.prepared is None else measure_spread(self.prepared).std
+
     @property
     def n(self) -> int:
         """Rows."""
         return len(self.scores)
+
+    @property
+    def total(self) -> int:
+        """Rows of the table, of which the page may show a part."""
+        return max(self.n, int(self.pca.n_samples_))
 
     @property
     def mapped(self) -> int:
@@ -190,8 +201,8 @@ def gather(
         wanted = min(NEIGHBORS if trust is not None or tsne is None else TRUSTED, n - 1)
         mapped = tsne is not None and len(tsne.embedding_) == n
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
-        params = None if tsne is None or space is not None else tsne.metric_params
-        near = _nearest(Z, wanted, metric, params, n_jobs)
+        own = space is not None or _is_of_map(prepared, scores, pca, tsne)
+        near = _nearest(Z, wanted, tsne, own, metric, n_jobs)
     if Y is not None and score:
         if trust is None:
             trust = neighbors_kept(near, Y, n_jobs=n_jobs)
@@ -307,11 +318,28 @@ def _metric(tsne: TSNE | None) -> str:
     return "euclidean" if tsne is None or tsne.metric == "precomputed" else str(tsne.metric)
 
 
+def _is_of_map(
+    prepared: NDArray[Any] | None, scores: NDArray[Any], pca: PCA, tsne: TSNE | None
+) -> bool:
+    """Whether `_space` is the table that the map was made from."""
+    known = [scores.shape[1]] if prepared is None else [pca.n_features_in_, scores.shape[1]]
+    return tsne is not None and tsne.n_features_in_ in known
+
+
 def _nearest(
-    Z: NDArray[Any], k: int, metric: str, params: dict[str, Any] | None, n_jobs: int | None
+    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: str, n_jobs: int | None
 ) -> NDArray[np.int32]:
+    """The `k` nearest rows of each row of `Z`; `own` says that the map was made from it."""
     if k < 1:
         return np.empty((len(Z), 0), np.int32)
+    search = None if tsne is None or not own else tsne._search
+    if search is not None and len(search.Z) == len(Z):
+        # The map has found neighbours before, and knows its lists. A copy, which probes as few of
+        # them as these fewer neighbours need: new rows are placed by as many as the map needed.
+        again = copy(search)
+        again.n_probes, again.n_jobs = 1, n_jobs
+        return again.among_themselves(k).indices
+    params = None if tsne is None or tsne.metric != metric else tsne.metric_params
     return find_neighbors(Z, k, metric=metric, metric_params=params, n_jobs=n_jobs).indices
 
 

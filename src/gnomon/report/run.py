@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.report import LEAST_BUDGET, Report, find_stability
 from gnomon.tsne import TSNE
 
-__all__ = ["WITHOUT", "report_run", "report_without_table"]
+__all__ = ["WITHOUT", "report_run", "report_scores", "report_without_table"]
 
 WITHOUT = (
     "The page was built without the table: the columns' own numbers and the rows that are rebuilt "
     "worst are missing."
 )
 MOST_ROWS = 1_000_000  # more are not to be looked at, nor held by a browser
+FROM_FILE = 50_000, 50  # rows and scores that are read of a file too large to be read as a whole
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
 
 
@@ -164,3 +166,33 @@ def report_without_table(
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def report_scores(pca: PCA, path: Path, *, notes: Sequence[str] = (), **found: Any) -> Report:
+    """The page of a reduction in blocks, whose scores are in the Parquet file `path` alone.
+
+    The components are those of all rows; of many rows some are shown, drawn at random. `found` is
+    for `report_without_table`.
+    """
+    n, most = int(pca.n_samples_), FROM_FILE[0]
+    rows = np.arange(n)
+    if n > most:
+        rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+        notes = (*notes, f"The page shows {most:,} of {n:,} rows, drawn at random.")
+        found["ids"] = ("row", rows.astype(str).astype(object))
+    return report_without_table(pca, None, _read_rows(path, rows), notes=notes, **found)
+
+
+def _read_rows(path: Path, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Some rows of a Parquet file of numbers, by ascending number; its first columns."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        names = file.schema_arrow.names[: FROM_FILE[1]]
+        parts, start = [], 0
+        for batch in file.iter_batches(columns=names):
+            first, last = np.searchsorted(rows, [start, start + batch.num_rows])
+            mine = rows[first:last] - start
+            parts.append(np.column_stack([column.to_numpy()[mine] for column in batch.columns]))
+            start += batch.num_rows
+    return np.concatenate(parts).astype(np.float64)

@@ -68,7 +68,9 @@ def overview(content: Content) -> Section:
 
 def _what(content: Content) -> str:
     name = "The table" if content.source == "data" else shown(content.source)
-    table = f"{name} has {count(content.n, 'row')} and {count(content.d, 'column')} of numbers"
+    table = f"{name} has {count(content.total, 'row')} and {count(content.d, 'column')} of numbers"
+    if content.n < content.total:
+        table += f", and the page shows {content.n:,} of the rows"
     if not content.labels:
         return table + "."
     name, values = content.labels[0]
@@ -117,7 +119,7 @@ def _pca(content: Content) -> str:
     kept = int(content.pca.n_components_)
     k = kept if needed is None else needed
     held = percent(float(shares[:k].sum())) if needed is None else "95\u00a0%"
-    known = f"{k:,} of {count(min(content.n, content.d), 'component')} {hold(k)} {held}"
+    known = f"{k:,} of {count(min(content.total, content.d), 'component')} {hold(k)} {held}"
     if content.d == 1:
         return "There is one column, so there is one component."
     if k == content.d:
@@ -130,7 +132,8 @@ def _pca(content: Content) -> str:
 
 
 def _facts(content: Content) -> list[tuple[str, str]]:
-    facts = [("rows", f"{content.n:,}"), ("columns in use", _in_use(content))]
+    part = f"{content.n:,} of " if content.n < content.total else ""
+    facts = [("rows", f"{part}{content.total:,}"), ("columns in use", _in_use(content))]
     if content.left_out:
         facts.append(("left out", _left_out(content.left_out)))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]

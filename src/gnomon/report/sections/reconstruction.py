@@ -65,7 +65,7 @@ def _variances(content: Content) -> Floats | None:
     """Of the columns that the PCA was fitted to; None where they are not known."""
     if content.pca.standardize:
         return np.ones(content.d)
-    return None if content.prepared is None else measure_spread(content.prepared).std ** 2
+    return None if content.spread is None else content.spread**2
 
 
 def _columns(content: Content, lost: Floats, variances: Floats | None) -> str:
@@ -88,13 +88,13 @@ def _columns(content: Content, lost: Floats, variances: Floats | None) -> str:
 def _worst_rows(content: Content) -> Grid:
     assert content.prepared is not None
     assert content.X is not None
-    pca = content.pca
+    assert content.spread is not None
+    pca, spread = content.pca, content.spread
     sq_errors = pca.prediction_error(content.prepared)
     worst = np.argsort(-sq_errors, kind="stable")[:MOST_ROWS]
     typical = float(np.sqrt(np.median(sq_errors))) or 1.0
     rebuilt = pca.inverse_transform(pca.transform(content.prepared[worst]))
     same = content.X is content.prepared
-    spread = measure_spread(content.prepared).std
     own = spread if same else measure_spread(content.X).std
     away = rebuilt - np.asarray(content.prepared[worst], np.float64)
     away /= np.where(spread > 0, spread, 1.0)

@@ -62,7 +62,7 @@ def _python(content: Content) -> str:
     lines = [
         f"from gnomon import {used}",
         "",
-        f"# X: the {content.n:,} × {content.d:,} numbers of {_source(content)}",
+        f"# X: the {content.total:,} × {content.d:,} numbers of {_source(content)}",
     ]
     if content.X is not content.prepared:
         lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)")
@@ -93,7 +93,7 @@ def _methods(content: Content) -> str:
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
     said = [
-        f"The table of {count(content.n, 'row')} and {count(content.d, 'column')} was centred"
+        f"The table of {count(content.total, 'row')} and {count(content.d, 'column')} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
         f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
