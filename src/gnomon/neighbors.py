@@ -3,17 +3,17 @@
 1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
    far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
    a mean would be dragged away by one wild row.
-2. Few rows: exact search (faiss, flat). Many: an inverted file (faiss IVF), whose number of probed
-   lists is raised until the recall asked for is **measured** on a few hundred rows, against
-   distances in float64.
+2. Few rows: exact search (faiss, flat). Many: inverted lists (`gnomon.lists`, around centres that
+   faiss finds), of which as many are probed as the recall asked for needs, **measured** on a few
+   hundred rows against distances in float64.
 3. A row is taken out of its own list by its number, not by its place: copies may come first.
 4. The distances of what was found are computed again as differences in float64, and lists are
    ordered by (distance, row number).
 
 faiss is called on fixed blocks of queries, one OpenMP thread each, from `parallel.py`: its own
-threads change the bits of exact search, hang in a forked child, and spin while they wait. New rows
-are looked up in blocks so small that faiss treats every row by itself: what a row gets does not
-depend on its company.
+threads change the bits of exact search, hang in a forked child, and spin while they wait. What a
+new row gets does not depend on its company: faiss looks it up in blocks so small that it treats
+every row by itself, and lists are asked for answers of that kind.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
+from gnomon.lists import InvertedLists
 from gnomon.models.fields import (
     EXPONENTS,
     Anything,
@@ -151,7 +152,7 @@ class NeighborSearch:
     ) -> None:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
-        self.n_probes = 4
+        self.n_probes = 4  # lists looked into
         self.too_near = False  # whether float32 cannot tell the rows apart
         self._index: Any = None
         self._centres: Floats32 | None = None  # of the lists, once they are known
@@ -168,11 +169,15 @@ class NeighborSearch:
         if self.metric not in ("euclidean", "cosine"):
             return self._by_scikit_learn(k)
         probe = _Probe(self.Z, k, self.seed, self.n_jobs)
-        found, measured, method = self._reach(k, probe)
-        if self.exact and measured < 0.999:
-            self.too_near = True
-            return self._by_scikit_learn(k)
-        distances = _measure(self.Z, self.Z, found, self.n_jobs)
+        if self.exact:
+            found = self._all(k)
+            measured, method = probe.recall(found[probe.rows]), "exact search"
+            if measured < 0.999:
+                self.too_near = True
+                return self._by_scikit_learn(k)
+            distances = _measure(self.Z, self.Z, found, self.n_jobs)
+        else:
+            found, distances, measured, method = self._reach(k, probe)
         return Neighbors(
             found.astype(np.int32), self._in_units(distances), measured, probe.rows.size, method
         )
@@ -189,8 +194,20 @@ class NeighborSearch:
             model = self._scikit_learn(k).fit(self.Z)
             found = model.kneighbors(Q, return_distance=False)
             return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
-        Q32 = _for_search(Q)
-        index = self._built()
+        if self.exact:
+            found = self._alone(Q, k)
+            return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
+        found, distances = self._built().search(Q, k, self.n_probes, alone=True)
+        short = np.flatnonzero(found[:, -1] < 0)
+        if short.size:  # their lists held fewer than k rows
+            others = self._alone(Q[short], k)
+            distances[short] = _measure(Q[short], self.Z, others, self.n_jobs)
+            found[short] = others
+        return found.astype(np.int32), self._in_units(distances)
+
+    def _alone(self, Q: Floats64, k: int) -> Indices:
+        """The nearest rows to each row of `Q` by exact search, each treated by itself."""
+        Q32, index = _for_search(Q), self._built() if self.exact else self._flat()
         found = np.empty((len(Q), k), np.int64)
 
         def block(start: int, stop: int) -> None:
@@ -200,11 +217,7 @@ class NeighborSearch:
         with one_blas_thread():
             rows = max(1, min(NEW_QUERIES, NEW_NUMBERS // Q.shape[1]))
             map_blocks(block, row_blocks(len(Q), rows), n_jobs=self.n_jobs)
-            short = np.flatnonzero((found < 0).any(axis=1))
-            for row in short:  # their lists held fewer than k rows
-                found[row] = self._flat().search(Q32[row : row + 1], k)[1]
-            distances = _measure(Q, self.Z, found, self.n_jobs)
-        return found.astype(np.int32), self._in_units(distances)
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}
@@ -242,24 +255,23 @@ class NeighborSearch:
             return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
         return np.asarray(np.ldexp(distances, self.exponent))
 
-    def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, float, str]:
-        """Neighbours of all rows, the recall measured on `probe`, and how it was done."""
-        index = self._built()
-        if self.exact:
-            found = self._all(index, k)
-            return found, probe.recall(found[probe.rows]), "exact search"
-        n_lists = index.nlist
+    def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, Floats64, float, str]:
+        """Neighbours of all rows by lists, with the recall measured on `probe`, and how."""
+        lists, n = self._built(), len(self.Z)
+        n_lists = len(lists.centres)
         while True:
-            index.nprobe = min(self.n_probes, n_lists)
-            measured = probe.recall(self._own(index, probe.rows, k))
-            if measured >= self.recall or self.n_probes >= n_lists:
+            near = lists.search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
+            measured = probe.recall(near)
+            if measured >= self.recall or self.n_probes == n_lists:
                 break
-            self.n_probes += max(1, self.n_probes // 4)
-        found = self._all(index, k)
-        short = np.flatnonzero((found < 0).any(axis=1))
+            self.n_probes = min(self.n_probes + max(1, self.n_probes // 4), n_lists)
+        found, distances = lists.search(self.Z, k, self.n_probes, own=np.arange(n))
+        short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
-            found[short] = self._own(self._flat(), short, k)
-        return found, measured, f"inverted lists ({index.nprobe} of {n_lists} probed)"
+            others = self._own(self._flat(), short, k)
+            distances[short] = _measure(self.Z[short], self.Z, others, self.n_jobs)
+            found[short] = others
+        return found, distances, measured, f"inverted lists ({self.n_probes} of {n_lists} probed)"
 
     def _built(self) -> Any:
         """The index, built when it is first needed."""
@@ -274,27 +286,22 @@ class NeighborSearch:
         index.add(self.Z32)
         return index
 
-    def _lists(self) -> Any:
-        import faiss
+    def _lists(self) -> InvertedLists:
+        if self._centres is None:
+            import faiss
 
-        n, d = self.Z32.shape
-        n_lists = _list_count(n)
-        centres = faiss.IndexFlatL2(d)
-        index = faiss.IndexIVFFlat(centres, d, n_lists)
-        index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = self.seed + 1, 10, 64
-        with _one_openmp_thread(), one_blas_thread():
-            if self._centres is None:
-                index.train(self.Z32)
-                self._centres = centres.reconstruct_n(0, n_lists)
-            else:
-                centres.add(self._centres)
-                index.is_trained = True
-            index.add(self.Z32)
-        index.nprobe = min(self.n_probes, n_lists)
-        return index
+            n, d = self.Z32.shape
+            how = faiss.ClusteringParameters()
+            how.seed, how.niter, how.max_points_per_centroid = self.seed + 1, 10, 64
+            groups, centres = faiss.Clustering(d, _list_count(n), how), faiss.IndexFlatL2(d)
+            with _one_openmp_thread(), one_blas_thread():
+                groups.train(self.Z32, centres)
+            self._centres = centres.reconstruct_n(0, _list_count(n))
+        return InvertedLists(self.Z, self._centres, self.n_jobs)
 
-    def _all(self, index: Any, k: int) -> Indices:
-        n = self.Z32.shape[0]
+    def _all(self, k: int) -> Indices:
+        """Neighbours of all rows by exact search."""
+        index, n = self._built(), len(self.Z32)
         found = np.empty((n, k), np.int64)
 
         def block(start: int, stop: int) -> None:
@@ -306,11 +313,11 @@ class NeighborSearch:
     def _query_rows(self) -> int:
         """Rows looked up at a time: the bits of exact search depend on it, so on the table alone.
 
-        Exact search multiplies matrices, twice as quick, where a block has enough numbers.
+        It multiplies matrices, twice as quick, where a block has enough numbers.
         """
         n, d = len(self.Z32), int(self.Z32.shape[1])
         blocks = min(n * d // MATRIX_NUMBERS, 16)
-        if self.exact and blocks > 1:
+        if blocks > 1:
             return max(-(-n // (blocks - blocks % 2)), min(QUERIES, -(-n // 16)))
         return min(QUERIES, max(256, -(-n // 16)))
 

@@ -17,7 +17,7 @@ LAYERS = [
     ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
     ["inputs", "engine"],
     ["rows", "streams"],
-    ["carry", "moments", "certificate", "neighbors"],
+    ["carry", "moments", "certificate", "lists", "neighbors"],
     ["scores"],
     ["procrustes"],
     ["pca"],

@@ -36,7 +36,7 @@ STEPS = 250
 STILL = 1e-4  # of a step, in units of the map
 FIRST_STEP, LONGER, SHORTER = 0.25, 1.5, 0.4
 REST = 0.2  # share of resting rows that are worth taking out
-ROWS = 512
+ROWS = 2048
 USUAL = 0.99  # share of the data's own rows that are not called unusual
 
 __all__ = ["NEIGHBORS", "USUAL", "FixedMap", "Placement", "distance_ratios"]
@@ -140,7 +140,7 @@ class FixedMap:
             rows = slice(first, last)
             self._descend(field, indices[rows], p[rows], exact[rows], out[rows])
 
-        map_blocks(block, row_blocks(m, ROWS), n_jobs=self.n_jobs)
+        map_blocks(block, row_blocks(m, min(ROWS, max(256, -(-m // 8)))), n_jobs=self.n_jobs)
         return out
 
     def _descend(
@@ -193,28 +193,29 @@ def _advance(
 ) -> None:  # fmt: skip
     """Take each trial that lowers the row's KL, shorten the step of one that does not; next."""
     d = Y.shape[1]
+    away, pull = np.empty(d), np.empty(d)
     for i in range(at.shape[0]):
         if resting[i]:
             continue
         value = np.log(phi[i]) if phi[i] > 0 else np.inf
+        for c in range(d):
+            pull[c] = 0.0
         for j in range(indices.shape[1]):
-            sq = 0.0
+            other, sq = indices[i, j], 0.0
             for c in range(d):
-                sq += (trial[i, c] - Y[indices[i, j], c]) ** 2
-            value += (dof + 1) / 2 * p[i, j] * np.log1p(sq / dof)
+                away[c] = trial[i, c] - Y[other, c]
+                sq += away[c] * away[c]
+            stretch = 1.0 + sq / dof
+            value += (dof + 1) / 2 * p[i, j] * np.log(stretch)
+            weight = (dof + 1) / dof * p[i, j] / stretch
+            for c in range(d):
+                pull[c] += weight * away[c]
         if value < kl[i]:
             kl[i] = value
             step[i] *= LONGER
             for c in range(d):
                 at[i, c] = trial[i, c]
-                gradient[i, c] = slopes[i, c] / phi[i]
-            for j in range(indices.shape[1]):
-                sq = 0.0
-                for c in range(d):
-                    sq += (trial[i, c] - Y[indices[i, j], c]) ** 2
-                pull = (dof + 1) / dof * p[i, j] / (1.0 + sq / dof)
-                for c in range(d):
-                    gradient[i, c] += pull * (trial[i, c] - Y[indices[i, j], c])
+                gradient[i, c] = pull[c] + slopes[i, c] / phi[i]
         else:
             step[i] *= SHORTER
         moved = 0.0

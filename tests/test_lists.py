@@ -1,0 +1,142 @@
+"""Inverted lists against plain brute force over the same lists."""
+
+import numpy as np
+import pytest
+
+from gnomon import lists
+from gnomon.lists import InvertedLists
+
+
+def table(kind, rows=900, columns=7, seed=0):
+    rng = np.random.default_rng(seed)
+    if kind == "ties":  # few values: many rows at the same distance, and copies
+        return rng.integers(0, 3, (rows, columns)).astype(np.float64)
+    Z = rng.standard_normal((rows, columns))
+    if kind == "wild":
+        Z[::97] *= 1e60
+    if kind == "nearly equal":  # float32 cannot tell what float64 can
+        Z[:] = np.round(Z) + 1e-9 * rng.standard_normal(Z.shape)
+    return Z
+
+
+def grouped(Z, n_lists=12, n_jobs=None):
+    centres = Z[:: len(Z) // n_lists][:n_lists]
+    return InvertedLists(Z, np.clip(centres, -1e16, 1e16).astype(np.float32), n_jobs)
+
+
+def brute(found, Q, k, n_probes, own=None):
+    """The k nearest by (distance, row) of the lists that `found` would look into."""
+    rows, distances = [], []
+    for i, probed in enumerate(found.nearest(Q, n_probes)):
+        held = np.concatenate(
+            [found.order[found.starts[at] : found.starts[at + 1]] for at in probed]
+        )
+        if own is not None:
+            held = held[held != own[i]]
+        far = np.sqrt(((found.Z[held] - Q[i]) ** 2).sum(axis=1))
+        best = np.lexsort([held, far])[:k]
+        rows.append(held[best])
+        distances.append(far[best])
+    return np.array(rows), np.array(distances)
+
+
+KINDS = ["plain", "ties", "wild", "nearly equal"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_probes", [1, 3, 12])
+def test_a_row_alone_gets_the_nearest_of_its_lists(kind, n_probes):
+    Z, Q = table(kind), table(kind, 60, seed=1)
+    found = grouped(Z)
+    rows, distances = found.search(Q, 5, n_probes, alone=True)
+    expected, far = brute(found, Q, 5, n_probes)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_allclose(distances, far, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_company_and_order_change_nothing(kind):
+    Z, Q = table(kind), table(kind, 400, seed=1)
+    found = grouped(Z)
+    rows, distances = found.search(Q, 6, 4, alone=True)
+    for part in (slice(3, 4), slice(10, 200), slice(None, None, -1)):
+        some, far = found.search(Q[part], 6, 4, alone=True)
+        np.testing.assert_array_equal(some, rows[part])
+        assert far.tobytes() == np.ascontiguousarray(distances[part]).tobytes()
+
+
+def test_a_row_is_no_neighbour_of_itself_but_its_copies_are():
+    Z = table("ties")
+    found = grouped(Z)
+    own = np.arange(len(Z))
+    rows, distances = found.search(Z, 5, 12, own=own, alone=True)
+    expected, _ = brute(found, Z, 5, 12, own)
+    np.testing.assert_array_equal(rows, expected)
+    assert not (rows == own[:, None]).any()
+    assert (distances[:, 0] == 0).any()
+
+
+def test_nothing_is_where_the_lists_hold_too_few_rows():
+    Z = table("plain", 40)
+    found = grouped(Z, 8)
+    rows, distances = found.search(Z, 30, 1, own=np.arange(40))
+    held = np.diff(found.starts)[found.nearest(Z, 1)[:, 0]] - 1
+    np.testing.assert_array_equal((rows >= 0).sum(axis=1), np.minimum(held, 30))
+    assert np.isinf(distances[rows < 0]).all()
+
+
+def test_threads_change_nothing():
+    Z = table("plain", 5000, 20)
+    own = np.arange(len(Z))
+    results = [grouped(Z, 40, jobs).search(Z, 10, 5, own=own) for jobs in (1, 2, 4)]
+    assert len({rows.tobytes() + far.tobytes() for rows, far in results}) == 1
+
+
+def test_long_lists_and_many_queries_are_taken_in_pieces(monkeypatch):
+    Z = table("plain", 3000, 4)
+    whole = grouped(Z, 3).search(Z, 10, 2)
+    monkeypatch.setattr(lists, "LONG", 100)
+    monkeypatch.setattr(lists, "TOGETHER", 7)
+    np.testing.assert_array_equal(grouped(Z, 3).search(Z, 10, 2)[0], whole[0])
+
+
+def test_almost_every_row_is_settled_without_measuring_its_lists(monkeypatch):
+    Z, Q = table("plain", 4000, 30), table("plain", 1000, 30, seed=1)
+    found, measured = grouped(Z, 20), []
+    settle = lists._settle
+    monkeypatch.setattr(lists, "_settle", lambda *a: measured.append(len(a[3])) or settle(*a))
+    found.search(Q, 15, 5, alone=True)
+    assert sum(measured) == len(Q)  # no row was looked at twice
+
+
+@pytest.mark.parametrize("first", [np.float32(1), np.nextafter(np.float32(1), np.float32(2))])
+def test_neighbouring_numbers_are_told_apart_without_end(first):
+    """The middle of two neighbouring numbers is one of them, whichever is even."""
+    second = np.nextafter(first, np.float32(3))
+    near = np.repeat(np.array([first, second], np.float32), [5, 60])
+    order = np.random.default_rng(0).permutation(65)
+    held, names = near[order].copy(), order.astype(np.int32)
+    count, bound = lists._select(held, names, 65, 10, np.float32(np.inf))
+    assert (count, bound) == (10 + lists.SPARE, second)
+    assert (near[names[:count]] == held[:count]).all()
+    assert (held[:count] == first).sum() == 5
+
+
+def test_rounding_far_from_a_lists_centre_does_not_hide_the_nearest():
+    """Squared distances 0.002 apart, 1,000 away from the centre: float32 is off by 0.1."""
+    rng = np.random.default_rng(0)
+    Q = rng.standard_normal((60, 7))
+    Q *= 1000 / np.linalg.norm(Q, axis=1, keepdims=True)
+    steps = rng.standard_normal((60, 70, 7))
+    steps *= np.sqrt(1 + 0.002 * np.arange(70))[:, None] / np.linalg.norm(steps, axis=2)[..., None]
+    Z = np.vstack([np.zeros((1, 7)), (Q[:, None] + steps).reshape(-1, 7)])
+    found = InvertedLists(Z, np.zeros((1, 7), np.float32))
+    rows, _ = found.search(Q, 1, 1, alone=True)
+    np.testing.assert_array_equal(rows[:, 0], 1 + 70 * np.arange(60))
+    assert (found.search(Q, 1, 1)[0] != rows).any()  # which is what could happen
+
+
+def test_wild_rows_have_the_nearest_of_wild_lists():
+    centres = np.array([[0, 0], [1e10, 0], [1e16, 0]], np.float32)
+    found = InvertedLists(centres.astype(np.float64), centres)
+    np.testing.assert_array_equal(found.nearest(np.array([[1e60, 0.0]]), 3), [[2, 1, 0]])
