@@ -20,6 +20,7 @@ QUESTIONS = {
     "tsne": "benchmarks.tsne",
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
+    "page": "benchmarks.page",
     "startup": "benchmarks.startup",
     "command": "benchmarks.command",
 }

@@ -63,7 +63,7 @@ export class CanvasDrawing implements Drawing {
     const { width, height } = this.canvas;
     if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
     paintPoints(this.image, this.map, this.marks, this.view, this.size, this.dots, devicePixelRatio);
-    pencil(this.canvas).putImageData(this.image, 0, 0);
+    pencil(this.canvas, true).putImageData(this.image, 0, 0);
   }
 }
 

@@ -31,8 +31,8 @@ export function button(text: string, act: () => void, attributes: Attributes = {
 }
 
 /** Where to draw on a canvas by the processor: the graphics card, if any, takes long to wake up. */
-export function pencil(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
-  const context = canvas.getContext("2d", { willReadFrequently: true });
+export function pencil(canvas: HTMLCanvasElement, opaque = false): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d", { willReadFrequently: true, alpha: !opaque });
   if (!context) throw new Error("this browser has no canvas to draw on");
   return context;
 }
