@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from engine.clusters import wait_until
+from engine.clusters import wait_until, within
 
 import gnomon
 from gnomon import PCA
@@ -28,8 +28,18 @@ pytestmark = pytest.mark.slow  # workers take seconds to start
 
 @pytest.fixture(scope="module")
 def engine():
+    """One cluster for all tests; its processes are gone when it is closed."""
+    import psutil
+
+    before = set(psutil.Process().children(recursive=True))
     with local_cluster(2) as found:
         yield found
+        during = set(psutil.Process().children(recursive=True)) - before
+    assert during
+    _, left = psutil.wait_procs(during, timeout=5)
+    assert not [
+        process for process in left if "resource_tracker" not in " ".join(process.cmdline())
+    ]
 
 
 def table(rows=700, columns=6, seed=0):
@@ -73,19 +83,19 @@ def pca_bytes(engine, folder, source):
     return found
 
 
-def test_four_two_and_one_worker_give_the_bits_of_one_machine(tmp_path):
+def test_two_four_and_one_worker_give_the_bits_of_one_machine(engine, tmp_path):
     X = table(rows=2000)
     np.save(tmp_path / "table.npy", X)
-    source = gnomon.source(tmp_path / "table.npy", rows=100)
+    source = gnomon.source(tmp_path / "table.npy", rows=120)  # 17 blocks: a tree of two levels
     here = LocalEngine(2).reduce(moments, source, operator.add)
     pca_here = pca_bytes(None, tmp_path, source)
-    assert pca_bytes(None, tmp_path, gnomon.source(X, rows=100)) == pca_here  # in memory
-    with local_cluster(4) as remote:
-        for workers in (4, 2, 1):
-            remote.client.cluster.scale(workers)
-            wait_until(lambda count=workers: len(remote.client.nthreads()) == count)
-            assert bits(remote.reduce(moments, source, operator.add)) == bits(here), workers
-            assert pca_bytes(remote.client, tmp_path, source) == pca_here, workers
+    assert pca_bytes(None, tmp_path, gnomon.source(X, rows=120)) == pca_here  # in memory
+    for workers in (2, 4, 1):
+        engine.client.cluster.scale(workers)
+        wait_until(lambda count=workers: len(engine.client.nthreads()) == count)
+        assert bits(engine.reduce(moments, source, operator.add)) == bits(here), workers
+        assert pca_bytes(engine.client, tmp_path, source) == pca_here, workers
+    engine.client.cluster.scale(2)
 
 
 def test_a_dask_array_is_reduced_where_its_chunks_are(engine):
@@ -211,18 +221,14 @@ def test_only_the_loopback_interface_is_listened_on(engine):
     assert set(found) == {"127.0.0.1"}
 
 
-def test_workers_are_gone_when_the_cluster_is_closed():
-    import psutil
+def test_a_client_that_is_closed_meanwhile_is_an_error_and_no_hang(engine):
+    from distributed import Client
 
-    before = set(psutil.Process().children(recursive=True))
-    with local_cluster(1) as remote:
-        during = set(psutil.Process().children(recursive=True)) - before
-        assert remote.map(_rows, ArraySource(table()))  # it works
-    assert during
-    _, left = psutil.wait_procs(during, timeout=5)
-    assert not [
-        process for process in left if "resource_tracker" not in " ".join(process.cmdline())
-    ]
+    other = Client(engine.client.scheduler.address, set_as_default=False)
+    with within(60), pytest.raises(ClusterError, match="The Dask client is clos"):
+        DaskEngine(other).map(_rows, ArraySource(table(), rows=10), done=lambda _: other.close())
+    with within(60), pytest.raises(ClusterError, match="The Dask client is closed"):
+        DaskEngine(other).map(_rows, ArraySource(table()))
 
 
 def test_a_client_is_an_engine_and_anything_else_is_refused(engine):

@@ -40,49 +40,60 @@ def slow_sums(block, folder):
     return block.X.sum(axis=0)
 
 
-def test_a_worker_that_dies_in_the_middle_changes_no_bit(tmp_path):
+@pytest.fixture(scope="module")
+def mortal():
+    """A cluster whose workers may die: it starts others in their place."""
+    with local_cluster(2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    """A scheduler that was started elsewhere; tests bring workers and kill them."""
+    with processes(tmp_path_factory.mktemp("foreign")) as found:
+        found.scheduler()
+        yield found
+
+
+def test_a_worker_that_dies_in_the_middle_changes_no_bit(mortal, tmp_path):
     here = LocalEngine(1).reduce(partial(sums, folder=tmp_path, deadly=0), source(), operator.add)
-    with within(120), local_cluster(2) as remote:
-        found = remote.reduce(partial(sums, folder=tmp_path, deadly=2), source(), operator.add)
+    with within(120):
+        found = mortal.reduce(partial(sums, folder=tmp_path, deadly=2), source(), operator.add)
     assert len(os.listdir(tmp_path)) == 2  # it did die, and did so again
     assert found.tobytes() == here.tobytes()
 
 
-def test_a_partition_that_kills_three_workers_is_named(tmp_path):
-    with within(120), local_cluster(1) as remote:
-        message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
-        with pytest.raises(PartitionError, match=message):
-            remote.map(partial(sums, folder=tmp_path, deadly=9), source())
+def test_a_partition_that_kills_three_workers_is_named(mortal, tmp_path):
+    message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
+    with within(120), pytest.raises(PartitionError, match=message):
+        mortal.map(partial(sums, folder=tmp_path, deadly=9), source())
     assert len(os.listdir(tmp_path)) == 3
 
 
-def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(tmp_path):
-    marks = tmp_path / "marks"
-    marks.mkdir()
+def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(foreign, tmp_path):
     ended = threading.Event()
-    with within(120), processes(tmp_path) as there:
-        there.scheduler()  # which gives up after four deaths, as Dask does by itself
 
-        def replace_the_dead():
-            while not ended.wait(0.05):
-                if there.started[-1].poll() is not None:
-                    there.worker()
+    def replace_the_dead():
+        while not ended.wait(0.05):
+            if foreign.started[-1].poll() is not None:
+                foreign.worker()
 
-        there.worker()
-        nurse = threading.Thread(target=replace_the_dead)
-        nurse.start()
-        try:
-            with connected(there.address()) as remote:
-                message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
-                with pytest.raises(PartitionError, match=message):
-                    remote.map(partial(sums, folder=marks, deadly=9), source())
-                assert len(os.listdir(marks)) == 3
-                # The deadly partition is dropped, so that the next worker lives and works.
-                assert len(remote.map(partial(sums, folder=marks, deadly=0), source())) == 40
-        finally:
-            ended.set()
-            nurse.join(10)
-    assert len(os.listdir(marks)) == 3
+    foreign.worker()
+    nurse = threading.Thread(target=replace_the_dead)
+    nurse.start()
+    try:
+        # Dask's own limit is four.
+        with within(120), connected(foreign.address()) as remote:
+            message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
+            with pytest.raises(PartitionError, match=message):
+                remote.map(partial(sums, folder=tmp_path, deadly=9), source())
+            assert len(os.listdir(tmp_path)) == 3
+            # The deadly partition is dropped, so that the next worker lives and works.
+            assert len(remote.map(partial(sums, folder=tmp_path, deadly=0), source())) == 40
+    finally:
+        ended.set()
+        nurse.join(10)
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_processes_that_do_not_start_are_an_error_and_are_gone(tmp_path, monkeypatch):
@@ -108,24 +119,21 @@ def test_an_error_comes_within_a_minute_of_the_last_sign_of_life():
     assert max(silence, fetching, cluster.START) + closing < 60
 
 
-def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(tmp_path, monkeypatch):
+def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_run, "LOOK", 0.5)
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    with within(120), processes(tmp_path) as there:
-        there.scheduler()
-        workers = [there.worker(), there.worker()]
-        with connected(there.address()) as remote:
-            wait_until(lambda: len(remote.client.nthreads()) == 2)
+    workers = [each for each in foreign.started[1:] if each.poll() is None]
+    workers += [foreign.worker() for _ in range(2 - len(workers))]
+    with within(120), connected(foreign.address()) as remote:
+        wait_until(lambda: len(remote.client.nthreads()) == 2)
 
-            def kill_all(rows):
-                for worker in workers:
-                    os.kill(worker.pid, signal.SIGKILL)
+        def kill_all(rows):
+            for worker in workers:
+                os.kill(worker.pid, signal.SIGKILL)
 
-            with pytest.raises(ClusterError, match=r"is lost: it has no workers, for [0-9]+ s"):
-                remote.map(partial(slow_sums, folder=marks), source(), done=kill_all)
-    assert 1 <= len(os.listdir(marks)) < 40
+        with pytest.raises(ClusterError, match=r"is lost: it has no workers, for [0-9]+ s"):
+            remote.map(partial(slow_sums, folder=tmp_path), source(), done=kill_all)
+    assert 1 <= len(os.listdir(tmp_path)) < 40
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
