@@ -15,6 +15,7 @@ QUESTIONS = {
     "pca": "benchmarks.pca",
     "crossovers": "benchmarks.crossovers",
     "outofcore": "benchmarks.outofcore",
+    "workers": "benchmarks.workers",
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
     "tsne": "benchmarks.tsne",
