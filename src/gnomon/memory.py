@@ -8,7 +8,7 @@ from gnomon.errors import refuse
 __all__ = ["LIBRARIES", "available_bytes", "parse_bytes", "readable_bytes"]
 
 # What a command takes before there is any table: Python and the libraries it works with. Resident
-# after all of them were imported: 273 MB; after a map of 150 rows: 353 MB (benchmarks/command.py).
+# when all of them were imported: 273 MB; most of a map of 150 rows: 315 (benchmarks/command.py).
 LIBRARIES = 300_000_000
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
