@@ -65,6 +65,18 @@ def test_the_recall_asked_for_is_measured_and_reached(lists, recall):
     assert (np.diff(found.distances, axis=1) >= 0).all()
 
 
+def test_few_neighbours_are_looked_for_in_fewer_lists_at_the_same_recall(lists):
+    search = NeighborSearch(X, recall=0.95)
+    search.among_themselves(120)
+    assert search.few_probes < search.n_probes
+    far = ((NEW[:, None] - X) ** 2).sum(axis=2)
+    expected = np.argsort(far, axis=1)[:, :15]
+    found = search.of(NEW, 15)[0]
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(expected, found, strict=True)]) > 0.9
+    more = search.of(NEW, 16)[0]  # by all the lists that the table itself needed
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(expected, more, strict=True)]) > 0.97
+
+
 def test_full_recall_searches_exactly(lists):
     assert find_neighbors(X, 12, recall=1.0).method == "exact search"
 

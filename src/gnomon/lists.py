@@ -90,7 +90,7 @@ class InvertedLists:
         distances : array (len(Q), k)
         """
         Q = np.ascontiguousarray(Q)  # compiled loops may round strided rows otherwise
-        probes = self.nearest(Q, n_probes)
+        probes = self.nearest(Q, min(n_probes, len(self.centres)))
         found, distances = np.full((len(Q), k), -1), np.full((len(Q), k), np.inf)
         own = np.full(len(Q), -1) if own is None else own
         order = np.argsort(probes[:, 0], kind="stable")

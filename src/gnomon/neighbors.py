@@ -56,6 +56,7 @@ QUERIES = 4096  # looked up at a time
 # faiss multiplies matrices from 20 rows on, or from 128,000 numbers, by version.
 MATRIX_NUMBERS = 135_000
 NEW_QUERIES, NEW_NUMBERS = 16, 100_000
+FEW = 15  # neighbours that fewer lists hold to the same recall
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
 WILDEST = 1e150  # squares of differences must exist
@@ -152,7 +153,7 @@ class NeighborSearch:
     ) -> None:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
-        self.n_probes = 4  # lists looked into
+        self.n_probes = self.few_probes = 4  # lists looked into, and for few neighbours
         self.too_near = False  # whether float32 cannot tell the rows apart
         self._index: Any = None
         self._centres: Floats32 | None = None  # of the lists, once they are known
@@ -197,7 +198,8 @@ class NeighborSearch:
         if self.exact:
             found = self._alone(Q, k)
             return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
-        found, distances = self._built().search(Q, k, self.n_probes, alone=True)
+        probes = self.few_probes if k <= FEW else self.n_probes
+        found, distances = self._built().search(Q, k, probes, alone=True)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             others = self._alone(Q[short], k)
@@ -258,20 +260,23 @@ class NeighborSearch:
     def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, Floats64, float, str]:
         """Neighbours of all rows by lists, with the recall measured on `probe`, and how."""
         lists, n = self._built(), len(self.Z)
-        n_lists = len(lists.centres)
+        n_lists, enough = len(lists.centres), 0.0
         while True:
             near = lists.search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
             measured = probe.recall(near)
-            if measured >= self.recall or self.n_probes == n_lists:
+            if enough < self.recall:
+                self.few_probes, enough = self.n_probes, probe.recall(near[:, :FEW])
+            if measured >= self.recall or self.n_probes >= n_lists:
                 break
-            self.n_probes = min(self.n_probes + max(1, self.n_probes // 4), n_lists)
+            self.n_probes += max(1, self.n_probes // 4)
         found, distances = lists.search(self.Z, k, self.n_probes, own=np.arange(n))
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             others = self._own(self._flat(), short, k)
             distances[short] = _measure(self.Z[short], self.Z, others, self.n_jobs)
             found[short] = others
-        return found, distances, measured, f"inverted lists ({self.n_probes} of {n_lists} probed)"
+        probed = min(self.n_probes, n_lists)
+        return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
 
     def _built(self) -> Any:
         """The index, built when it is first needed."""
@@ -409,6 +414,7 @@ class SearchField(Field):
             "seed": Whole(0, 2**31),
             "n_jobs": Either.none_or(Whole(-(2**31))),
             "n_probes": Whole(1),
+            "few_probes": Whole(1),
             "exact": Flag(),
             "too_near": Flag(),
             "Z": Array("f8", rows, columns),
@@ -474,16 +480,18 @@ class _Probe:
         n = Z.shape[0]
         self.Z = Z
         self.rows = np.sort(np.random.default_rng(seed).choice(n, min(n, PROBE), replace=False))
-        self.sq_radius = np.empty(self.rows.size)  # of the k-th neighbour
+        radii = np.empty((self.rows.size, 2))
+        last = [min(k, FEW) - 1, k - 1]
 
         def block(start: int, stop: int) -> None:
             sq = np.empty(n)
             for i in range(start, stop):
                 _sq_distances(Z, self.rows[i], sq)
                 sq[self.rows[i]] = np.inf
-                self.sq_radius[i] = np.partition(sq, k - 1)[k - 1]
+                radii[i] = np.partition(sq, last)[last]
 
         map_blocks(block, row_blocks(self.rows.size, 16), n_jobs=n_jobs)
+        self.sq_radius = dict(zip((min(k, FEW), k), radii.T, strict=True))  # of the k-th neighbour
 
     def recall(self, found: Indices) -> float:
         """Share of the neighbours found for these rows that are as near as the true ones.
@@ -491,7 +499,8 @@ class _Probe:
         Rows at the same distance are as good as each other, so copies do not count as missed.
         """
         away = self.Z[np.maximum(found, 0)] - self.Z[self.rows][:, None]
-        near = np.einsum("ijk,ijk->ij", away, away) <= self.sq_radius[:, None] * (1 + 1e-12)
+        radius = self.sq_radius[found.shape[1]][:, None]
+        near = np.einsum("ijk,ijk->ij", away, away) <= radius * (1 + 1e-12)
         return float(np.mean(near & (found >= 0)))
 
 
