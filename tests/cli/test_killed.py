@@ -104,8 +104,9 @@ def kill_in(folder, times):
             seconds = time.perf_counter() - begun  # and this moment is tried again
         else:
             command.send_signal(signal.SIGKILL)
-            kills += command.wait() == -signal.SIGKILL
-            moments.pop()
+            if command.wait() == -signal.SIGKILL:  # it had not ended meanwhile
+                kills += 1
+                moments.pop()
         after = runs_in(out)
         assert after.keys() == READERS.keys()
         assert TORN not in after.values()
