@@ -20,7 +20,12 @@ export function rendererOnto(canvas: HTMLCanvasElement): Renderer | null {
   };
   const gl = canvas.getContext("webgl", asked) as WebGLRenderingContext | null;
   if (!gl || isSoftware(gl) || NEEDED.some((name) => !gl.getExtension(name))) return null;
-  const regl = createRegl(canvas);
+  let regl: ReturnType<typeof createRegl>;
+  try {
+    regl = createRegl(canvas);
+  } catch {
+    return null;
+  }
   const drawings = new Set<() => void>();
   const loop = regl.frame(() => {
     for (const draw of drawings) draw();

@@ -89,6 +89,7 @@ export class MapTool {
     webgl.look(this.view, this.size, this.dots());
     await webgl.draw(this.map, this.shown, 0);
     if (webgl.isLost) {
+      webgl.destroy();
       canvas.remove();
       return;
     }
