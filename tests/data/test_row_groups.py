@@ -99,7 +99,7 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
     meta = pq.read_metadata(path).row_group(1)
     for (start, stop), j in zip(advised, (0, 3), strict=True):
         chunk = meta.column(j)
-        assert start == chunk.dictionary_page_offset or chunk.data_page_offset
+        assert start == (chunk.dictionary_page_offset or chunk.data_page_offset)
         assert stop - start == chunk.total_compressed_size
     advised.clear()
     monkeypatch.setattr(row_groups, "BEFOREHAND", 1000)
