@@ -26,6 +26,7 @@ IMAGES = "mnist"
 SIZES = {"100k": 100_000, "1m": 1_000_000}
 COLUMNS, KINDS = 4, 12
 OPENINGS = 7
+REST = 2.0  # seconds before each, in which the browser ends what the page before began
 FRAMES = 40  # of each movement, after the first few
 RECOLOURINGS = 5
 TARGET_BYTES = 3_000_000
@@ -186,10 +187,12 @@ def measure_openings(chromium: Any, path: Path, openings: int) -> dict[str, Any]
     """Seconds from navigation to the drawn map, and until every tool is there."""
     times = []
     for _ in range(openings + 1):
+        time.sleep(REST)
         with opened(chromium, path) as page:
             times.append(page.evaluate(SEEN))
-            renderer = page.evaluate(RENDERER)
     times = times[1:]  # the first opening wakes the browser
+    with opened(chromium, path) as page:
+        renderer = page.evaluate(RENDERER)
     return {
         "drawn": [one["drawn"] for one in times],
         "ready": [one["ready"] for one in times],
@@ -266,7 +269,7 @@ def _middle(seconds: Sequence[float]) -> str:
 
 NOTES = (
     f"Chromium, headless, {WINDOW['width']} × {WINDOW['height']} pixels, from disk; median of "
-    f"{OPENINGS} openings after one that is not counted.",
+    f"{OPENINGS} openings, {REST:g} s apart, after one that is not counted.",
     "Drawn: the map is on the screen, in its colours. All tools: search, cards and lasso are there "
     "as well, and WebGL, which draws from then on where there is a graphics card for it.",
     "The page chooses how it is drawn; for the second table it is kept from choosing.",
