@@ -19,9 +19,9 @@ def table(kind, rows=900, columns=7, seed=0):
     return Z
 
 
-def grouped(Z, n_lists=12, n_jobs=None):
+def grouped(Z, n_lists=12):
     centres = Z[:: len(Z) // n_lists][:n_lists]
-    return InvertedLists(Z, np.clip(centres, -1e16, 1e16).astype(np.float32), n_jobs)
+    return InvertedLists(Z, np.clip(centres, -1e16, 1e16).astype(np.float32))
 
 
 def brute(found, Q, k, n_probes, own=None):
@@ -88,16 +88,16 @@ def test_nothing_is_where_the_lists_hold_too_few_rows():
 def test_threads_change_nothing():
     Z = table("plain", 5000, 20)
     own = np.arange(len(Z))
-    results = [grouped(Z, 40, jobs).search(Z, 10, 5, own=own) for jobs in (1, 2, 4)]
+    found = grouped(Z, 40)
+    results = [found.search(Z, 10, 5, own=own, n_jobs=jobs) for jobs in (1, 2, 4)]
     assert len({rows.tobytes() + far.tobytes() for rows, far in results}) == 1
 
 
-def test_long_lists_and_many_queries_are_taken_in_pieces(monkeypatch):
-    Z = table("plain", 3000, 4)
-    whole = grouped(Z, 3).search(Z, 10, 2)
-    monkeypatch.setattr(lists, "LONG", 100)
-    monkeypatch.setattr(lists, "TOGETHER", 7)
-    np.testing.assert_array_equal(grouped(Z, 3).search(Z, 10, 2)[0], whole[0])
+def test_long_lists_and_many_queries_are_taken_in_pieces():
+    Z, Q = table("plain", 2 * lists.LONG + 100, 4), table("plain", lists.TOGETHER + 50, 4, seed=1)
+    found = grouped(Z, 1)
+    rows, _ = found.search(Q, 10, 1, alone=True)
+    np.testing.assert_array_equal(rows, brute(found, Q, 10, 1)[0])
 
 
 def test_almost_every_row_is_settled_without_measuring_its_lists(monkeypatch):

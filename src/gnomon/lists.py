@@ -41,10 +41,10 @@ class InvertedLists:
     """The rows of `Z`, shape (n, d), in lists around `centres`, shape (lists, d)."""
 
     def __init__(self, Z: Floats64, centres: Floats32, n_jobs: int | None = None) -> None:
-        self.Z, self.centres, self.n_jobs = Z, centres, n_jobs
+        self.Z, self.centres = Z, centres
         self._by_column = np.ascontiguousarray(centres.T)
         self._half_sq = ((centres.astype(np.float64) ** 2).sum(axis=1) / 2).astype(np.float32)
-        own = self.nearest(Z, 1)[:, 0]
+        own = self.nearest(Z, 1, n_jobs)[:, 0]
         self.order = np.argsort(own, kind="stable")  # rows, list after list
         self.starts = np.searchsorted(own[self.order], np.arange(len(centres) + 1))
         self.offsets = np.empty(Z.shape, np.float32)
@@ -61,18 +61,25 @@ class InvertedLists:
 
         map_blocks(block, row_blocks(len(centres), 16), n_jobs=n_jobs)
 
-    def nearest(self, Q: Floats64, n_probes: int) -> NDArray[np.int32]:
+    def nearest(self, Q: Floats64, n_probes: int, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The lists whose centres are nearest to each row of `Q`, nearest first."""
         found = np.empty((len(Q), n_probes), np.int32)
 
         def block(start: int, stop: int) -> None:
             _nearest(Q, self._by_column, self._half_sq, found, start, stop)
 
-        map_blocks(block, row_blocks(len(Q), 512), n_jobs=self.n_jobs)
+        map_blocks(block, row_blocks(len(Q), 512), n_jobs=n_jobs)
         return found
 
     def search(
-        self, Q: Floats64, k: int, n_probes: int, own: Indices | None = None, alone: bool = False
+        self,
+        Q: Floats64,
+        k: int,
+        n_probes: int,
+        *,
+        own: Indices | None = None,
+        alone: bool = False,
+        n_jobs: int | None = None,
     ) -> tuple[Indices, Floats64]:
         """The `k` nearest rows to each row of `Q` in `n_probes` lists, and their distances.
 
@@ -90,7 +97,7 @@ class InvertedLists:
         distances : array (len(Q), k)
         """
         Q = np.ascontiguousarray(Q)  # compiled loops may round strided rows otherwise
-        probes = self.nearest(Q, min(n_probes, len(self.centres)))
+        probes = self.nearest(Q, min(n_probes, len(self.centres)), n_jobs)
         found, distances = np.full((len(Q), k), -1), np.full((len(Q), k), np.inf)
         own = np.full(len(Q), -1) if own is None else own
         order = np.argsort(probes[:, 0], kind="stable")
@@ -111,7 +118,7 @@ class InvertedLists:
 
         size = min(QUERIES, max(256, -(-len(Q) // 8)))
         with one_blas_thread():
-            map_blocks(block, row_blocks(len(Q), size), n_jobs=self.n_jobs)
+            map_blocks(block, row_blocks(len(Q), size), n_jobs=n_jobs)
         return found, distances
 
     def _keep(
@@ -135,7 +142,7 @@ class InvertedLists:
             self.starts, self.radii, self.offsets, self.sq, most, kept, bound, slack,
         )  # fmt: skip
         return (
-            kept[:, : most + SPARE],
+            np.ascontiguousarray(kept[:, : most + SPARE]),  # as for one row: the same loop
             bound.astype(np.float64),
             (Q.shape[1] + 8) * 2.0**-24 * slack,
         )

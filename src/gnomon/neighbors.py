@@ -5,7 +5,8 @@
    a mean would be dragged away by one wild row.
 2. Few rows: exact search (faiss, flat). Many: inverted lists (`gnomon.lists`, around centres that
    faiss finds), of which as many are probed as the recall asked for needs, **measured** on a few
-   hundred rows against distances in float64.
+   hundred rows against distances in float64. New rows ask for fewer neighbours, which fewer lists
+   hold to the same recall.
 3. A row is taken out of its own list by its number, not by its place: copies may come first.
 4. The distances of what was found are computed again as differences in float64, and lists are
    ordered by (distance, row number).
@@ -19,6 +20,7 @@ every row by itself, and lists are asked for answers of that kind.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,7 +120,7 @@ def find_neighbors(
         How many, below n.
     metric : str
         ``"euclidean"`` or ``"cosine"`` (the angle between rows; scikit-learn's t-SNE squares
-        1 − cos instead) by faiss; any other metric of scikit-learn's exactly, and slower.
+        1 − cos instead); any other metric of scikit-learn's exactly, and slower.
     recall : float
         Share of true neighbours wanted; 1.0 searches exactly.
     seed : int
@@ -137,8 +139,8 @@ def find_neighbors(
 class NeighborSearch:
     """A table prepared for looking up neighbours, its own rows' or those of new rows.
 
-    Parameters as for `find_neighbors`. What faiss builds is left out of pickles and built again,
-    with the same bits, when it is needed.
+    Parameters as for `find_neighbors`. The index is left out of pickles and built again, with the
+    same bits, when it is needed.
     """
 
     def __init__(
@@ -199,7 +201,7 @@ class NeighborSearch:
             found = self._alone(Q, k)
             return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
         probes = self.few_probes if k <= FEW else self.n_probes
-        found, distances = self._built().search(Q, k, probes, alone=True)
+        found, distances = self._built().search(Q, k, probes, alone=True, n_jobs=self.n_jobs)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             others = self._alone(Q[short], k)
@@ -260,16 +262,17 @@ class NeighborSearch:
     def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, Floats64, float, str]:
         """Neighbours of all rows by lists, with the recall measured on `probe`, and how."""
         lists, n = self._built(), len(self.Z)
+        search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         while True:
-            near = lists.search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
+            near = search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
             measured = probe.recall(near)
             if enough < self.recall:
                 self.few_probes, enough = self.n_probes, probe.recall(near[:, :FEW])
             if measured >= self.recall or self.n_probes >= n_lists:
                 break
             self.n_probes += max(1, self.n_probes // 4)
-        found, distances = lists.search(self.Z, k, self.n_probes, own=np.arange(n))
+        found, distances = search(self.Z, k, self.n_probes, own=np.arange(n))
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             others = self._own(self._flat(), short, k)
@@ -397,8 +400,8 @@ def _list_count(n: int) -> int:
 class SearchField(Field):
     """How a model file holds a search: its rows and the centres of its lists, as plain arrays.
 
-    faiss's own files are not kept: reading one means trusting every number in it. The index is
-    built again from the arrays, with the same bits, when the first new row asks for it.
+    Files of faiss are not kept: reading one means trusting every number in it. The index is built
+    again from the arrays, with the same bits, when the first new row asks for it.
 
     Parameters
     ----------
@@ -419,7 +422,7 @@ class SearchField(Field):
             "too_near": Flag(),
             "Z": Array("f8", rows, columns),
         }
-        self.by_faiss = {
+        self.prepared = {
             "shift": Array("b i u f", columns),
             "median": Array("f8", columns, finite=True),
             "exponent": Whole(-EXPONENTS, EXPONENTS),
@@ -428,12 +431,12 @@ class SearchField(Field):
 
     def pack(self, value: Any) -> Any:
         """Everything but the index."""
-        return Fields({**self.always, **self.by_faiss}).pack(vars(value))
+        return Fields({**self.always, **self.prepared}).pack(vars(value))
 
     def unpack(self, value: Any, sizes: Sizes) -> NeighborSearch:
         """The search again, its index not built yet."""
         ours = isinstance(value, dict) and value.get("metric") in ("euclidean", "cosine")
-        table = {**self.always, **self.by_faiss} if ours else {**self.always, "_centres": Nothing()}
+        table = {**self.always, **self.prepared} if ours else {**self.always, "_centres": Nothing()}
         found = Fields(table).unpack(value, sizes)
         search: NeighborSearch = object.__new__(NeighborSearch)
         search.__dict__.update(found, _index=None)
