@@ -2,8 +2,9 @@
 
 The command is a process of its own, as a user starts it. Times of stages are those of its
 ``run.json``; what is missing to the time in all is the start of Python and its libraries. Before it
-is measured it maps a few rows of the same file, so that nothing is left to be compiled. The row of
-a small sample shows what the command takes of time and memory by itself.
+is measured it maps a part of the same table, large enough to go the way of the whole, so that
+nothing is left to be compiled. The row of a small sample shows what the command takes of time and
+memory by itself.
 """
 
 import json

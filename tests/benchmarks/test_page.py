@@ -46,7 +46,8 @@ def test_webgl_by_a_processor_is_called_so():
     assert SOFTWARE in software.caption
     assert [row[2] for row in software.rows] == ["WebGL in software", "plain canvas"]
     assert software.rows[0][3:] == ["20 [70]", "20 [70]", "0.20 [0.10, 0.30]"]
-    card = page.report({"pages": [opened(renderer="a card")], "pace": pace}).tables[1]
+    pages = [opened(renderer="a card", drawing="webgl")]
+    card = page.report({"pages": pages, "pace": pace}).tables[1]
     assert card.rows[0][2] == "WebGL"
 
 

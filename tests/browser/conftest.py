@@ -2,23 +2,8 @@
 
 import pytest
 from browser.chromium import arguments, required
+from browser.webgl import IN_SOFTWARE, WITHOUT_WEBGL
 from playwright.sync_api import sync_playwright
-
-# The page does without WebGL where a processor draws it, as on machines that test: the browser is
-# kept from saying so.
-IN_SOFTWARE = """
-const ask = WebGLRenderingContext.prototype.getExtension;
-WebGLRenderingContext.prototype.getExtension = function (name) {
-  return name === "WEBGL_debug_renderer_info" ? null : ask.call(this, name);
-};
-"""
-# As a browser without WebGL answers.
-WITHOUT_WEBGL = """
-const real = HTMLCanvasElement.prototype.getContext;
-HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-  return kind.includes("webgl") ? null : real.call(this, kind, ...rest);
-};
-"""
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,11 @@
 
 import csv
 import io
+import time
 
 import numpy as np
+
+PATIENCE = 30  # seconds, as long as Playwright itself waits: machines may be slow or busy
 
 
 def view(page):
@@ -56,12 +59,18 @@ def lasso(page, polygon, *, shift=True):
 
 
 def until(page, holds):
-    """Wait until something is drawn: WebGL needs some frames, more on a busy machine."""
-    for _ in range(50):
-        if holds():
-            return
+    """Wait until something is drawn or told: WebGL needs some frames, more on a busy machine."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, f"it did not happen within {PATIENCE} seconds"
         page.wait_for_timeout(60)
-    raise AssertionError("it was not drawn within three seconds")
+
+
+def painted(page):
+    """Wait until what a change has to be drawn is on the screen: that is done in the next frame."""
+    page.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+    )
 
 
 def pixels(page):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser.hands import overflow
+from browser.hands import overflow, painted
 
 from gnomon import PCA, TSNE, samples
 from gnomon.report import report
@@ -48,7 +48,7 @@ def test_nothing_overflows_while_a_row_is_looked_at_and_rows_are_selected(visit,
     page.wait_for_selector("#map-selection h4")
     page.evaluate("location.hash = '#row-140'")
     page.wait_for_selector("#map-card:not([hidden])")
-    page.wait_for_timeout(100)
+    painted(page)
     assert overflow(page) <= 0
     stage, card = (page.locator(name).bounding_box() for name in ("#map-stage", "#map-card"))
     assert card["x"] >= stage["x"]

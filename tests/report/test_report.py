@@ -206,6 +206,14 @@ def test_what_does_not_fit_is_refused_with_its_name(rows, wrong, error, says):
         report(rows[0], **wrong)
 
 
+def test_rows_that_the_components_were_not_found_in_are_a_table_of_their_own(rows):
+    X, _ = rows
+    said = Page(report(X[:4], pca=PCA().fit(X)).html).words
+    assert "The table has 4 rows and 5 columns of numbers." in said
+    assert "of 5 components" in said  # there are more than four rows could have
+    assert f"The table of {len(X)} rows and 5 columns was centred" in said
+
+
 def test_models_of_other_tables_are_refused(rows):
     X, _ = rows
     with pytest.raises(DataError, match="X has 5 columns; `pca` was fitted to 4"):

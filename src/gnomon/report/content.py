@@ -70,6 +70,8 @@ class Content:
         where there are very many and no map of all of them.
     space : str
         Where neighbours were looked for, in words.
+    total : int
+        Rows of the table, of which the page may show a part.
     quality : MapScores or None
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
@@ -103,6 +105,7 @@ class Content:
     trust: NDArray[np.float64] | None
     neighbors: NDArray[np.int32]
     space: str
+    total: int
     quality: MapScores | None = None
     pairs: tuple[Floats, Floats] | None = None
     stability: Stability | None = None
@@ -133,11 +136,6 @@ class Content:
         return len(self.scores)
 
     @property
-    def total(self) -> int:
-        """Rows of the table, of which the page may show a part."""
-        return max(self.n, int(self.pca.n_samples_))
-
-    @property
     def mapped(self) -> int:
         """Rows that the map was made of: all, unless others were placed on it."""
         return self.n if self.tsne is None else len(self.tsne.embedding_)
@@ -165,6 +163,7 @@ def gather(
     neighbors: NDArray[np.int32] | None = None,
     quality: MapScores | None = None,
     space: tuple[NDArray[Any], str] | None = None,
+    total: int | None = None,
     score: bool = True,
     n_jobs: int | None = None,
     **said: Any,
@@ -185,6 +184,8 @@ def gather(
     space : pair of array (n, m) and str, optional
         The table in which rows are neighbours by Euclid's distance, and what it is called; by
         default what the map was made from.
+    total : int, optional
+        Rows of the whole table, where these are some of them.
     said : optional
         The other attributes of `Content`, as they are.
     """
@@ -225,6 +226,7 @@ def gather(
         trust=trust,
         neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
         space=words,
+        total=n if total is None else total,
         quality=quality,
         pairs=None if Y is None or not score else draw_pairs(Z, Y),
         versions=said.pop("versions", None) or versions(),

@@ -75,6 +75,7 @@ def report_run(
         labels=labels_of(used),
         stability=find_stability(stability, prepared.X, pca, tsne, n_jobs),
         preparation=tuple(prepared.preparation.lines()),
+        total=int(pca.n_samples_),  # a run's components are those of all rows
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         source=table.name,
@@ -161,6 +162,7 @@ def report_without_table(
         labels=[] if labels is None else [(label_name, read_quantity(labels))],
         space=None if search is None else (search.Z, "what the map was made from"),
         notes=(WITHOUT, *found.pop("notes", ()), *notes),
+        total=int(pca.n_samples_),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         **found,

@@ -119,7 +119,8 @@ def _pca(content: Content) -> str:
     kept = int(content.pca.n_components_)
     k = kept if needed is None else needed
     held = percent(float(shares[:k].sum())) if needed is None else "95\u00a0%"
-    known = f"{k:,} of {count(min(content.total, content.d), 'component')} {hold(k)} {held}"
+    most = min(int(content.pca.n_samples_), content.d)
+    known = f"{k:,} of {count(most, 'component')} {hold(k)} {held}"
     if content.d == 1:
         return "There is one column, so there is one component."
     if k == content.d:

@@ -90,10 +90,11 @@ def _call(estimator: object) -> str:
 
 def _methods(content: Content) -> str:
     pca, version = content.pca, content.versions.get("gnomon", "")
+    n, d = count(int(pca.n_samples_), "row"), count(content.d, "column")
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
     said = [
-        f"The table of {count(content.total, 'row')} and {count(content.d, 'column')} was centred"
+        f"The table of {n} and {d} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
         f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
