@@ -75,6 +75,10 @@ class UnavailableError(GnomonError, ValueError):
 class TooLargeError(GnomonError, MemoryError):
     """The work does not fit into the memory allowed."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By a call: Dask's way, ``__new__``, fails where MemoryError is not the first base."""
+        return type(self), self.args
+
 
 class ExistingFileError(GnomonError, FileExistsError):
     """A file is there already and was not to be replaced."""

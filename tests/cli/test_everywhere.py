@@ -152,7 +152,8 @@ def test_the_libraries_take_about_what_is_counted_for_them():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
                           text=True, check=True)  # fmt: skip
     resident = 1024 * int(done.stdout.split()[1])
-    assert 0.7 * LIBRARIES < resident < 1.3 * LIBRARIES
+    # Other versions of them take more or less; --memory is off by no more than half of it.
+    assert 0.5 * LIBRARIES < resident < 1.5 * LIBRARIES
 
 
 def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):

@@ -43,7 +43,7 @@ def test_it_ends_well_and_writes_the_files_it_names(reduced):
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Wrote")]
-    named = re.fullmatch(r"Wrote +(.*?)  +\d\.\d s", line)[1].split(", ")
+    named = re.fullmatch(r"Wrote +(.*?)  +\d+\.\d s", line)[1].split(", ")
     assert sorted(named) == [f"fish_reduced/{n}" for n in FILES]
     assert sorted(os.listdir(folder / "fish_reduced")) == FILES
     assert first_words(done) == ["Read", "Using", "Scale", "PCA", "Exact", "Page", "Wrote", "Next"]

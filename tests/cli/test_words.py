@@ -2,9 +2,12 @@
 
 import io
 import sys
+from functools import partial
 
 import pytest
+from rich.progress import Progress
 
+from gnomon.cli import words
 from gnomon.cli.words import Words
 
 
@@ -35,6 +38,8 @@ def shown(screen):
 
 def test_iterations_are_shown_and_then_the_rows_that_are_placed(monkeypatch):
     screen = terminal(monkeypatch)
+    # Drawn when the test says so, and not by a thread of Rich's in between.
+    monkeypatch.setattr(words, "Progress", partial(Progress, auto_refresh=False))
     with Words().bar() as bar:
         assert bar(iteration=120, of=750, kl=1.25, seconds_left=3.0) is False
         bar.progress.refresh()

@@ -12,6 +12,7 @@ from gnomon import source
 from gnomon.data import row_groups
 from gnomon.data.row_groups import ParquetGroups
 from gnomon.engine import LocalEngine
+from gnomon.errors import ChangedSourceError
 
 
 def write(path, rows=100, columns=6, group=20, names=None):
@@ -113,6 +114,18 @@ def test_a_hint_that_cannot_be_given_is_no_error(tmp_path, monkeypatch):
     groups.fetch(range(1), [0])
     monkeypatch.delattr(os, "posix_fadvise", raising=False)
     groups.fetch(range(1), [0])
+
+
+def test_a_file_of_the_same_size_with_fewer_row_groups_is_told_as_changed(tmp_path):
+    path = write(tmp_path / "t.parquet")
+    size, table = path.stat().st_size, source(path, rows=10)
+    fewer = write(path, rows=20).read_bytes()  # the first row group, as it was
+    footer = len(fewer) - 8 - int.from_bytes(fewer[-8:-4], "little")
+    path.write_bytes(fewer[:footer] + bytes(size - len(fewer)) + fewer[footer:])
+    os.utime(path, (1, 1))
+    assert (path.stat().st_size, ParquetGroups(path).count()) == (size, 1)
+    with pytest.raises(ChangedSourceError, match=r"rows 20 to 29 changed.* 0 rows instead of 10"):
+        LocalEngine(1).map(lambda block: len(block.X), table)
 
 
 def test_row_groups_of_several_blocks_are_read_a_piece_of_each_column_at_a_time(

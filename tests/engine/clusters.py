@@ -1,6 +1,7 @@
 """Dask clusters of separate processes, to be killed, and a bound on how long a test may take."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -46,16 +47,18 @@ class Processes:
 
     def scheduler(self):
         process = self.start("scheduler", "--port", "0")
-        wait_until(self.file.exists)
+        wait_until(self.address)
         return process
 
     def worker(self):
         return self.start("worker", "--no-nanny", "--nthreads", "1", "--worker-port", "0")
 
     def address(self):
-        import json
-
-        return json.loads(self.file.read_text())["address"]
+        """Where the scheduler listens; None before it has said so, and while it is saying it."""
+        try:
+            return json.loads(self.file.read_text())["address"]
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
 
     def end(self):
         for process in self.started:
@@ -72,7 +75,8 @@ def processes(folder):
         found.end()
 
 
-def wait_until(true, seconds=30):
+def wait_until(true, seconds=90):
+    """Long enough for a slow machine to start processes."""
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until

@@ -138,6 +138,15 @@ def test_a_result_that_does_not_come_is_an_error_however_well_the_cluster_is():
         run(client)
     longer = dask_run.ANSWER + 5e6 / dask_run.PACE  # for five million bytes
     assert client.futures[1].allowed == [dask_run.ANSWER, longer, longer]
+    assert client.asked == 3  # for threads, and before the second and third attempt
+
+
+def test_time_that_passed_before_a_result_was_asked_for_is_not_the_schedulers_silence(monkeypatch):
+    monkeypatch.setattr(dask_run, "PATIENCE", 50.0)
+    waiting = dask_run.Run(Mute(answers=1, future=Stuck), source(), np.sum, None)
+    waiting.well -= 100.0  # as after a long write of the result before
+    with within(20), pytest.raises(ClusterError, match="did not come from the cluster"):
+        waiting.take(waiting.leaf(0))
 
 
 @pytest.mark.parametrize("how", [TimeoutError, OSError, AttributeError, RuntimeError])

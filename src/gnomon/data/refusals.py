@@ -10,7 +10,8 @@
 
 import shlex
 from collections.abc import Container
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from gnomon.errors import (
     DataError,
@@ -99,6 +100,11 @@ class RoomError(TwoWordingsError, TooLargeError):
     def __init__(self, what: str, needed: float | None, room: float, *, asked: bool) -> None:
         super().__init__(*_room_words(what, needed, room, asked))
         self.parts = what, needed, room, asked
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from its parts; an exception would be from its message."""
+        *parts, asked = self.parts
+        return partial(type(self), asked=asked), tuple(parts)
 
     def command_line(self, known: Container[str] | None = None) -> str:
         """The same for a command, the memory of its libraries included."""

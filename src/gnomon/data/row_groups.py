@@ -63,7 +63,9 @@ class ParquetGroups:
         """
         if not hasattr(os, "posix_fadvise"):
             return
-        with suppress(OSError, pa.ArrowException), self.path.open("rb", buffering=0) as file:
+        # A file that was written anew may have fewer of them, which is an IndexError.
+        told = (OSError, pa.ArrowException, IndexError)
+        with suppress(*told), self.path.open("rb", buffering=0) as file:
             left = BEFOREHAND
             for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
                 length = min(stop - start, left)

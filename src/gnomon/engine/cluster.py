@@ -50,7 +50,6 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
         # Deaths of workers are told as errors of ours; Dask's own words would come between.
         "logging.distributed": "critical",
     }
-    before = set(multiprocessing.active_children())
     with dask.config.set(settings):
         cluster = LocalCluster(
             n_workers=0,  # Dask would wait for them without an end
@@ -71,11 +70,12 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
             finally:
                 _close(client)
         except ClusterError:
-            _end_processes(before)  # what does not work does not close in time either
+            _end_processes(_pids(cluster))  # what does not work does not close in time either
             raise
         finally:
+            pids = _pids(cluster)  # a cluster that is closed knows them no more
             _close(cluster)
-            _end_processes(before)
+            _end_processes(pids | _pids(cluster))
 
 
 def _start(cluster: Any, client: Any, workers: int) -> None:
@@ -83,17 +83,28 @@ def _start(cluster: Any, client: Any, workers: int) -> None:
     try:
         client.wait_for_workers(workers, timeout=START)
     except TimeoutError as error:
-        raise ClusterError(
-            f"{workers} worker processes did not start within {START:g} s. Ask for fewer, or work "
-            "without them."
-        ) from error
+        if workers == 1:
+            late, way_out = "1 worker process", "Work without it."
+        else:
+            late, way_out = f"{workers} worker processes", "Ask for fewer, or work without them."
+        raise ClusterError(f"{late} did not start within {START:g} s. {way_out}") from error
 
 
-def _end_processes(before: set[Any]) -> None:
-    """End the workers that are still there, which are none as a rule."""
-    for process in set(multiprocessing.active_children()) - before:
-        if process.name.startswith("Dask Worker process"):
-            process.kill()
+def _pids(cluster: Any) -> set[int]:
+    """The processes of a cluster's workers, of those too that have not started yet."""
+    found: set[Any] = set()
+    for nanny in list(cluster._created):  # `cluster.workers` has only those that have
+        with suppress(AttributeError, ValueError):  # it ends at this moment
+            found.add(nanny.pid)
+    return found - {None}
+
+
+def _end_processes(pids: set[int]) -> None:
+    """End those that are still there, which are none as a rule."""
+    for process in multiprocessing.active_children():
+        with suppress(ValueError):  # it ends at this moment
+            if process.pid in pids:
+                process.kill()
 
 
 @contextmanager

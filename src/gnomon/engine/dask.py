@@ -38,7 +38,8 @@ class DaskEngine:
     Parameters
     ----------
     client : distributed.Client
-        Its workers must have Gnomon, and see the source's files under the same names.
+        Its scheduler and workers must have the same version of Gnomon, and the workers see the
+        source's files under the same names.
     """
 
     def __init__(self, client: Any) -> None:

@@ -6,7 +6,8 @@ second, how many threads the workers have and how many of them died under which 
 - a partition on which three workers died is an error with its file and rows, whatever the scheduler
   itself would allow;
 - a cluster that has no workers, or a scheduler that does not answer, is an error within a minute;
-- so is a result that is there and does not come.
+- a result that is there and does not come is one too, after three attempts: of ten seconds, and
+  from the second on of as much longer as a slow network would need for it.
 
 After an error, or Ctrl-C, the cluster is told to drop what is left to do.
 """
@@ -114,15 +115,18 @@ class Run:
     def take(self, future: Any) -> Part[Any]:
         """The result, once it is there; its checksums are kept."""
         self.wait(future)
+        self.well = time.monotonic()  # it may have been there for long, and not looked at
         seconds = ANSWER
-        for _ in range(FETCHES):
-            try:
-                part: Part[Any] = future.result(timeout=seconds)
-            except TimeoutError:
+        for attempt in range(FETCHES):
+            if attempt:
                 # It is large, or on its way, or was lost with its worker and is to come again.
                 self._look()
                 self.wait(future)
                 seconds = ANSWER + self._bytes(future) / PACE
+            try:
+                part: Part[Any] = future.result(timeout=seconds)
+            except TimeoutError:
+                continue
             except Exception as error:
                 raise self._explained(error) from error
             else:

@@ -89,11 +89,11 @@ def permutation_test(
     Parameters
     ----------
     X, Y : arrays or dataframes, or both sources
-        Of sources, 10,000 rows drawn at random are tested.
+        Of sources, 10,000 rows drawn at random are tested, always with the same seed.
     n_permutations : int, default=999
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
-        None is as good as 0. The shuffles do not depend on `n_jobs`.
+        For the shuffles, which do not depend on `n_jobs`. None is as good as 0.
     id, engine
         For sources; see `compare`.
 
