@@ -247,6 +247,6 @@ NOTES = (
     "generated tables of the same shape without.",
     "Sparse is missed because products with the table are under a third of our time there (19 "
     "passes of 16 columns); the rest is orthogonalising in float64, small eigenproblems and the "
-    "moments. Blocks of 8, 6 and 4 columns (27, 31 and 40 passes) were not faster. Next, for square "
-    "too: a basis in float32 with a thick restart that keeps it short.",
+    "moments. Blocks of 8, 6 and 4 columns (27, 31 and 40 passes) were not faster. Next, for "
+    "square too: a basis in float32 with a thick restart that keeps it short.",
 )
