@@ -20,11 +20,14 @@ def visit(browser):
     """Open pages from disk; whatever they ask, say or fail at is an error at the end of the test.
 
     WebGL takes a second to start where a processor does its work; the tests that are about drawing
-    ask for it. With None the browser says what it has.
+    ask for it. With None the browser says what it has. A blow is a script that runs before the
+    page's own.
     """
     opened = []
 
-    def visit(path, *, width=1280, scheme="light", script=True, webgl=False, moving=False):
+    def visit(
+        path, *, width=1280, scheme="light", script=True, webgl=False, moving=False, blow=None
+    ):
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
@@ -37,6 +40,8 @@ def visit(browser):
         opened.append((context, seen))
         if webgl is not None:
             page.add_init_script(IN_SOFTWARE if webgl else WITHOUT_WEBGL)
+        if blow is not None:
+            page.add_init_script(blow)
         page.goto(path.as_uri(), wait_until="commit")
         if script:
             page.wait_for_selector("#map[data-state=ready]", timeout=30_000)

@@ -245,6 +245,32 @@ def test_a_card_that_takes_its_memory_back_takes_no_tool_with_it(visit, path, co
     assert download(page, "#map-png")[1][:4] == b"\x89PNG"
 
 
+def losing(method, when="true"):
+    """A script by which the card is lost as soon as one of its methods is called."""
+    return f"""(() => {{
+      const card = WebGLRenderingContext.prototype;
+      const real = card.{method};
+      card.{method} = function (...given) {{
+        const result = real.apply(this, given);
+        if ({when}) this.getExtension("WEBGL_lose_context")?.loseContext();
+        return result;
+      }};
+    }})()"""
+
+
+# After what the page needs of it was there; and in its first drawing.
+LOSSES = [losing("getExtension", "given[0] === 'WEBGL_color_buffer_float'"), losing("drawArrays")]
+
+
+@pytest.mark.parametrize("blow", LOSSES, ids=["before it starts", "while it starts"])
+def test_a_card_that_is_lost_too_soon_leaves_the_plain_canvas(visit, path, blow):
+    page = visit(path, webgl=True, blow=blow)
+    page.wait_for_selector("#map-stage[data-drawing=canvas]")
+    assert page.locator("#map-stage canvas").count() == 2  # the points, and what is over them
+    by_tree = drawn(page)
+    assert coloured_by(page, "gene 3") != by_tree
+
+
 def row_apart(positions):
     """The row that is farthest from all others: nothing else can be meant by pointing at it."""
     distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
