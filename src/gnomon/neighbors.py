@@ -3,18 +3,16 @@
 1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
    far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
    a mean would be dragged away by one wild row.
-2. Few rows: exact search (faiss, flat). Many: inverted lists (`gnomon.lists`, around centres that
-   faiss finds), of which as many are probed as the recall asked for needs, **measured** on a few
-   hundred rows against distances in float64. New rows ask for fewer neighbours, which fewer lists
-   hold to the same recall.
+2. Rows stand in inverted lists (`gnomon.lists`): few rows in one list, which is exact search; many
+   around centres that faiss finds, of which as many are probed as the recall asked for needs,
+   **measured** on a few hundred rows against distances in float64. New rows ask for fewer
+   neighbours, which fewer lists hold to the same recall.
 3. A row is taken out of its own list by its number, not by its place: copies may come first.
 4. The distances of what was found are computed again as differences in float64, and lists are
    ordered by (distance, row number).
 
-faiss is called on fixed blocks of queries, one OpenMP thread each, from `parallel.py`: its own
-threads change the bits of exact search, hang in a forked child, and spin while they wait. What a
-new row gets does not depend on its company: faiss looks it up in blocks so small that it treats
-every row by itself, and lists are asked for answers of that kind.
+faiss is called with one OpenMP thread: its own threads change bits, hang in a forked child, and
+spin while they wait. What a new row gets does not depend on its company.
 """
 
 from collections.abc import Iterator
@@ -54,10 +52,6 @@ Floats64 = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
-QUERIES = 4096  # looked up at a time
-# faiss multiplies matrices from 20 rows on, or from 128,000 numbers, by version.
-MATRIX_NUMBERS = 135_000
-NEW_QUERIES, NEW_NUMBERS = 16, 100_000
 FEW = 15  # neighbours that fewer lists hold to the same recall
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
@@ -156,8 +150,7 @@ class NeighborSearch:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
         self.n_probes = self.few_probes = 4  # lists looked into, and for few neighbours
-        self.too_near = False  # whether float32 cannot tell the rows apart
-        self._index: Any = None
+        self._index: InvertedLists | None = None
         self._centres: Floats32 | None = None  # of the lists, once they are known
         if metric not in ("euclidean", "cosine"):
             self.exact, self.Z = True, np.asarray(X, np.float64)
@@ -165,22 +158,13 @@ class NeighborSearch:
         self.exact = X.shape[0] <= EXACT_UP_TO or recall == 1.0
         self._shift_by(X)
         self.Z = self._prepared(X)
-        self.Z32 = _for_search(self.Z)
 
     def among_themselves(self, k: int) -> Neighbors:
         """The `k` nearest neighbours of every row of the table."""
         if self.metric not in ("euclidean", "cosine"):
             return self._by_scikit_learn(k)
         probe = _Probe(self.Z, k, self.seed, self.n_jobs)
-        if self.exact:
-            found = self._all(k)
-            measured, method = probe.recall(found[probe.rows]), "exact search"
-            if measured < 0.999:
-                self.too_near = True
-                return self._by_scikit_learn(k)
-            distances = _measure(self.Z, self.Z, found, self.n_jobs)
-        else:
-            found, distances, measured, method = self._reach(k, probe)
+        found, distances, measured, method = self._reach(k, probe)
         return Neighbors(
             found.astype(np.int32), self._in_units(distances), measured, probe.rows.size, method
         )
@@ -193,35 +177,14 @@ class NeighborSearch:
             self._refuse_undefined(distances)
             return indices.astype(np.int32), distances
         Q = self._prepared(X)
-        if self.too_near:
-            model = self._scikit_learn(k).fit(self.Z)
-            found = model.kneighbors(Q, return_distance=False)
-            return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
-        if self.exact:
-            found = self._alone(Q, k)
-            return found.astype(np.int32), self._in_units(_measure(Q, self.Z, found, self.n_jobs))
         probes = self.few_probes if k <= FEW else self.n_probes
         found, distances = self._built().search(Q, k, probes, alone=True, n_jobs=self.n_jobs)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
-            others = self._alone(Q[short], k)
-            distances[short] = _measure(Q[short], self.Z, others, self.n_jobs)
-            found[short] = others
+            found[short], distances[short] = self._whole().search(
+                Q[short], k, 1, alone=True, n_jobs=self.n_jobs
+            )
         return found.astype(np.int32), self._in_units(distances)
-
-    def _alone(self, Q: Floats64, k: int) -> Indices:
-        """The nearest rows to each row of `Q` by exact search, each treated by itself."""
-        Q32, index = _for_search(Q), self._built() if self.exact else self._flat()
-        found = np.empty((len(Q), k), np.int64)
-
-        def block(start: int, stop: int) -> None:
-            with _one_openmp_thread():
-                found[start:stop] = index.search(Q32[start:stop], k)[1]
-
-        with one_blas_thread():
-            rows = max(1, min(NEW_QUERIES, NEW_NUMBERS // Q.shape[1]))
-            map_blocks(block, row_blocks(len(Q), rows), n_jobs=self.n_jobs)
-        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}
@@ -260,11 +223,11 @@ class NeighborSearch:
         return np.asarray(np.ldexp(distances, self.exponent))
 
     def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, Floats64, float, str]:
-        """Neighbours of all rows by lists, with the recall measured on `probe`, and how."""
-        lists, n = self._built(), len(self.Z)
+        """Neighbours of all rows, with the recall measured on `probe`, and how."""
+        lists, rows = self._built(), np.arange(len(self.Z))
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
-        while True:
+        while n_lists > 1:
             near = search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
             measured = probe.recall(near)
             if enough < self.recall:
@@ -272,78 +235,49 @@ class NeighborSearch:
             if measured >= self.recall or self.n_probes >= n_lists:
                 break
             self.n_probes += max(1, self.n_probes // 4)
-        found, distances = search(self.Z, k, self.n_probes, own=np.arange(n))
+        found, distances = search(self.Z, k, self.n_probes, own=rows)
+        if n_lists == 1:
+            measured = probe.recall(found[probe.rows])
+            if measured < 0.999:  # float32 cannot tell the rows apart
+                found, distances = search(self.Z, k, 1, own=rows, alone=True)
+                measured = probe.recall(found[probe.rows])
+            return found, distances, measured, "exact search"
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
-            others = self._own(self._flat(), short, k)
-            distances[short] = _measure(self.Z[short], self.Z, others, self.n_jobs)
-            found[short] = others
+            found[short], distances[short] = self._whole().search(
+                self.Z[short], k, 1, own=short, n_jobs=self.n_jobs
+            )
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
 
-    def _built(self) -> Any:
+    def _built(self) -> InvertedLists:
         """The index, built when it is first needed."""
         if self._index is None:
-            self._index = self._flat() if self.exact else self._lists()
+            self._index = self._whole() if self.exact else self._lists()
         return self._index
 
-    def _flat(self) -> Any:
-        import faiss
-
-        index = faiss.IndexFlatL2(self.Z32.shape[1])
-        index.add(self.Z32)
-        return index
+    def _whole(self) -> InvertedLists:
+        """All rows in one list, around the medians."""
+        return InvertedLists(self.Z, np.zeros((1, self.Z.shape[1]), np.float32), self.n_jobs)
 
     def _lists(self) -> InvertedLists:
         if self._centres is None:
             import faiss
 
-            n, d = self.Z32.shape
+            n, d = self.Z.shape
+            Z = np.ascontiguousarray(np.clip(self.Z, -WILDEST_32, WILDEST_32), np.float32)
             how = faiss.ClusteringParameters()
             how.seed, how.niter, how.max_points_per_centroid = self.seed + 1, 10, 64
             groups, centres = faiss.Clustering(d, _list_count(n), how), faiss.IndexFlatL2(d)
             with _one_openmp_thread(), one_blas_thread():
-                groups.train(self.Z32, centres)
+                groups.train(Z, centres)
             self._centres = centres.reconstruct_n(0, _list_count(n))
         return InvertedLists(self.Z, self._centres, self.n_jobs)
-
-    def _all(self, k: int) -> Indices:
-        """Neighbours of all rows by exact search."""
-        index, n = self._built(), len(self.Z32)
-        found = np.empty((n, k), np.int64)
-
-        def block(start: int, stop: int) -> None:
-            found[start:stop] = self._own(index, np.arange(start, stop), k)
-
-        map_blocks(block, row_blocks(n, self._query_rows()), n_jobs=self.n_jobs)
-        return found
-
-    def _query_rows(self) -> int:
-        """Rows looked up at a time: the bits of exact search depend on it, so on the table alone.
-
-        It multiplies matrices, twice as quick, where a block has enough numbers.
-        """
-        n, d = len(self.Z32), int(self.Z32.shape[1])
-        blocks = min(n * d // MATRIX_NUMBERS, 16)
-        if blocks > 1:
-            return max(-(-n // (blocks - blocks % 2)), min(QUERIES, -(-n // 16)))
-        return min(QUERIES, max(256, -(-n // 16)))
-
-    def _own(self, index: Any, rows: Indices, k: int) -> Indices:
-        """Neighbours of some of the table's rows, without themselves; −1 where too few."""
-        with _one_openmp_thread():
-            near = index.search(self.Z32[rows], k + 1)[1]
-        others = near != rows[:, None]
-        others[others.all(axis=1), -1] = False  # copies filled the list: drop the farthest
-        lists: Indices = near[others].reshape(len(rows), k)
-        return lists
 
     def _by_scikit_learn(self, k: int) -> Neighbors:
         """Exact neighbours by any of scikit-learn's metrics, in float64."""
         distances, indices = self._scikit_learn(k).fit(self.Z).kneighbors()
         self._refuse_undefined(distances)
-        if self.metric in ("euclidean", "cosine"):
-            distances = self._in_units(distances)
         n = self.Z.shape[0]
         return Neighbors(
             indices.astype(np.int32), distances, 1.0, n, f"exact search ({self.metric})"
@@ -352,17 +286,12 @@ class NeighborSearch:
     def _scikit_learn(self, k: int) -> Any:
         from sklearn.neighbors import NearestNeighbors
 
-        # Prepared rows lie on the unit sphere when the metric is cosine.
-        metric = "euclidean" if self.metric == "cosine" else self.metric
-        # A tree measures differences; products would lose the digits that float32 lost.
-        algorithm = "kd_tree" if metric == "euclidean" else "auto"
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return _Explained(
             NearestNeighbors(
                 n_neighbors=k,
-                algorithm=algorithm,
-                metric=metric,
+                metric=self.metric,
                 p=p,
                 metric_params=params,
                 n_jobs=self.n_jobs,
@@ -419,7 +348,6 @@ class SearchField(Field):
             "n_probes": Whole(1),
             "few_probes": Whole(1),
             "exact": Flag(),
-            "too_near": Flag(),
             "Z": Array("f8", rows, columns),
         }
         self.prepared = {
@@ -440,16 +368,10 @@ class SearchField(Field):
         found = Fields(table).unpack(value, sizes)
         search: NeighborSearch = object.__new__(NeighborSearch)
         search.__dict__.update(found, _index=None)
-        if ours:
-            if found["_centres"] is not None and sizes["lists"] != _list_count(len(search.Z)):
-                raise UnfitError("its search has another number of lists than it should")
-            search.Z32 = _for_search(search.Z)
+        centred = ours and found["_centres"] is not None
+        if centred and sizes["lists"] != _list_count(len(search.Z)):
+            raise UnfitError("its search has another number of lists than it should")
         return search
-
-
-def _for_search(Z: Floats64) -> Floats32:
-    """In float32, wild values drawn in so that squares exist."""
-    return np.ascontiguousarray(np.clip(Z, -WILDEST_32, WILDEST_32), np.float32)
 
 
 @contextmanager
@@ -516,35 +438,3 @@ def _sq_distances(Z: Floats64, row: int, out: Floats64) -> None:
             step = Z[i, c] - Z[row, c]
             total += step * step
         out[i] = total
-
-
-def _measure(Q: Floats64, Z: Floats64, found: Indices, n_jobs: int | None) -> Floats64:
-    """Distances by differences; `found` is sorted by (distance, row number) with them."""
-    distances = np.empty(found.shape)
-
-    def block(start: int, stop: int) -> None:
-        _sorted_distances(Q, Z, found, distances, start, stop)
-
-    map_blocks(block, row_blocks(found.shape[0], 512), n_jobs=n_jobs)
-    return distances
-
-
-@kernel
-def _sorted_distances(
-    Q: Floats64, Z: Floats64, found: Indices, out: Floats64, start: int, stop: int
-) -> None:
-    """out[i, j] = |Q[i] − Z[found[i, j]]|, inserted in order: the lists are nearly sorted."""
-    for i in range(start, stop):
-        for j in range(found.shape[1]):
-            other, total = found[i, j], 0.0
-            for c in range(Z.shape[1]):
-                step = Q[i, c] - Z[other, c]
-                total += step * step
-            distance, at = np.sqrt(total), j
-            while at > 0 and (
-                out[i, at - 1] > distance
-                or (out[i, at - 1] == distance and found[i, at - 1] > other)
-            ):
-                out[i, at], found[i, at] = out[i, at - 1], found[i, at - 1]
-                at -= 1
-            out[i, at], found[i, at] = distance, other
