@@ -58,7 +58,7 @@ def measure(dimensions: int, settings: Settings, points: int = POINTS) -> dict[s
             "pair_ns": forces.PAIR_NS[dimensions],
             "any_dof_pair_ns": forces.ANY_DOF_PAIR_NS,
             "node_ns": forces.NODE_NS[dimensions],
-            "point_ns": forces.POINT_NS,
+            "point_ns": forces.POINT_NS[dimensions],
         },
     }
     found["complaints"] = complaints(found)

@@ -27,8 +27,8 @@ CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for a
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
 PAIR_NS = {1: 0.15, 2: 0.2, 3: 0.25}
 ANY_DOF_PAIR_NS = 8.0
-NODE_NS = {1: 19.0, 2: 5.0, 3: 10.0}
-POINT_NS = 50.0  # a point on the mesh, whatever its size
+NODE_NS = {1: 19.0, 2: 8.0, 3: 15.0}
+POINT_NS = {1: 30.0, 2: 50.0, 3: 250.0}  # a point on the mesh, whatever its size
 FIXED_NS = 300_000.0  # any mesh
 
 __all__ = ["AllPairs", "OverMesh"]
@@ -130,7 +130,8 @@ class OverMesh:
         while self._nodes(spans, spacing) > self.most_nodes:
             spacing *= 1.25
         pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
-        mesh = NODE_NS[self.dimensions] * self._nodes(spans, spacing) + POINT_NS * n + FIXED_NS
+        nodes = NODE_NS[self.dimensions] * self._nodes(spans, spacing)
+        mesh = nodes + POINT_NS[self.dimensions] * n + FIXED_NS
         if not self.always_mesh and pair * n**2 < mesh:
             return None
         if spacing not in self.meshes:
