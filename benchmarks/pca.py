@@ -245,8 +245,8 @@ NOTES = (
     "Row stream: partial_fit of both in blocks of 5 rows a column, against IncrementalPCA.",
     "Rows images and sparse are MNIST and counts of genes in worm neurons with --data, and "
     "generated tables of the same shape without.",
-    "Images is a draw: nearly all of it is one product of the table with itself, at the pace of the "
-    "BLAS that everybody uses; four runs gave 0.98 to 1.56.",
+    "Images is a draw: nearly all of it is one product of the table with itself, at the pace of "
+    "the BLAS that everybody uses; three runs gave 0.98, 1.00 and 1.56.",
     "Sparse is missed because products with the table are under a third of our time there (19 "
     "passes of 16 columns); the rest is orthogonalising in float64, small eigenproblems and the "
     "moments. Blocks of 8, 6 and 4 columns (27, 31 and 40 passes) were not faster. Next, for "
