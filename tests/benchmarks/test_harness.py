@@ -17,6 +17,7 @@ from benchmarks import __main__ as command
 from benchmarks import environment, memory, pca, startup, timing
 from benchmarks.data import decaying
 from benchmarks.quality import reference
+from benchmarks.record import Record
 from benchmarks.table import Report, Table
 
 ENVIRONMENT = {
@@ -396,7 +397,8 @@ def test_results_of_a_changed_tree_are_never_mixed(
 def test_committed_pca_results_can_be_read_and_shown_again() -> None:
     folder = Path(command.__file__).parent / "results"
     former = json.loads((folder / "pca.json").read_text("utf-8"))
-    shown = pca.report(former).to_markdown(former["environment"])
+    record = Record("pca", pca.report, former["environment"], None, former=former)
+    shown = record.report().to_markdown(former["environment"])
     assert shown == (folder / "pca.md").read_text("utf-8")
 
 
