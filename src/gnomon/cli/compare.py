@@ -68,13 +68,13 @@ def command(
     words = Words(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
     how: dict[str, Any] = {
-        "neighbors": neighbors, "permutations": permutations, "seed": seed, "threads": threads,
+        "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
     }  # fmt: skip
     with words.warnings() as warned:
         if pair_in_blocks(a, b, dask=dask, workers=workers, memory=memory):
-            numbers = _compare_blocks(a, b, reading, words, dask=dask, workers=workers, **how)
+            numbers = _compare_blocks(a, b, reading, words, how, dask, workers)
         else:
-            numbers = _compare_tables(a, b, reading, words, memory=memory, **how)
+            numbers = _compare_tables(a, b, reading, words, how, memory)
     say_versions(words)
     _write(out, numbers, force=force, words=words)
     if as_json:
@@ -82,62 +82,47 @@ def command(
 
 
 def _compare_tables(
-    a: str,
-    b: str,
-    reading: dict[str, Any],
-    words: Words,
-    *,
-    neighbors: int,
-    permutations: int,
-    seed: int,
-    threads: int | None,
-    memory: int | None,
+    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any], memory: int | None
 ) -> dict[str, Any]:
     """What was compared and what was found, of two tables in memory."""
     from gnomon.cli.pairs import read_pairing
-    from gnomon.procrustes.compare import compare
-    from gnomon.procrustes.permute import permutation_test
 
     pair = read_pairing(a, b, **reading, memory=memory, words=words)
     pair.say(words)
-    X, Y = pair.shared()
-    found = compare(X, Y, n_neighbors=neighbors, n_jobs=threads)
-    test = permutation_test(X, Y, permutations, random_state=seed, n_jobs=threads)
+    found, test = _compare(*pair.shared(), **how)
     _say(words, found, test)
     (name_a, only_a), (name_b, only_b) = pair.alone()
     return {
-        "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, seed), "only_a": only_a,
-        "only_b": only_b,
+        "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, how["seed"]),
+        "only_a": only_a, "only_b": only_b,
     }  # fmt: skip
 
 
 def _compare_blocks(
-    a: str,
-    b: str,
-    reading: dict[str, Any],
-    words: Words,
-    *,
-    neighbors: int,
-    permutations: int,
-    seed: int,
-    threads: int | None,
-    dask: str | None,
-    workers: int | None,
-) -> dict[str, Any]:
+    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any],
+    dask: str | None, workers: int | None,
+) -> dict[str, Any]:  # fmt: skip
     """The same of tables that are read in blocks."""
     from gnomon.cli.blocks import engine_for
     from gnomon.cli.pair_blocks import open_block_pair
-    from gnomon.procrustes.compare import compare
-    from gnomon.procrustes.permute import permutation_test
 
     pair = open_block_pair(a, b, **reading, words=words)
     with engine_for(dask, workers) as engine:
-        how: dict[str, Any] = {"id": pair.by, "engine": engine, "n_jobs": threads}
-        found = compare(pair.left, pair.right, n_neighbors=neighbors, **how)
-        pair.say(words, found.n)
-        test = permutation_test(pair.left, pair.right, permutations, random_state=seed, **how)
+        found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
+    pair.say(words, found.n)
     _say(words, found, test)
-    return {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, seed)}
+    return {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, how["seed"])}
+
+
+def _compare(
+    left: Any, right: Any, *, neighbors: int, permutations: int, seed: int, **how: Any
+) -> tuple["Comparison", "PermutationTest"]:
+    """How alike they are, and how alike shuffled rows would be."""
+    from gnomon.procrustes.compare import compare
+    from gnomon.procrustes.permute import permutation_test
+
+    found = compare(left, right, n_neighbors=neighbors, **how)
+    return found, permutation_test(left, right, permutations, random_state=seed, **how)
 
 
 def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.cli.blocks import in_blocks, open_source
-from gnomon.cli.pairs import chosen_columns
+from gnomon.cli.pairs import chosen_columns, ids_asked, say_shared
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
 from gnomon.data.refusals import FileError, listed
-from gnomon.data.table import count
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.sink import ENDINGS, writing_blocks
 from gnomon.errors import ParameterError
@@ -67,9 +66,8 @@ class BlockPair:
 
     def say(self, words: Words, shared: int) -> None:
         """How many rows are shared."""
-        (left, right), how = self.names, "by their order" if self.by is None else f"by {self.by}"
-        sides = f"of {self.left.rows:,} in {left} and {self.right.rows:,} in {right}"
-        words.say("Shared", f"{count(shared, 'row')} {sides}, {how}")
+        left, right = self.names
+        say_shared(words, shared, (left, self.left.rows), (right, self.right.rows), by=self.by)
 
     def numbers(self, shared: int, left: str, right: str) -> dict[str, Any]:
         """What belongs together, for JSON; `left` and `right` are what a command calls them."""
@@ -94,9 +92,7 @@ def open_block_pair(
 ) -> BlockPair:
     """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
     paths = left, right
-    if len(id) > 2:
-        raise ParameterError(f"--id may be given twice, for {left} and for {right}; got {len(id)}.")
-    ids = (id[0], id[-1]) if id else (None, None)
+    ids = ids_asked(id, left, right)
     found = [_look(path, name, na, missing) for path, name in zip(paths, ids, strict=True)]
     called = [Path(path).name or path for path in paths]
     if called[0] == called[1]:

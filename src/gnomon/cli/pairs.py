@@ -18,7 +18,7 @@ from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.table import LeftOut, Table, count
 from gnomon.errors import ParameterError
 
-__all__ = ["Pairing", "chosen_columns", "read_pairing"]
+__all__ = ["Pairing", "chosen_columns", "ids_asked", "read_pairing", "say_shared"]
 
 MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
 
@@ -68,13 +68,28 @@ class Pairing:
 
     def say(self, words: Words) -> None:
         """How many rows are shared, and which have no partner."""
-        n, k, m = len(self.ids_left), len(self.ids_right), len(self.rows_left)
-        how = "by their order" if self.by is None else f"by {self.by}"
-        sides = f"of {n:,} in {self.left.name} and {k:,} in {self.right.name}"
-        words.say("Shared", f"{count(m, 'row')} {sides}, {how}")
+        sides = (self.left.name, len(self.ids_left)), (self.right.name, len(self.ids_right))
+        say_shared(words, len(self.rows_left), *sides, by=self.by)
         for name, ids in self.alone():
             if ids:
                 words.say("Alone", f"{len(ids):,} only in {name}: {listed(ids)}")
+
+
+def say_shared(
+    words: Words, shared: int, left: tuple[str, int], right: tuple[str, int], *, by: str | None
+) -> None:
+    """How many rows are shared, of the names and rows of both tables."""
+    (a, n), (b, k), how = left, right, "by their order" if by is None else f"by {by}"
+    words.say("Shared", f"{count(shared, 'row')} of {n:,} in {a} and {k:,} in {b}, {how}")
+
+
+def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, str | None]:
+    """The columns of ids that --id names, if any: one that both have, or one of each."""
+    if len(id) > 2:
+        raise ParameterError(
+            f"--id may be given twice, for {left} and for {right}; got {len(id)} columns."
+        )
+    return (id[0], id[-1]) if id else (None, None)
 
 
 def read_pairing(
@@ -92,10 +107,7 @@ def read_pairing(
 
     `id` names no column, one that both have, or one of each.
     """
-    if len(id) > 2:
-        raise ParameterError(
-            f"--id may be given twice, for {left} and for {right}; got {len(id)} columns."
-        )
+    first, second = ids_asked(id, left, right)
     if left == right == "-":
         raise ParameterError(
             "Only one table can come from standard input. Name a file for the other."
@@ -104,7 +116,6 @@ def read_pairing(
         if path != "-" and not Path(path).exists():
             raise ParameterError(f"There is no file '{path}'. Check the name.")
     tables, seconds = [], []
-    first, second = (id[0], id[-1]) if id else (None, None)
     for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
         table = read(path, id=column, na=list(na) or None, memory=memory)
