@@ -5,7 +5,6 @@ import multiprocessing
 import pickle
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -367,18 +366,20 @@ def test_ctrl_c_while_a_mesh_grows_leaves_no_half_of_it(monkeypatch):
     same(model.resume(120 - model.n_iter_), whole)
 
 
-def test_ctrl_c_stops_a_fit_long_before_its_end():
-    """A real one, from outside, once the descent has begun; the whole would take a minute."""
-    sent = []
+def test_ctrl_c_stops_a_fit_soon():
+    """A real one, from outside, once the descent has begun."""
+    seen, at = [], []
 
     class Interrupter(Listener):
         def on_fit_task_end(self, estimator, context, *, metadata=None):
-            if metadata and metadata.get("iteration") == 30:
-                threading.Timer(0.05, send).start()
+            if metadata and "iteration" in metadata:
+                seen.append(metadata["iteration"])
+                if metadata["iteration"] == 30:
+                    threading.Timer(0.05, send).start()
             return False
 
     def send():
-        sent.append(time.perf_counter())
+        at.append(seen[-1])
         _thread.interrupt_main()
 
     model = TSNE(max_iter=100_000, n_iter_without_progress=100_000).set_callbacks(Interrupter())
@@ -387,9 +388,8 @@ def test_ctrl_c_stops_a_fit_long_before_its_end():
         model.fit(DIGITS[:1000])
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.perf_counter() - sent[0] < 15
     assert model.stop_reason_ == "interrupted"
-    assert 30 <= model.n_iter_ < 100_000
+    assert at[0] <= model.n_iter_ < at[0] + 1000  # as far as threads may be apart
     assert np.isfinite(model.embedding_).all()
 
 
