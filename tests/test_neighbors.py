@@ -48,6 +48,30 @@ def test_clusters_that_float32_cannot_resolve_are_searched_in_float64():
     assert np.mean(found.indices[::2] // 2 == even) > 0.95
 
 
+def test_exact_search_is_exact_where_the_recall_is_not_measured():
+    """A group that float32 cannot resolve, none of which is among the rows that are probed."""
+    probed = np.random.default_rng(0).choice(1500, neighbors.PROBE, replace=False)
+    group = np.setdiff1d(np.arange(1500), probed)[::20]
+    table = X.copy()
+    table[group] = 1e4 + 1e-4 * X[group]
+    found = find_neighbors(table, 12)
+    away = np.linalg.norm(table[group][:, None] - table[group], axis=2)
+    np.testing.assert_allclose(found.distances[group], np.sort(away, axis=1)[:, 1:13], rtol=1e-6)
+
+
+def test_of_rows_at_the_same_distance_the_first_are_kept_by_old_and_new_rows_alike():
+    table = np.random.default_rng(0).integers(0, 2, (1000, 12)) / 3 + 7.1
+    found = find_neighbors(table, 15)
+    new, distances = NeighborSearch(table).of(table, 1000)
+    for row in range(1000):
+        others = new[row] != row
+        assert np.array_equal(found.indices[row], new[row][others][:15])
+    tied = np.isclose(distances[:, 15], distances[:, 16], rtol=1e-12)
+    assert tied.mean() > 0.5  # there was something to choose
+    level = np.diff(distances, axis=1) == 0
+    assert (np.diff(new, axis=1)[level] > 0).all()
+
+
 @pytest.fixture
 def lists(monkeypatch):
     """Inverted lists already for few rows."""
@@ -155,10 +179,7 @@ def test_new_rows_find_the_rows_of_the_table(metric):
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(("columns", "rows"), [(8, 700), (64, 2100), (9000, 33)])
 def test_what_a_new_row_finds_does_not_depend_on_its_company(monkeypatch, exact, columns, rows):
-    """Among equal distances too, which products and differences round in different ways.
-
-    faiss takes products from 20 rows or from 128,000 numbers on, by version.
-    """
+    """Among equal distances too, which products round by their company and differences do not."""
     monkeypatch.setattr(neighbors, "EXACT_UP_TO", 10_000 if exact else 500)
     local = np.random.default_rng(0)
     table, new = np.zeros((600, columns)), np.zeros((rows, columns))

@@ -10,7 +10,8 @@
 
 A product of matrices rounds by the company a query is in. With ``alone=True`` the answer does not:
 where the rounding could have changed what was kept, which is known from a bound on it, the query
-measures every row of its lists. That is rare, except where many rows are at the same distance.
+measures every row of its lists that may be as near as those it has. So it gets the nearest by
+(distance, row number) and no others. That is rare, except where many rows are at the same distance.
 """
 
 from typing import Any
@@ -32,9 +33,9 @@ TOGETHER = 256  # queries of one product
 LONG = 2048  # rows of one product
 CHUNK = 16  # distances compared with the farthest kept one at a time
 TWO = np.float32(2)
-WILDEST = np.float32(1e16)  # squares of differences must exist
+WILDEST = np.float32(1e16)  # squares of differences must exist in float32
 
-__all__ = ["InvertedLists"]
+__all__ = ["WILDEST", "InvertedLists"]
 
 
 class InvertedLists:
@@ -88,7 +89,8 @@ class InvertedLists:
         own : array (len(Q),), optional
             The table's row that each query is, which is no neighbour of itself.
         alone : bool
-            Whether what a query gets is to be the same in any company.
+            Whether what a query gets is to be the same in any company: the nearest, and of those
+            at the same distance the first of the table.
 
         Returns
         -------
@@ -108,13 +110,10 @@ class InvertedLists:
             unsure = _settle(
                 Q, self.Z, self.order, rows, own, kept, bound - slack, found, distances
             )
-            if alone:
-                for row in rows[unsure]:
-                    held = [np.arange(*self.starts[at : at + 2], dtype="i4") for at in probes[row]]
-                    every, one = np.concatenate(held)[None], np.array([row])
-                    _settle(
-                        Q, self.Z, self.order, one, own, every, np.array([np.inf]), found, distances
-                    )
+            for i in np.flatnonzero(unsure) if alone else ():
+                one, limit = rows[i : i + 1], distances[rows[i], -1] ** 2 + slack[i]
+                near = self._within(Q, one, probes[rows[i]], limit)[None]
+                _settle(Q, self.Z, self.order, one, own, near, np.array([np.inf]), found, distances)
 
         size = min(QUERIES, max(256, -(-len(Q) // 8)))
         with one_blas_thread():
@@ -146,6 +145,19 @@ class InvertedLists:
             bound.astype(np.float64),
             (Q.shape[1] + 8) * 2.0**-24 * slack,
         )
+
+    def _within(
+        self, Q: Floats64, row: Indices, lists: NDArray[np.int32], limit: np.float64
+    ) -> NDArray[np.int32]:
+        """Where in the lists rows stand whose squared distance to one query may be `limit`."""
+        offset, sq = np.empty((1, Q.shape[1]), np.float32), np.empty(1, np.float32)
+        found = []
+        for at in lists:
+            start, stop = self.starts[at : at + 2]
+            _offsets(Q, row, self.centres[at], offset, sq)
+            far = self.sq[start:stop] - TWO * (self.offsets[start:stop] @ offset[0])
+            found.append(start + np.flatnonzero(far <= limit - sq[0]))
+        return np.concatenate(found).astype(np.int32)
 
 
 @kernel

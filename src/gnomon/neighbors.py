@@ -3,13 +3,14 @@
 1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
    far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
    a mean would be dragged away by one wild row.
-2. Rows stand in inverted lists (`gnomon.lists`): few rows in one list, which is exact search; many
-   around centres that faiss finds, of which as many are probed as the recall asked for needs,
-   **measured** on a few hundred rows against distances in float64. New rows ask for fewer
-   neighbours, which fewer lists hold to the same recall.
+2. Rows stand in inverted lists (`gnomon.lists`): few rows in one list, which is exact search, also
+   where float32 cannot tell rows apart; many around centres that faiss finds, of which as many are
+   probed as the recall asked for needs, **measured** on a few hundred rows against distances in
+   float64. New rows ask for fewer neighbours, which fewer lists hold to the same recall.
 3. A row is taken out of its own list by its number, not by its place: copies may come first.
 4. The distances of what was found are computed again as differences in float64, and lists are
-   ordered by (distance, row number).
+   ordered by (distance, row number). Where more rows are as far away as the last of them, exact
+   search, and that for new rows, keep those with the lowest numbers.
 
 faiss is called with one OpenMP thread: its own threads change bits, hang in a forked child, and
 spin while they wait. What a new row gets does not depend on its company.
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
+from gnomon.lists import WILDEST as WILDEST_32
 from gnomon.lists import InvertedLists
 from gnomon.models.fields import (
     EXPONENTS,
@@ -56,7 +58,6 @@ FEW = 15  # neighbours that fewer lists hold to the same recall
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
 WILDEST = 1e150  # squares of differences must exist
-WILDEST_32 = np.float32(1e16)
 
 __all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors"]
 
@@ -227,7 +228,10 @@ class NeighborSearch:
         lists, rows = self._built(), np.arange(len(self.Z))
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
-        while n_lists > 1:
+        if n_lists == 1:
+            found, distances = search(self.Z, k, 1, own=rows, alone=True)
+            return found, distances, probe.recall(found[probe.rows]), "exact search"
+        while True:
             near = search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
             measured = probe.recall(near)
             if enough < self.recall:
@@ -236,16 +240,10 @@ class NeighborSearch:
                 break
             self.n_probes += max(1, self.n_probes // 4)
         found, distances = search(self.Z, k, self.n_probes, own=rows)
-        if n_lists == 1:
-            measured = probe.recall(found[probe.rows])
-            if measured < 0.999:  # float32 cannot tell the rows apart
-                found, distances = search(self.Z, k, 1, own=rows, alone=True)
-                measured = probe.recall(found[probe.rows])
-            return found, distances, measured, "exact search"
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             found[short], distances[short] = self._whole().search(
-                self.Z[short], k, 1, own=short, n_jobs=self.n_jobs
+                self.Z[short], k, 1, own=short, alone=True, n_jobs=self.n_jobs
             )
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
