@@ -49,8 +49,6 @@ class PairedSource(Source):
     ----------
     widths : tuple of int
         How many columns are of the first, and of the second.
-    only_left, only_right : int
-        Rows without a partner.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class PairedSource(Source):
         away = 0 if ids is None else 1
         self.widths = left.columns - away, right.columns - away
         super().__init__(sum(self.widths), np.result_type(left.dtype, right.dtype), partitions)
-        self.only_left, self.only_right = left.rows - self.rows, right.rows - self.rows
 
     def read(self, partition: Partition) -> Array:
         """The rows of one partition, those of the first table on the left."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Floats64 = NDArray[np.float64]
 
 LARGEST = 1e30  # factors that float32 can hold
+# Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
 DOF = (1e-3, 1e4)
 
 log = logging.getLogger("gnomon")

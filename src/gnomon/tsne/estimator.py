@@ -70,7 +70,6 @@ AUTO_FORCE_TOL = 0.035
 ERROR_AT_HALF = 0.035
 ORDER = 3.7
 SHARPNESS = 0.09  # (h / width) of equal error goes with this power of dof, where that is below 1
-# Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
 
 # Ways to end after which `warm_start` has nothing to add.
 RULES = (Stop.CONVERGED, Stop.NO_PROGRESS, Stop.SMALL_GRADIENT)
