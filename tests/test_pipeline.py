@@ -94,12 +94,12 @@ def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     table = table_of_sample(samples.load("iris")).with_numbers(X, ("a", "b", "c"))
     with pytest.raises(
-        TooLargeError, match=r"A map needs 99\.9 MB of memory or more; 99\.5 MB may"
+        TooLargeError, match="iris: a map of 1,000 rows needs about 100 MB of memory, more"
     ):
         run(table, memory="100MB", perplexity=1000)
     with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 × 3 numbers needs about"):
         run(table, memory="100MB", perplexity=50, sample=9000)
-    monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: 1_000_000)
     with pytest.raises(TooLargeError, match=r"1\.0 MB that are free\. Take fewer"):
         run("iris")
 
@@ -111,7 +111,7 @@ def test_the_table_counts_to_what_is_allowed_but_not_to_what_is_free(monkeypatch
     with pytest.raises(TooLargeError):
         run(table, memory=needed + X.nbytes // 2, dimensions=None)
     assert run(table, memory=needed + 3 * X.nbytes, dimensions=None).tsne is None
-    monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: needed)
+    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: needed)
     assert run(table, dimensions=None).tsne is None
 
 

@@ -1,17 +1,20 @@
 """What is settled before a run begins: whether there is a map of the table, and room for it."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
-from gnomon.data.content import Room
 from gnomon.data.preparation import Prepared
 from gnomon.data.refusals import FileError
+from gnomon.data.room import Memory, Room
 from gnomon.data.table import Table, count
 from gnomon.estimate import map_bytes
 from gnomon.inputs import check_real
 from gnomon.pca import PCA
 from gnomon.tsne.sampled import LEAST_SAMPLE, Sampling, choose_sample
 
-__all__ = ["check_room", "check_run", "sample_rows", "usual_perplexity"]
+__all__ = ["check_room", "check_run", "sample_rows", "sample_within", "usual_perplexity"]
 
 PERPLEXITY = 30.0
 FIRST = 100  # rows that are looked at before all are
@@ -46,7 +49,7 @@ def check_room(
     prepared: Prepared,
     pca: PCA,
     perplexity: float | None,
-    memory: int | str | None = None,
+    memory: Memory = None,
     mapped: int | None = None,
 ) -> None:
     """Refuse a run that would not fit into the memory that the table leaves.
@@ -71,7 +74,7 @@ def sample_rows(
     prepared: Prepared,
     perplexity: float,
     sample: int | None = None,
-    memory: int | str | None = None,
+    memory: Memory = None,
     seed: int = 0,
 ) -> Sampling | None:
     """Which rows are mapped while the others are placed; None if there is room for all."""
@@ -79,13 +82,39 @@ def sample_rows(
     if sample is None and n <= LEAST_SAMPLE:  # then it is all or nothing, which `check_room` says
         return None
     room = Room.of(memory)
-    return choose_sample(
+    return sample_within(
+        room,
+        table.name,
         n,
         asked=sample,
-        budget=room.bytes - _held(table, prepared, room),
         needed=lambda rows: map_bytes(rows, d, perplexity),
         seed=seed,
+        table=_held(table, prepared, room),
     )
+
+
+def sample_within(
+    room: Room,
+    name: str,
+    n: int,
+    *,
+    asked: int | None,
+    needed: Callable[[int], float],
+    seed: int,
+    **held: int,
+) -> Sampling | None:
+    """`choose_sample`, with what the user allowed in its refusal and in its reason.
+
+    `held` are bytes that are taken of the room already, by what takes them.
+    """
+    taken = sum(held.values())
+    if asked is None:
+        least = min(LEAST_SAMPLE, n)
+        room.check(f"{name}: a map of {least:,} rows", taken + needed(least))
+    chosen = choose_sample(n, asked=asked, budget=room.bytes - taken, needed=needed, seed=seed)
+    if chosen is None or asked is not None:
+        return chosen
+    return replace(chosen, why=chosen.why + room.rest(**held))
 
 
 def _held(table: Table, prepared: Prepared, room: Room) -> int:

@@ -23,6 +23,9 @@
 
 Every message names the argument, the limit, the value, and the way out, in that order:
 "`perplexity` must be below n_samples = 20; got 30. Lower it or add rows."
+
+Errors cross the borders of processes, so all of them, here and elsewhere, survive pickling with
+their message and attributes.
 """
 
 from typing import Any, NoReturn
@@ -77,7 +80,7 @@ class TooLargeError(GnomonError, MemoryError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By a call: Dask's way, ``__new__``, fails where MemoryError is not the first base."""
-        return type(self), self.args
+        return type(self), self.args, self.__dict__
 
 
 class ExistingFileError(GnomonError, FileExistsError):

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.checks import usual_perplexity
+from gnomon.checks import sample_within, usual_perplexity
 from gnomon.data.preparation import Preparation
+from gnomon.data.room import Memory, Room
 from gnomon.data.scaled import prepare_source
 from gnomon.data.table import count
 from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.estimate import map_bytes
-from gnomon.memory import available_bytes, parse_bytes
 from gnomon.pca import PCA
 from gnomon.pca.blocks import Output, carry_blocks, light
 from gnomon.progress import Watch
@@ -34,7 +34,6 @@ from gnomon.tsne.graph import REDUCED, WIDE
 from gnomon.tsne.sampled import (
     Placed,
     Sampling,
-    choose_sample,
     place_source,
     rows_of_source,
     unplaced,
@@ -154,7 +153,7 @@ def run_blocks(
     scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
-    memory: int | str | None = None,
+    memory: Memory = None,
     engine: Any = None,
     scores: str | PathLike[str] | None = None,
     force: bool = False,
@@ -178,7 +177,8 @@ def run_blocks(
         Rows that the map is made of; the others are placed on it. By default as many as memory
         allows.
     memory : int or str, optional
-        Bytes, or a size such as "1GB", that this process may use.
+        Bytes, or a size such as "1GB", that this process may use, and with it the workers of a
+        local cluster; their libraries are not counted.
     engine : Dask client or engine, optional
         Who works through the blocks; by default threads of this machine.
     scores : path, optional
@@ -186,7 +186,7 @@ def run_blocks(
     force : bool
         Whether it is replaced if it exists.
     """
-    workers = as_engine(engine, n_jobs=n_jobs)
+    workers, room = as_engine(engine, n_jobs=n_jobs), Room.of(memory)
     stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -194,7 +194,8 @@ def run_blocks(
         prepared = stage("prepare", lambda: prepare_source(source, scale, workers))
         ready = prepared.source
         pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
-        stage("pca", lambda: pca.fit(ready, memory=memory, engine=workers))
+        with room.explained():
+            stage("pca", lambda: pca.fit(ready, memory=room.limit, engine=workers))
         found: dict[str, Any] = {}
         if scores is not None:
             where = Path(scores)
@@ -208,9 +209,8 @@ def run_blocks(
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
-            budget = available_bytes() if memory is None else parse_bytes(memory)
-            found |= _map(tsne, pca, ready, workers, stage,
-                          asked=sample, budget=budget, seed=seed, placing=placing)  # fmt: skip
+            found |= _map(tsne, pca, ready, workers, stage, name=name, memory=memory,
+                          asked=sample, seed=seed, placing=placing)  # fmt: skip
     said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return LargeResult(
         table, prepared.preparation, pca, **found, seconds=stage.seconds, warnings=said
@@ -224,18 +224,21 @@ def _map(
     engine: Engine,
     stage: Stages,
     *,
+    name: str,
+    memory: Memory,
     asked: int | None,
-    budget: float,
     seed: int,
     placing: Callable[[int, int], object] | None,
 ) -> dict[str, Any]:
     """The map of as many rows as there is room for, and the places of all others."""
     n, d = source.shape
     components = np.concatenate(engine.map(_FirstScores(light(pca)), source))
+    # The mapped rows are here, and with what finds them in every worker that places others.
+    times = 1 + 2 * engine.processes
     # A map of every row is one of a sample that leaves nobody out.
-    sampling = choose_sample(
-        n, asked=asked, budget=budget - components.nbytes, seed=seed,
-        needed=lambda m: map_bytes(m, d, tsne.perplexity) + 8.0 * m * d,
+    sampling = sample_within(
+        Room.of(memory), name, n, asked=asked, seed=seed, scores=components.nbytes,
+        needed=lambda m: map_bytes(m, d, tsne.perplexity) + times * 8.0 * m * d,
     ) or Sampling(np.arange(n), n, seed, "there is memory for all")  # fmt: skip
     if d > WIDE:
         nameless = source.only(source.partitions)

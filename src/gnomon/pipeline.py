@@ -13,6 +13,7 @@ from gnomon.checks import check_room, check_run, sample_rows, usual_perplexity
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read_source
+from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
 from gnomon.data.sentences import with_names
 from gnomon.data.table import Table
@@ -39,7 +40,7 @@ def run(
     scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
-    memory: int | str | None = None,
+    memory: Memory = None,
     told: Told | None = None,
     progress: Callable[..., Any] | None = None,
     placing: Callable[[int, int], object] | None = None,

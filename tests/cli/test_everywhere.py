@@ -164,7 +164,7 @@ def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
     )  # fmt: skip
     assert "PCA  " not in done.stderr
     assert not (made / "m").exists()
-    monkeypatch.setattr("gnomon.data.content.available_bytes", lambda: 30_000_000)
+    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: 30_000_000)
     done = gnomon("map", DATA, "-o", "m", folder=made)
     assert refused(done, 4, "more than the 30.0 MB that are free. Take fewer rows or columns.")
     done = gnomon("inspect", DATA, folder=made)

@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused_with_what_it_needs_what_there_is_and_the_w
     assert isinstance(caught.value, MemoryError)
     assert str(caught.value) == (
         "PCA of 100,000 × 5,000 float64 by covariance needs 1.3 GB beyond the table, and 400 MB "
-        "are allowed. Use fewer components with `solver='krylov'`."
+        "may be used. Use fewer components with `solver='krylov'`."
     )
     # the way out is one
     assert plan(100_000, 5_000, 20, itemsize=8, solver="krylov", memory=400_000_000)

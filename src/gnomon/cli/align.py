@@ -10,6 +10,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.cli.pairs import Pairing
+    from gnomon.data.room import Room
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.align import Alignment
 
@@ -57,7 +58,7 @@ def command(
     reflection: str,
     out: Path | None,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -69,6 +70,7 @@ def command(
     options.new_file(out, force=force)
     options.table_or_json(out, as_json)
     from gnomon.cli import results
+    from gnomon.cli.blocks import beside_workers
     from gnomon.cli.pair_blocks import pair_in_blocks
     from gnomon.cli.pairs import read_pairing
     from gnomon.data.refusals import quoted
@@ -76,11 +78,12 @@ def command(
 
     words = Words(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    memory = beside_workers(memory, workers)
     if pair_in_blocks(new, old, dask=dask, workers=workers, memory=memory):
         found = _align_blocks(
             new, old, reading, words, robust=robust, scaling=SCALINGS[scaling],
             reflection=reflection, out=out, threads=threads, dask=dask, workers=workers,
-            force=force,
+            memory=memory, force=force,
         )  # fmt: skip
         if as_json and out is not None:
             results.say_json("align", [out], found)
@@ -120,6 +123,7 @@ def _align_blocks(
     threads: int | None,
     dask: str | None,
     workers: int | None,
+    memory: "Room | None",
     force: bool,
     **how: Any,
 ) -> dict[str, Any]:
@@ -131,7 +135,8 @@ def _align_blocks(
     pair_blocks.refuse_whole(out, robust)
     assert out is not None
     pair = pair_blocks.open_block_pair(new, old, **reading, words=words)
-    with engine_for(dask, workers) as engine, words.warnings() as warned:
+    cluster = engine_for(dask, workers, words=words, memory=memory)
+    with cluster as engine, words.warnings() as warned:
         model = Procrustes(**how, n_jobs=threads)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)

@@ -8,31 +8,65 @@ from typing import TYPE_CHECKING, Any
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.data.room import Room
     from gnomon.engine import Source
     from gnomon.large import LargeResult
 
-__all__ = ["engine_for", "in_blocks", "open_source", "run"]
+__all__ = ["beside_workers", "engine_for", "in_blocks", "open_source", "run"]
 
 # A file of this share of the memory there is would not fit as a table, with what is done to it.
 SHARE = 0.5
 SMALL = 100e6  # bytes; smaller files are read as they are
 
 
-def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: int | None) -> bool:
+def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room | None") -> bool:
     """Whether a table is read in blocks: a folder, a file too large for memory, or as asked."""
     if dask is not None or workers is not None or Path(data).is_dir():
         return True
     if data == "-" or not Path(data).is_file() or Path(data).stat().st_size < SMALL:
         return False
-    from gnomon.memory import available_bytes
+    from gnomon.data.room import Room
 
-    room = available_bytes() if memory is None else memory
-    return Path(data).stat().st_size > SHARE * room
+    return Path(data).stat().st_size > SHARE * Room.of(memory).bytes
+
+
+def beside_workers(memory: "Room | None", workers: int | None) -> "Room | None":
+    """What is left of `memory` by the libraries of `workers` too; refused where nothing is."""
+    if workers is None:
+        return memory
+    from gnomon.data.refusals import libraries_words
+    from gnomon.errors import TooLargeError
+    from gnomon.memory import LIBRARIES, available_bytes, readable_bytes
+
+    if memory is None:
+        free = available_bytes()
+        if workers * LIBRARIES > free:
+            raise TooLargeError(
+                f"--workers {workers} would take about {readable_bytes(workers * LIBRARIES)} for "
+                f"their libraries alone, and {readable_bytes(free)} are free. Ask for fewer, or "
+                "work without them."
+            )
+        return None
+    room = memory.shared(workers)
+    if room.bytes <= 0:
+        taken = room.allowed - room.bytes
+        raise TooLargeError(
+            f"--memory {readable_bytes(room.allowed)} is no more than "
+            f"{libraries_words(room.processes)} take by themselves, about {readable_bytes(taken)}: "
+            f"this one and --workers {workers}. Use --memory "
+            f"{readable_bytes(taken + 0.7e9).replace(' ', '')}, or fewer workers."
+        )
+    return room
 
 
 @contextmanager
-def engine_for(dask: str | None, workers: int | None) -> Iterator[Any]:
-    """A running cluster, one of this machine that is ended afterwards, or None for threads."""
+def engine_for(
+    dask: str | None, workers: int | None, *, words: Words, memory: "Room | None"
+) -> Iterator[Any]:
+    """A running cluster, one of this machine that is ended afterwards, or None for threads.
+
+    `memory` is what the libraries of its processes leave, as `beside_workers` says.
+    """
     from gnomon.errors import ParameterError
 
     if dask is not None and workers is not None:
@@ -43,7 +77,18 @@ def engine_for(dask: str | None, workers: int | None) -> Iterator[Any]:
     from gnomon.engine.cluster import connected, local_cluster
 
     with connected(dask) if dask is not None else local_cluster(workers or 1) as engine:
+        words.say("Cluster", f"Dask at {dask}" if dask else _processes(workers or 1, memory))
         yield engine
+
+
+def _processes(workers: int, memory: "Room | None") -> str:
+    """How many there are, and what is left of the memory allowed."""
+    from gnomon.memory import readable_bytes
+
+    text = f"{workers} process{'' if workers == 1 else 'es'} of this machine"
+    if memory is None:
+        return text
+    return f"{text}; {readable_bytes(memory.bytes)} left{memory.rest()}"
 
 
 def open_source(data: str, *, missing: str, reading: dict[str, Any]) -> "Source":
@@ -71,6 +116,7 @@ def run(
     words: Words,
     dask: str | None,
     workers: int | None,
+    memory: "Room | None",
     missing: str,
     reading: dict[str, Any],
     **how: Any,
@@ -81,9 +127,7 @@ def run(
 
     found = open_source(data, missing=missing, reading=reading)
     name = Path(data).name or data
-    with engine_for(dask, workers) as engine:
-        if engine is not None:
-            words.say(
-                "Cluster", f"Dask at {dask}" if dask else f"{workers} processes of this machine"
-            )
-        return run_blocks(found, name=name, engine=engine, told=reporter(words), **how)
+    with engine_for(dask, workers, words=words, memory=memory) as engine:
+        return run_blocks(
+            found, name=name, memory=memory, engine=engine, told=reporter(words), **how
+        )

@@ -9,6 +9,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.data.room import Room
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
@@ -52,7 +53,7 @@ def command(
     out: Path | None,
     seed: int,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -62,17 +63,19 @@ def command(
 ) -> None:
     """Read, join, compare, say."""
     options.new_file(out, force=force, also=(".json",))
+    from gnomon.cli.blocks import beside_workers
     from gnomon.cli.pair_blocks import pair_in_blocks
     from gnomon.cli.results import say_json, say_versions
 
     words = Words(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    memory = beside_workers(memory, workers)
     how: dict[str, Any] = {
         "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
     }  # fmt: skip
     with words.warnings() as warned:
         if pair_in_blocks(a, b, dask=dask, workers=workers, memory=memory):
-            numbers = _compare_blocks(a, b, reading, words, how, dask, workers)
+            numbers = _compare_blocks(a, b, reading, words, how, memory, dask, workers)
         else:
             numbers = _compare_tables(a, b, reading, words, how, memory)
     say_versions(words)
@@ -82,7 +85,12 @@ def command(
 
 
 def _compare_tables(
-    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any], memory: int | None
+    a: str,
+    b: str,
+    reading: dict[str, Any],
+    words: Words,
+    how: dict[str, Any],
+    memory: "Room | None",
 ) -> dict[str, Any]:
     """What was compared and what was found, of two tables in memory."""
     from gnomon.cli.pairs import read_pairing
@@ -100,14 +108,14 @@ def _compare_tables(
 
 def _compare_blocks(
     a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any],
-    dask: str | None, workers: int | None,
+    memory: "Room | None", dask: str | None, workers: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """The same of tables that are read in blocks."""
     from gnomon.cli.blocks import engine_for
     from gnomon.cli.pair_blocks import open_block_pair
 
     pair = open_block_pair(a, b, **reading, words=words)
-    with engine_for(dask, workers) as engine:
+    with engine_for(dask, workers, words=words, memory=memory) as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)

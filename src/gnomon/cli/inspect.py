@@ -11,6 +11,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
+    from gnomon.data.room import Room
     from gnomon.data.table import Table
     from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
@@ -50,7 +51,7 @@ def command(
     dimensions: int,
     sample: int | None,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     quiet: bool,
     verbose: bool,
     as_json: bool,
@@ -91,7 +92,7 @@ def look(
     dimensions: int,
     sample: int | None,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     **reading: Any,
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
@@ -131,7 +132,7 @@ def look(
         copied=0 if X is table.X else X.nbytes,
     )
     _say_costs(words, table, plan, cost, dimensions, usual)
-    _say_memory(words, cost, X.nbytes if memory else 0, memory)
+    _say_memory(words, cost, X.nbytes, memory)
     say_versions(words)
     return {
         "table": table.to_dict(),
@@ -174,13 +175,15 @@ def _say_costs(
     )
 
 
-def _say_memory(words: Words, cost: "Cost", held: int, memory: int | None) -> None:
+def _say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
     """What is needed beyond the table, and whether there is as much."""
-    from gnomon.memory import available_bytes, readable_bytes
+    from gnomon.data.room import Room
+    from gnomon.memory import readable_bytes
 
-    room = available_bytes() if memory is None else max(0, memory - held)
-    there = "free" if memory is None else "left by --memory, the libraries counted"
+    room = Room.of(memory)
+    left = max(0, room.bytes - held) if room.asked else room.bytes
+    there = f"left{room.rest(table=held)}" if room.asked else "free"
     words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
-              f"{readable_bytes(room)} {there}")  # fmt: skip
-    if cost.peak_bytes > room:
+              f"{readable_bytes(left)} {there}")  # fmt: skip
+    if cost.peak_bytes > left:
         words.say("Warning", "This is more memory than there is. Take fewer rows or columns.")

@@ -11,6 +11,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.data.room import Room
     from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
@@ -59,7 +60,7 @@ def command(
     sample: int | None,
     seed: int,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     dask: str | None,
     workers: int | None,
     title: str | None,
@@ -74,7 +75,10 @@ def command(
 ) -> None:
     """Run the pipeline and write what it found."""
     options.check_source(data)
+    from gnomon.cli import blocks
+
     words = Words(quiet=quiet, verbose=verbose)
+    memory = blocks.beside_workers(memory, workers)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip
@@ -92,7 +96,7 @@ def command(
         return
     out = options.new_folder(out, data, "map", OUTPUTS, force=force)
     from gnomon import pipeline
-    from gnomon.cli import blocks, pages, results
+    from gnomon.cli import pages, results
     from gnomon.stages import Stages
 
     how: dict[str, Any] = {

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from gnomon.data.room import Room
 
 __all__ = [
     "check_source",
@@ -64,21 +67,27 @@ class _Size(click.ParamType[int]):
             self.fail(f"'{value}' is no size above 0, such as 2GB or 500MB.", param, ctx)
 
 
-class _Memory(_Size):
+class _Memory(click.ParamType["Room"]):
     """What the command may take in all, as what its libraries leave of it for the work."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    name = "size"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "Room":
         """Bytes beside those of the libraries; fewer than these are too little for anything."""
+        allowed = _Size().convert(value, param, ctx)
+        from gnomon.data.room import Room
         from gnomon.errors import TooLargeError
         from gnomon.memory import LIBRARIES, readable_bytes
 
-        left = super().convert(value, param, ctx) - LIBRARIES
-        if left <= 0:
+        room = Room(allowed, asked=True).shared(1)
+        if room.bytes <= 0:
             raise TooLargeError(
                 f"--memory {value} is no more than the command's libraries take by themselves, "
                 f"about {readable_bytes(LIBRARIES)}. Use --memory 1GB."
             )
-        return left
+        return room
 
 
 def _some(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
@@ -153,7 +162,8 @@ mapping = _together(
 resources = _together(
     click.option("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
     click.option("--memory", type=_Memory(), metavar="SIZE", help="Memory that may be used in all, "
-                 "such as 2GB; about 0.3GB of it are the libraries' (default: what is free)."),
+                 "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
+                 "is free)."),
 )  # fmt: skip
 # How many rows a map is made of: `sample`.
 sampling = click.option(

@@ -17,6 +17,7 @@ from gnomon.cli.pairs import chosen_columns, ids_asked, say_shared
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
 from gnomon.data.refusals import FileError, listed
+from gnomon.data.room import Room
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.sink import ENDINGS, writing_blocks
 from gnomon.errors import ParameterError
@@ -26,7 +27,7 @@ from gnomon.procrustes import Procrustes
 __all__ = ["BlockPair", "open_block_pair", "pair_in_blocks", "refuse_whole", "write_moved"]
 
 
-def pair_in_blocks(*paths: str, dask: str | None, workers: int | None, memory: int | None) -> bool:
+def pair_in_blocks(*paths: str, dask: str | None, workers: int | None, memory: Room | None) -> bool:
     """Whether one of two tables is read in blocks; then both are."""
     return any(in_blocks(path, dask=dask, workers=workers, memory=memory) for path in paths)
 

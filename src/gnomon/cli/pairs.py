@@ -15,6 +15,7 @@ from gnomon.cli.words import Words
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
+from gnomon.data.room import Room
 from gnomon.data.table import LeftOut, Table, count
 from gnomon.errors import ParameterError
 
@@ -101,7 +102,7 @@ def read_pairing(
     na: tuple[str, ...],
     missing: str,
     words: Words,
-    memory: int | None = None,
+    memory: Room | None = None,
 ) -> Pairing:
     """Read both files, choose their columns, and join their rows.
 

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.data.room import Room
 
 HELP = """New rows on the old map, which stays as it is.
 
@@ -38,7 +42,7 @@ def command(
     na: tuple[str, ...],
     missing: str | None,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     force: bool,
     quiet: bool,
     verbose: bool,

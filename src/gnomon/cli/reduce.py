@@ -10,6 +10,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.data.room import Room
     from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
@@ -50,7 +51,7 @@ def command(
     scale: str,
     seed: int,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     dask: str | None,
     workers: int | None,
     title: str | None,
@@ -73,6 +74,7 @@ def command(
     from gnomon.stages import Stages
 
     words = Words(quiet=quiet, verbose=verbose)
+    memory = blocks.beside_workers(memory, workers)
     asked: dict[str, Any] = {
         "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
     }  # fmt: skip

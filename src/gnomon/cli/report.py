@@ -11,6 +11,7 @@ from gnomon.cli.words import Words
 if TYPE_CHECKING:
     from gnomon.cli.stored import StoredRun
     from gnomon.data.preparation import Prepared
+    from gnomon.data.room import Room
     from gnomon.data.table import Table
 
 HELP = """The page of a former run, built again from its folder and its data.
@@ -42,7 +43,7 @@ def command(
     page_budget: int,
     show: bool,
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -81,7 +82,7 @@ def command(
 
 
 def _ready(
-    data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: int | None
+    data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: "Room | None"
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
     from gnomon.data.read import read_source

@@ -1,11 +1,15 @@
 """`gnomon restore`: from components back to the original columns and units."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.data.room import Room
 
 HELP = """Back from components to the original columns and units.
 
@@ -33,7 +37,7 @@ def command(
     id_: str | None,
     na: tuple[str, ...],
     threads: int | None,
-    memory: int | None,
+    memory: "Room | None",
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -44,10 +48,10 @@ def command(
     options.table_or_json(out, as_json)
     from gnomon.cli import results
     from gnomon.cli.stored import load_run
-    from gnomon.data.content import Room
     from gnomon.data.missing import refuse_gaps, refuse_infinities
     from gnomon.data.read import read
     from gnomon.data.refusals import FileError, LackingError
+    from gnomon.data.room import Room
     from gnomon.data.spread import measure_spread
 
     words = Words(quiet=quiet, verbose=verbose)

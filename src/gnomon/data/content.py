@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import FileError, OptionError, RoomError, quoted
-from gnomon.memory import available_bytes, parse_bytes
+from gnomon.data.refusals import FileError, OptionError, quoted
+from gnomon.data.room import Memory, Room
 
-__all__ = ["Content", "Room", "kind_of_file", "open_content"]
+__all__ = ["Content", "kind_of_file", "open_content"]
 
 # What a file must begin with, by kind. Everything else is text.
 MAGIC = {
@@ -46,26 +46,6 @@ PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 STEP = 2**24
 
 
-@dataclass(frozen=True)
-class Room:
-    """Bytes that may be used, and whether the user said so."""
-
-    bytes: int
-    asked: bool
-
-    @classmethod
-    def of(cls, memory: int | str | None) -> "Room":
-        """What `memory` says, otherwise what the machine has free."""
-        if memory is None:
-            return cls(available_bytes(), asked=False)
-        return cls(parse_bytes(memory), asked=True)
-
-    def check(self, what: str, needed: float, *, at_least: bool = False) -> None:
-        """Refuse `what` before anything is allocated if it needs more."""
-        if needed > self.bytes:
-            raise RoomError(what, None if at_least else needed, self.bytes, asked=self.asked)
-
-
 @dataclass(frozen=True, eq=False)
 class Content:
     """What a file holds.
@@ -92,7 +72,7 @@ class Content:
         self.room.check(f"{self.name}: its table", needed)
 
 
-def open_content(path: str | os.PathLike[str], memory: int | str | None = None) -> Content:
+def open_content(path: str | os.PathLike[str], memory: Memory = None) -> Content:
     """The bytes of a file, or of standard input if `path` is "-", and what kind of file it is."""
     room = Room.of(memory)
     if os.fspath(path) == "-":

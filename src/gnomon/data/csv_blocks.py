@@ -22,7 +22,7 @@ import pyarrow.csv as pc
 from numpy.typing import NDArray
 
 from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_of
-from gnomon.data.content import Content, Room
+from gnomon.data.content import Content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
 from gnomon.data.lines import NEWLINE, QUOTE, RETURN, read_records
@@ -30,6 +30,7 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Wishes
+from gnomon.data.room import Room
 from gnomon.data.table import count
 from gnomon.engine.source import partition_rows
 

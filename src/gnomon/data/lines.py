@@ -41,8 +41,11 @@ class BrokenRecordError(Exception):
     """A record that cannot be read, and the line it begins on."""
 
     def __init__(self, line: int, why: str) -> None:
-        super().__init__(f"line {line}: {why}")
-        self.line = line
+        super().__init__(line, why)  # what pickle makes it again from
+        self.line, self.why = line, why
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.why}"
 
 
 @dataclass(frozen=True)

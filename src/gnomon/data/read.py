@@ -18,6 +18,7 @@ from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import lacks_columns
 from gnomon.data.roles import Wishes, assign_roles
+from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
 from gnomon.data.table import Table, table_of_sample
 from gnomon.errors import ParameterError, refuse
@@ -41,7 +42,7 @@ def read(
     drop: Any = None,
     na: Any = None,
     columns: Any = None,
-    memory: int | str | None = None,
+    memory: Memory = None,
 ) -> Table:
     r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
 
@@ -124,7 +125,7 @@ def read(
 def read_source(
     source: str | os.PathLike[str] | Sample | Table,
     *,
-    memory: int | str | None = None,
+    memory: Memory = None,
     **reading: Any,
 ) -> Table:
     """The table of a bundled sample, or of a file read with `reading`."""

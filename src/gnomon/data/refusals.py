@@ -31,6 +31,7 @@ __all__ = [
     "TwoWordingsError",
     "Way",
     "lacks_columns",
+    "libraries_words",
     "listed",
     "option",
     "quoted",
@@ -83,8 +84,6 @@ class LackingError(FileError):
 class RoomError(TwoWordingsError, TooLargeError):
     """Work that does not fit into the memory allowed.
 
-    What is allowed to a command is for its libraries too, and its wording counts them.
-
     Parameters
     ----------
     what : str
@@ -95,29 +94,31 @@ class RoomError(TwoWordingsError, TooLargeError):
         Bytes there are for it.
     asked : bool
         Whether `room` is what the user allowed; otherwise it is what the machine has free.
+    processes : int
+        Whose libraries were taken from what the user allowed; their memory is counted again in
+        what is said. 0 from Python.
     """
 
-    def __init__(self, what: str, needed: float | None, room: float, *, asked: bool) -> None:
-        super().__init__(*_room_words(what, needed, room, asked))
-        self.parts = what, needed, room, asked
+    def __init__(
+        self, what: str, needed: float | None, room: float, *, asked: bool, processes: int = 0
+    ) -> None:
+        super().__init__(*_room_words(what, needed, room, asked, processes))
+        self.parts, self.asked, self.processes = (what, needed, room), asked, processes
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made again from its parts; an exception would be from its message."""
-        *parts, asked = self.parts
-        return partial(type(self), asked=asked), tuple(parts)
-
-    def command_line(self, known: Container[str] | None = None) -> str:
-        """The same for a command, the memory of its libraries included."""
-        words = _room_words(*self.parts, beside=LIBRARIES if self.parts[-1] else 0)
-        return TwoWordingsError(*words).command_line(known)
+        again = partial(type(self), asked=self.asked, processes=self.processes)
+        return again, self.parts, self.__dict__
 
 
 def _room_words(
-    what: str, needed: float | None, room: float, asked: bool, beside: int = 0
+    what: str, needed: float | None, room: float, asked: bool, processes: int
 ) -> tuple[str, *tuple[Way, ...]]:
     """What needs how much, what there is, and the ways out."""
+    beside = processes * LIBRARIES
     has = f"{readable_bytes(room + beside)} that {'are allowed' if asked else 'are free'}"
-    others = f" beside the {readable_bytes(beside)} of the libraries" if beside else ""
+    whose = libraries_words(processes)
+    others = f" beside the {readable_bytes(beside)} of {whose}" if beside else ""
     if needed is None:
         problem, enough = f"{what} needs more memory{others} than the {has}.", "SIZE"
     else:
@@ -129,6 +130,11 @@ def _room_words(
     return (
         (problem, ("memory", enough), f"Or take {fewer}") if asked else (problem, f"Take {fewer}")
     )
+
+
+def libraries_words(processes: int) -> str:
+    """``"the libraries"``, or whose they are where there are several processes."""
+    return "the libraries" if processes <= 1 else f"the libraries of {processes} processes"
 
 
 def lacks_columns(file: str, absent: list[str], d: int) -> LackingError:

@@ -66,7 +66,7 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
             client = Client(cluster, timeout=CONNECT, set_as_default=False)
             try:
                 _start(cluster, client, workers)
-                yield DaskEngine(client)
+                yield DaskEngine(client, workers)
             finally:
                 _close(client)
         except ClusterError:

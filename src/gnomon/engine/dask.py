@@ -40,12 +40,14 @@ class DaskEngine:
     client : distributed.Client
         Its scheduler and workers must have the same version of Gnomon, and the workers see the
         source's files under the same names.
+    processes : int
+        How many of its workers are processes of this machine that share the memory allowed here.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, processes: int = 0) -> None:
         if getattr(client, "asynchronous", False):
             refuse("engine", "be a client that is not asynchronous", "an asynchronous client")
-        self.client = client
+        self.client, self.processes = client, processes
 
     @property
     def workers(self) -> int:

@@ -27,6 +27,10 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many blocks are worked on in this process at the same time, at most."""
 
+    @property
+    def processes(self) -> int:
+        """How many other processes of this machine work for this one, and take of its memory."""
+
     def map(
         self,
         function: Callable[[Block], T],
@@ -75,7 +79,9 @@ def as_engine(engine: Any = None, *, n_jobs: int | None = None) -> Engine:
 
         remote: Engine = DaskEngine(engine)
         return remote
-    if not all(hasattr(engine, method) for method in ("map", "reduce", "write", "workers")):
+    if not all(
+        hasattr(engine, method) for method in ("map", "reduce", "write", "workers", "processes")
+    ):
         must = "be None, a Dask client or an engine"
         refuse("engine", must, type(engine).__name__, "None works on this machine.", kind=True)
     chosen: Engine = engine

@@ -35,6 +35,11 @@ class LocalEngine:
         """How many threads work."""
         return thread_count(self.n_jobs)
 
+    @property
+    def processes(self) -> int:
+        """None but this one."""
+        return 0
+
     def map(
         self,
         function: Callable[[Block], T],

@@ -231,7 +231,7 @@ class PCA(
         memory : int or str, optional
             Bytes, or a size such as "1GB", that may be used beyond the table; by default what the
             machine has free. A source is read in one pass if d × d sums fit into it, and otherwise
-            in a number of passes that `plan` tells.
+            in a number of passes that `plan` tells. Workers of a Dask cluster are not counted.
         engine : Dask client or engine, optional
             Who works through the blocks; by default `n_jobs` threads of this process. The bits of
             the result do not depend on it.
@@ -385,11 +385,12 @@ class PCA(
         n, d = X.shape
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         filled = self._fills(X)
-        threads, blocks = thread_count(self.n_jobs), None
+        threads, blocks, partitions, processes = thread_count(self.n_jobs), None, 0, 0
         if isinstance(X, Source):
-            threads = as_engine(engine, n_jobs=self.n_jobs).workers
+            workers = as_engine(engine, n_jobs=self.n_jobs)
+            threads, processes, partitions = workers.workers, workers.processes, len(X.partitions)
             # one for each thread, one that waits; as the file has it, and as rows
-            blocks = 2 * (threads + 1) * X.block_bytes
+            blocks = 2 * (threads + 1 + 2 * processes) * X.block_bytes
         return make_plan(
             n=n,
             d=d,
@@ -401,6 +402,8 @@ class PCA(
             threads=threads,
             filled=filled,
             blocks=blocks,
+            partitions=partitions,
+            processes=processes,
         )
 
     def _fills(self, X: Table | Source) -> bool:

@@ -8,6 +8,7 @@ reduction of a matrix to tridiagonal form runs at the speed of memory, so its dÂ
 from dataclasses import dataclass
 from typing import Any
 
+from gnomon.engine.tree import FAN
 from gnomon.errors import TooLargeError, refuse
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.pca.krylov import BLOCK, block_count, block_width
@@ -88,11 +89,14 @@ def make_plan(
     threads: int = 2,
     filled: bool = False,
     blocks: int | None = None,
+    partitions: int = 0,
+    processes: int = 0,
 ) -> Plan:
     """Choose a solver for an (n, d) table.
 
     `stored` is the number of entries when it is sparse; `filled` when missing values are filled in
-    first; `blocks` the bytes of all blocks in memory at a time when the table is a source.
+    first; `blocks` the bytes of all blocks in memory at a time when the table is a source of so
+    many `partitions`, which `processes` of this machine work on beside this one.
     """
     side = min(n, d)
     k = request.first_guess(side)
@@ -101,7 +105,8 @@ def make_plan(
     if blocks is None:
         costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in _PASSES}
     else:
-        costs = {name: _source_cost(name, n, d, k, itemsize, threads, blocks) for name in STREAMED}
+        sums = _sums_at_a_time(threads, partitions, processes)
+        costs = {name: _source_cost(name, n, d, k, itemsize, sums, blocks) for name in STREAMED}
         if solver not in ("auto", *STREAMED):
             must = f"be 'auto' or one of {', '.join(map(repr, STREAMED))} for a source"
             refuse("solver", must, solver, "The others need the whole table in memory.")
@@ -114,6 +119,9 @@ def make_plan(
         if blocks is None
         else _choose_for_source(k, n, d, itemsize, request, costs, room)
     )
+    if processes:
+        whose = "1 worker" if processes == 1 else f"{processes} workers"
+        why += f"; the memory is that of this process and {whose}"
     operations, peak = costs[name]
     copies = f"makes a dense copy of the sparse table, {readable_bytes(8.0 * n * d)}"
     densifies = name == "svd" and d > n and stored is not None
@@ -131,7 +139,7 @@ def make_plan(
         what = f" (it {copies})" if densifies else ""
         raise TooLargeError(
             f"{plan.title()} needs {readable_bytes(peak)} beyond the table{what}, and "
-            f"{readable_bytes(room)} are {'free' if memory is None else 'allowed'}. "
+            f"{readable_bytes(room)} {'are free' if memory is None else 'may be used'}. "
             f"{_way_out(name, n, d, costs, room, filling)}"
         )
     return plan
@@ -190,17 +198,25 @@ def _cost(
     )
 
 
-def _source_cost(
-    name: str, n: int, d: int, k: int, itemsize: int, threads: int, blocks: int
-) -> tuple[float, float]:
-    """Operations, and bytes in all: blocks of the table, sums of them, and what is made of those.
+def _sums_at_a_time(threads: int, partitions: int, processes: int) -> float:
+    """How many sums over blocks are in memory, here and in the workers of this machine.
 
     Each thread has a block's sum, a share of it and a product; results wait for their turn, one
-    more than there are threads; the tree has a sum on each of three levels.
+    more than there are threads; the tree has a sum on each of three levels. Workers have as much
+    in work, and keep results until those beside them are there, up to sixteen on each level of the
+    tree. Measured of 60,000 Ã— 1,500 in 43 partitions: 44 sums in two workers, 64 in four.
     """
-    buffers, sums = 64e6 + blocks, 4.0 * threads + 5.0
+    here = 4.0 * threads + 5.0
+    return here + 5.0 * processes + min(partitions, 3 * FAN) if processes else here
+
+
+def _source_cost(
+    name: str, n: int, d: int, k: int, itemsize: int, sums: float, blocks: int
+) -> tuple[float, float]:
+    """Operations, and bytes in all: blocks of the table, sums of them, what is made of those."""
+    buffers = 64e6 + blocks
     if name != "krylov":
-        operations, _ = _cost(name, n, d, k, itemsize, None, threads)
+        operations, _ = _cost(name, n, d, k, itemsize, None, 1)
         return operations, buffers + 8.0 * sums * d * d
     width = block_width(k, SOURCE_PASSES)
     columns = min(d, width * SOURCE_PASSES)
