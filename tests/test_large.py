@@ -4,9 +4,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import gnomon.large
 from gnomon import PCA, TSNE, run, source
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
+from gnomon.engine import LocalEngine
 from gnomon.errors import MissingValueError, TooLargeError
 from gnomon.large import run_blocks
 
@@ -97,3 +99,40 @@ def test_all_rows_of_blocks_are_mapped_where_there_is_room():
     many = source(table(rows=1500), rows=500)
     with pytest.raises(TooLargeError, match=r"a map of 1,000 rows needs about 92\.0 MB"):
         run_blocks(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
+
+
+class Shared(LocalEngine):
+    """Threads that say of themselves that they are worker processes of this machine."""
+
+    processes = 0
+
+    def __init__(self, processes):
+        super().__init__(1)
+        self.processes = processes
+
+
+def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monkeypatch):
+    """So there is room for fewer rows, the more of them there are."""
+    mapped = []
+
+    def ends(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gnomon.large.rows_of_source", ends)
+    sample_within = gnomon.large.sample_within
+
+    def watched(*given, **how):
+        found = sample_within(*given, **how)
+        mapped.append((found.rows.size, found.why))
+        return found
+
+    monkeypatch.setattr("gnomon.large.sample_within", watched)
+    many = source(table(rows=20_000, columns=50), rows=5000)
+    for processes in (0, 3):
+        engine = Shared(processes)
+        with pytest.raises(KeyboardInterrupt):
+            run_blocks(many, dimensions=2, memory="110MB", scale="none", engine=engine)
+    (alone, why), (shared, _) = mapped
+    # 7,200 bytes a row of map, 400 of the table, and twice as many in each worker.
+    assert alone / shared == pytest.approx((7600 + 3 * 800) / 7600, rel=1e-3)
+    assert why.endswith(" may be used of the 110 MB allowed: 80.0 kB are for the scores")

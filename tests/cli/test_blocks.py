@@ -113,6 +113,58 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     assert not (here / "n").exists()
 
 
+COMMANDS = {
+    "map": ["map", "cells.npy", "-o", "n"],
+    "reduce": ["reduce", "cells", "-o", "n"],
+    "align": ["align", "cells", "--to", "cells.npy", "-o", "n.npy"],
+    "compare": ["compare", "cells", "cells.npy"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_libraries_of_every_worker_are_counted(here, name, monkeypatch):
+    """Before any of them is started."""
+    done = gnomon(*COMMANDS[name], "--workers", "2", "--memory", "900MB", folder=here)
+    assert refused(
+        done, 4, "--memory 900 MB is no more than the libraries of 3 processes take by themselves, "
+        "about 900 MB: this one and --workers 2. Use --memory 1.6GB, or fewer workers.",
+    )  # fmt: skip
+    monkeypatch.setattr("gnomon.memory.available_bytes", lambda: 10**9)
+    done = gnomon(*COMMANDS[name], "--workers", "4", folder=here)
+    assert refused(
+        done, 4, "--workers 4 would take about 1.2 GB for their libraries alone, and 1.0 GB are "
+        "free. Ask for fewer, or work without them.",
+    )  # fmt: skip
+    assert not list(here.glob("n*"))
+
+
+def test_what_the_user_allowed_is_in_every_refusal(here):
+    done = gnomon("reduce", "cells", "--memory", "310MB", "-o", "n", folder=here)
+    assert refused(
+        done, 4, "and 10.0 MB may be used. Allow more memory, or take fewer columns. Of the 310 MB "
+        "allowed, 300 MB are for the libraries.",
+    )  # fmt: skip
+    np.save(here / "many.npy", table(3000))
+    order = ("map", "many.npy", "--perplexity", "300", "--memory")
+    done = gnomon(*order, "390MB", "-o", "n", folder=here)
+    assert refused(
+        done, 4, "many.npy: a map of 1,000 rows needs about 92.0 MB of memory beside the 300 MB of "
+        "the libraries, more than the 390 MB that are allowed. Use --memory 431MB.",
+    )  # fmt: skip
+    write_folder(here / "many", table(3000))
+    done = gnomon("map", "many", *order[2:], "390MB", "-o", "n", folder=here)
+    assert refused(done, 4, "many: a map of 1,000 rows", "than the 390 MB that are allowed")
+    done = gnomon(*order, "450MB", "--dry-run", folder=here)
+    assert done.returncode == 0, done.stderr
+    rest = " of the 450 MB allowed: 300 MB are for the libraries, 48.0 kB for the table\n"
+    assert f"of memory, and 150 MB may be used{rest}" in done.stderr
+    assert f" beyond the table; 150 MB left{rest}" in done.stderr
+    done = gnomon(*order, "1.1GB", "--workers", "2", "--dry-run", folder=here)
+    assert "200 MB may be used of the 1.1 GB allowed: 900 MB are for the libraries of 3 pr" in (
+        done.stderr
+    )
+
+
 def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch):
     def asked(data, memory=None, **more):
         chosen = {"dask": None, "workers": None, **more}
@@ -134,9 +186,14 @@ def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch)
 def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path):
     options = ("-k", "3", "--scale", "standard")
     gnomon("reduce", "cells", *options, "-o", "one", folder=here)
-    done = gnomon("reduce", "cells", *options, "-o", "two", "--workers", "2", folder=here)
+    allowed = ("--workers", "2", "--memory", "2GB", "-v")
+    done = gnomon("reduce", "cells", *options, "-o", "two", *allowed, folder=here)
     assert done.returncode == 0, done.stderr
-    assert "Cluster  2 processes of this machine" in done.stderr
+    assert (
+        "Cluster  2 processes of this machine; 1.1 GB left of the 2.0 GB allowed: 900 MB are for "
+        "the libraries of 3 processes\n"
+    ) in done.stderr
+    assert "; the memory is that of this process and 2 workers\n" in done.stderr
     with within(120), processes(tmp_path) as cluster:  # whose processes work in another folder
         cluster.scheduler()
         cluster.worker()

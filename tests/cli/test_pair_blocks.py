@@ -9,8 +9,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from commands import first_words, gnomon, refused
+from engine.clusters import processes, within
 
 from gnomon import Procrustes, compare
+from gnomon.engine.cluster import connected
 
 N = 90
 
@@ -170,3 +172,35 @@ def test_what_cannot_be_done_in_blocks_is_refused(here, order, code, says):
     done = gnomon(*order, folder=here, stdin="x,y\n1,2\n")
     assert refused(done, code, says), done.stderr
     assert not list(here.glob("n.*"))
+
+
+@pytest.mark.slow
+def test_workers_and_a_cluster_align_and_compare_with_the_bytes_of_this_process(
+    here, tmp_path, monkeypatch
+):
+    def written(*order, where=()):
+        """The file, and whether it is said where the work was done."""
+        out = tmp_path / ("out.json" if order[0] == "compare" else "out.parquet")
+        done = gnomon(*order, *where, "-o", out, "--force", folder=here)
+        assert done.returncode == 0, done.stderr
+        assert ("Cluster" in first_words(done)) == bool(where)
+        return out.read_bytes()
+
+    align = ("align", "new_ids", "--to", "old_ids", "--id", "cell", "--scaling", "yes")
+    compare = ("compare", "new", "old", "--permutations", "19")
+    aligned, compared = written(*align), written(*compare)
+    assert written(*align, where=["--workers", "1", "--memory", "2GB"]) == aligned
+    with within(120), processes(tmp_path) as cluster:  # whose processes work in another folder
+        cluster.scheduler()
+        cluster.worker()
+        there = ["--dask", cluster.address()]
+        assert written(*align, where=there) == aligned
+        assert written(*compare, where=there) == compared
+        # Workers that run already, in the place of three new ones, spare seconds.
+        asked = []
+        monkeypatch.setattr(
+            "gnomon.engine.cluster.local_cluster",
+            lambda workers: asked.append(workers) or connected(there[1]),
+        )
+        assert written(*compare, where=["--workers", "3"]) == compared
+        assert asked == [3]

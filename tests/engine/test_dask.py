@@ -10,7 +10,7 @@ import pytest
 from engine.clusters import wait_until, within
 
 import gnomon
-from gnomon import PCA
+from gnomon import PCA, TSNE, Procrustes
 from gnomon.engine import Block, LocalEngine, Source, as_engine
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
@@ -23,6 +23,7 @@ from gnomon.errors import (
     PartitionError,
 )
 from gnomon.moments import Moments
+from gnomon.tsne.sampled import choose_sample, place_source
 
 pytestmark = pytest.mark.slow  # workers take seconds to start
 
@@ -69,6 +70,11 @@ def rounded_sum(a, b):
     return a * 1.0000001 + b
 
 
+def test_its_workers_are_known_to_take_of_this_machines_memory(engine):
+    assert (engine.workers, engine.processes) == (1, 2)
+    assert as_engine(engine.client).processes == 0  # whose workers may be anywhere
+
+
 @pytest.mark.parametrize("partitions", [1, 2, 15, 16, 17, 35, 273])
 def test_the_tree_is_that_of_one_machine(engine, partitions):
     source = ArraySource(table(rows=2 * partitions), rows=2)
@@ -106,6 +112,26 @@ def test_two_four_and_one_worker_give_the_bits_of_one_machine(engine, tmp_path):
         assert pca_bytes(engine.client, tmp_path, source) == pca_here, workers
     engine.client.cluster.scale(2)
     wait_until(lambda: len(engine.client.nthreads()) == 2)
+
+
+def test_rows_are_placed_and_pairs_are_joined_on_workers_with_the_bits_of_one_machine(engine):
+    X = table(rows=300)
+    sampling = choose_sample(300, asked=100, budget=0, needed=float, seed=0)
+    tsne = TSNE(perplexity=5, max_iter=20, n_jobs=1).fit(X[sampling.rows])
+    ids = np.arange(300.0)
+    left, right = (
+        ArraySource(np.column_stack([ids[rows], Z[rows]]), rows=40, names=["id", *"abcdef"])
+        for Z, rows in ((X, ids % 3 > 0), (X @ table(6, 6, seed=1), ids % 5 > 0))
+    )
+    places, maps = [], []
+    for who in (LocalEngine(2), engine):
+        found = place_source(tsne, sampling, ArraySource(X, rows=40), who)
+        assert found.finished
+        places.append(found.positions.tobytes() + found.unusual.tobytes() + found.trust.tobytes())
+        model = Procrustes().fit(left, right, id="id", engine=who)
+        maps.append(model.rotation_.tobytes() + model.translation_.tobytes())
+    assert places[0] == places[1]
+    assert maps[0] == maps[1]
 
 
 def test_a_dask_array_is_reduced_where_its_chunks_are(engine):

@@ -136,6 +136,7 @@ def test_ctrl_c_stops_at_the_next_block():
 def test_an_engine_is_made_of_nothing_or_taken_as_it_is():
     assert isinstance(as_engine(n_jobs=2), LocalEngine)
     assert as_engine(n_jobs=2).workers == 2
+    assert as_engine(n_jobs=2).processes == 0
     mine = LocalEngine(1)
     assert as_engine(mine) is mine
     with pytest.raises(ParameterTypeError, match="a Dask client"):

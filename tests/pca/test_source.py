@@ -170,6 +170,27 @@ def test_a_small_budget_turns_to_krylov_in_a_planned_number_of_passes():
         PCA("kaiser", n_jobs=1).fit(source, memory="120MB")
 
 
+class _Shared(LocalEngine):
+    """Threads that say of themselves that they are worker processes of this machine."""
+
+    processes = 2
+
+
+def test_workers_of_this_machine_are_counted_in_the_plan():
+    source = gnomon.source(np.zeros((900, 300)), rows=30)  # 30 blocks
+    here, shared = (PCA(5).plan(source, engine=each(1)) for each in (LocalEngine, _Shared))
+    assert shared.why == here.why + "; the memory is that of this process and 2 workers"
+    # Two blocks each, as the file has them and as rows; five sums each, and one of every block.
+    more = 2 * 4 * source.block_bytes + 8 * 300**2 * (2 * 5 + 30)
+    assert shared.peak_bytes == here.peak_bytes + more
+    budget = here.peak_bytes + more // 2
+    assert PCA(5).plan(source, memory=budget, engine=LocalEngine(1)).solver == "covariance"
+    assert PCA(5).plan(source, memory=budget, engine=_Shared(1)).solver == "krylov"
+    one = _Shared(1)
+    one.processes = 1
+    assert PCA(5).plan(source, engine=one).why.endswith("this process and 1 worker")
+
+
 def test_flat_spectra_are_given_up_after_the_planned_passes():
     X = np.random.default_rng(0).standard_normal((600, 400))
     with pytest.warns(Warning, match="krylov stopped at a residual"):

@@ -161,6 +161,8 @@ def _way_out(
     exact = "covariance" if n >= d else "gram"
     if name == "svd" and costs[exact][1] <= room:
         return f"Use `solver='{exact}'`, which is exact too and copies nothing."
+    if costs["krylov"][1] > room:
+        return "Allow more memory, or take fewer columns."
     return "Use fewer components with `solver='krylov'`."
 
 
