@@ -1,4 +1,6 @@
+import multiprocessing
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -118,6 +120,33 @@ def test_threads_and_repetition_do_not_change_anything(lists, n_jobs):
     one, many = find_neighbors(big, 15, n_jobs=1), find_neighbors(big, 15, n_jobs=n_jobs)
     assert np.array_equal(one.indices, many.indices)
     assert np.array_equal(one.distances, many.distances)
+
+
+def find_in_child(queue):
+    queue.put(find_neighbors(X, 12))
+
+
+# Python warns of every fork of a process with threads; that it is safe here is what is tested.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_finds_the_same_lists(lists, monkeypatch):
+    """faiss's own threads, once awake, would hang there.
+
+    A fit has taken hold of BLAS before faiss brings its own, which it then does not reach.
+    """
+    monkeypatch.setattr(neighbors, "one_blas_thread", nullcontext)
+    found = find_neighbors(X, 12)
+    assert "inverted lists" in found.method
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=find_in_child, args=(queue,))
+    child.start()
+    try:
+        again = queue.get(timeout=30)
+    finally:
+        child.kill()
+        child.join()
+    assert np.array_equal(again.indices, found.indices)
+    assert np.array_equal(again.distances, found.distances)
 
 
 def test_a_row_is_not_its_own_neighbour_even_among_copies():
