@@ -14,7 +14,10 @@ import pytest
 from commands import gnomon, refused
 
 from gnomon.cli import COMMANDS, HELP
-from gnomon.memory import LIBRARIES
+from gnomon.cli.options import LEAST_PAGE
+from gnomon.cli.results import _far_words
+from gnomon.memory import LIBRARIES, parse_bytes
+from gnomon.report.report import LEAST_BUDGET
 
 DATA = "cells.csv"
 
@@ -176,6 +179,40 @@ def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
 @pytest.mark.parametrize("size", ["0", "-1", "lots", "2 potatoes", "nan", ""])
 def test_a_size_that_is_none_is_wrong_usage(made, size):
     assert refused(gnomon("map", DATA, f"--memory={size}", folder=made), 2, "such as 2GB")
+
+
+def test_a_page_too_small_for_anything_is_refused_before_any_work(made):
+    assert parse_bytes(LEAST_PAGE) == LEAST_BUDGET
+    done = gnomon("map", DATA, "-o", "small", "--page-budget", "99kB", folder=made)
+    assert refused(done, 2, "--page-budget", "'99kB' is less than 100kB")
+    assert "Read" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [(["maps", DATA], "No such command 'maps'. Did you mean 'map'? See gnomon --help."),
+     (["quux", DATA], "No such command 'quux'. See gnomon --help."),
+     (["map", DATA, DATA], "Got unexpected extra argument (cells.csv). See gnomon map --help.")],
+)  # fmt: skip
+def test_wrong_usage_is_told_in_whole_sentences(made, order, says):
+    assert refused(gnomon(*order, folder=made), 2, says)
+
+
+@pytest.mark.parametrize(
+    ("k", "says"),
+    [(1, "1 of 4 components holds"), (2, "% of the variance; 95 % needs 3"),
+     (4, "4 of 4 components hold 100.0 % of the variance ")],
+)  # fmt: skip
+def test_what_the_components_hold_and_how_many_would_hold_almost_all(made, k, says):
+    done = gnomon("reduce", DATA, "-k", str(k), "-o", f"k{k}", folder=made)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("PCA")]
+    assert says in line
+
+
+def test_a_map_without_distances_says_so_instead_of_nan():
+    assert _far_words(float("nan")) == "far distances do not differ"
+    assert _far_words(0.5) == "far distances 0.50, do not read them"
+    assert _far_words(0.9) == "far distances 0.90"
 
 
 def test_what_numpy_cannot_allocate_is_too_little_memory_too(made, monkeypatch):

@@ -58,7 +58,7 @@ def test_new_rows_get_places_and_how_unusual_they_are(made):
     assert sum(unusual) <= 3
     assert table["distance_ratio"].to_pylist()[-1] > 20
     assert first_words(done) == ["Read", "Using", "Placed"]
-    assert "20 rows placed" in done.stderr
+    assert "Placed   20 rows, 1 of them unusual" in done.stderr
 
 
 def test_the_places_are_those_of_the_library(made):

@@ -64,7 +64,8 @@ def test_every_kind_of_column_has_its_role(save):
     assert np.isnan(table.X[0, 2])
     assert table.X[5, 2] == 4
     assert refused(path, keep="nested") == (
-        f'{path.name}: column "nested" holds struct, not numbers. Leave it out of the option keep.'
+        f'{path.name}: column "nested" holds struct, not numbers. Leave it out of the option '
+        "`keep`."
     )
 
 

@@ -109,7 +109,7 @@ def test_an_unknown_name_is_told_the_nearest(write):
     with pytest.raises(OptionError) as info:
         read(path, drop="lenght")
     assert str(info.value) == (
-        't.csv has no column "lenght", named by the option drop. Did you mean "length"?'
+        't.csv has no column "lenght", named by the option `drop`. Did you mean "length"?'
     )
     with pytest.raises(OptionError, match=r'no column "q".*It has "length", "width"\.'):
         read(path, label="q")
@@ -188,19 +188,19 @@ def test_dates_empty_columns_and_truth(write):
         "day": "dates", "void": "no values", "flag": "true and false"}  # fmt: skip
     np.testing.assert_array_equal(read(path, keep="flag").X[:4, 0], [0, 1, 1, 0])
     assert refused(path, keep="day") == (
-        't.csv: column "day" holds dates. Leave it out of the option keep. To use them, choose an '
-        "encoding, such as days since the first."
+        't.csv: column "day" holds dates. Leave it out of the option `keep`. To use them, choose '
+        "an encoding, such as days since the first."
     )
     assert (
         refused(path, keep="void")
-        == 't.csv: column "void" has no values. Leave it out of the option keep.'
+        == 't.csv: column "void" has no values. Leave it out of the option `keep`.'
     )
 
 
 def test_text_cannot_be_kept_as_numbers(write):
     path = write("x,kind\n1,a\n2,b\n3,a\n4,b\n")
     assert refused(path, keep="kind") == (
-        't.csv: column "kind" holds text, not numbers. Leave it out of the option keep.'
+        't.csv: column "kind" holds text, not numbers. Leave it out of the option `keep`.'
     )
 
 
@@ -563,6 +563,13 @@ def test_files_that_are_not_read_are_named(write, start, what):
     assert refused(write(start + b"1234")) == (
         f"t.csv is {what}, which is not read. Save the table as CSV."
     )
+
+
+def test_json_is_named_and_a_csv_that_begins_like_it_is_read(write):
+    assert refused(write('[{"a": 1}]', "t.json")) == (
+        "t.json is JSON, which is not read. Save the table as CSV."
+    )
+    assert read(write("[m],[s]\n1,2\n3,5\n", "t.csv")).columns == ("[m]", "[s]")
 
 
 def test_the_first_bytes_say_what_a_file_is(write, tmp_path):

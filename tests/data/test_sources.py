@@ -114,7 +114,7 @@ def test_columns_of_files_are_chosen_as_for_read(tmp_path):
         kept = gnomon.source(path, keep="on", rows=10)
         assert kept.names[-1] == "on"
         np.testing.assert_array_equal(rows_of(kept)[:, -1], np.arange(103) % 2 == 0)
-        with pytest.raises(ParameterError, match='no column "c9", named by the option columns'):
+        with pytest.raises(ParameterError, match='no column "c9", named by the option `columns`'):
             gnomon.source(path, columns="c9")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
@@ -62,6 +63,15 @@ class LazyGroup(click.RichGroup):
         self.chosen = command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is asked for; of one that is not there, the one that may be meant."""
+        close = get_close_matches(args[0], COMMANDS, 1)
+        if args[0] not in COMMANDS and close and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{close[0]}'?")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]},
              epilog=EXIT_CODES, help=HELP)  # fmt: skip
@@ -97,6 +107,7 @@ def main() -> None:
 def _usage(error: click.ClickException) -> str:
     """The one sentence about a wrong command, and where the right ones are."""
     text = " ".join(error.format_message().split())
+    text += "" if text.endswith((".", "?", "?)")) else "."
     context = getattr(error, "ctx", None)
     return text if context is None else f"{text} See {context.command_path} --help."
 

@@ -34,13 +34,13 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 
 @click.command("align", help=HELP)
 @options.source("new")
-@click.option("--to", "old", metavar="OLD", required=True, help="The table that stays.")
+@options.of_table("--to", "old", metavar="OLD", required=True, help="The table that stays.")
 @options.pairing
-@click.option("--scaling", type=click.Choice(list(SCALINGS)), default="no", show_default=True,
+@options.of_method("--scaling", type=click.Choice(list(SCALINGS)), default="no", show_default=True,
               help="Stretch or shrink NEW: by the best factor, or to the same spread.")  # fmt: skip
-@click.option("--robust", type=click.Choice(["no", "huber", "tukey"]), default="no",
+@options.of_method("--robust", type=click.Choice(["no", "huber", "tukey"]), default="no",
               show_default=True, help="Let rows that moved count less.")  # fmt: skip
-@click.option("--reflection", type=click.Choice(["allow", "forbid", "force"]), default="allow",
+@options.of_method("--reflection", type=click.Choice(["allow", "forbid", "force"]), default="allow",
               show_default=True, help="Mirror NEW.")  # fmt: skip
 @options.out_file
 @options.resources

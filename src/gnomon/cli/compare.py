@@ -32,9 +32,9 @@ ascends, and neighbours and shuffles are those of 10,000 rows drawn at random.
 @options.source("a")
 @options.source("b")
 @options.pairing
-@click.option("--neighbors", type=click.IntRange(1), default=10, show_default=True,
+@options.of_method("--neighbors", type=click.IntRange(1), default=10, show_default=True,
               help="Nearest rows whose agreement is counted.")  # fmt: skip
-@click.option("--permutations", type=click.IntRange(1), default=999, show_default=True,
+@options.of_method("--permutations", type=click.IntRange(1), default=999, show_default=True,
               help="Shuffles behind the p-value.")  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
               "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip

@@ -14,6 +14,7 @@ OPTIONS = {
     "random_state": "seed",
     "n_neighbors": "neighbors",
     "n_permutations": "permutations",
+    "page_budget": "page-budget",
 }
 SHORT = ("k", "o", "m")
 

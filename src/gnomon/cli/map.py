@@ -128,7 +128,7 @@ def command(
     )  # fmt: skip
     results.write_record(out, found)  # again, with how long the page took
     files = [out / name for name in OUTPUTS]
-    words.say("Wrote", ", ".join(map(str, files)), stage.seconds["write"])
+    results.say_wrote(words, files, stage.seconds["write"])
     if as_json:
         results.say_json("map", files, {"interrupted": result.interrupted, **found})
     if result.interrupted:

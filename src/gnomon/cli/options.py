@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,8 @@ __all__ = [
     "naming",
     "new_file",
     "new_folder",
+    "of_method",
+    "of_table",
     "out_file",
     "out_folder",
     "page",
@@ -39,6 +42,12 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Options under headings of their own; the others stand below them, under "Options".
+of_table = partial(click.option, panel="The table")
+of_method = partial(click.option, panel="What is computed")
+of_machine = partial(click.option, panel="The machine")
+of_page = partial(click.option, panel="The page")
+
 
 def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     """Several options as one decorator, shown in this order."""
@@ -51,10 +60,16 @@ def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
+LEAST_PAGE = "100kB"  # as `gnomon.report.report.LEAST_BUDGET`, which takes long to import
+
+
 class _Size(click.ParamType[int]):
     """``2GB``, ``500MB`` or ``1.5GiB``, as bytes."""
 
     name = "size"
+
+    def __init__(self, least: str | None = None) -> None:
+        self.least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Bytes; anything else is wrong usage."""
@@ -62,9 +77,12 @@ class _Size(click.ParamType[int]):
         from gnomon.memory import parse_bytes
 
         try:
-            return parse_bytes(value)
+            size = parse_bytes(value)
         except ParameterError:
             self.fail(f"'{value}' is no size above 0, such as 2GB or 500MB.", param, ctx)
+        if self.least is not None and size < parse_bytes(self.least):
+            self.fail(f"'{value}' is less than {self.least}, the least there can be.", param, ctx)
+        return size
 
 
 class _Memory(click.ParamType["Room"]):
@@ -113,74 +131,74 @@ def source(name: str) -> Callable[[F], F]:
 
 # Which columns name and colour the rows, and what stands for a gap: `label`, `id_`, `na`.
 naming = _together(
-    click.option("--label", metavar="COLUMN", help="Column to colour by."),
-    click.option("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
-    click.option("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
-                 "beside an empty cell, NA, NaN and null. May be given again."),
+    of_table("--label", metavar="COLUMN", help="Column of groups, to colour by."),
+    of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
+    of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
+             "beside an empty cell, NA, NaN and null. May be given again."),
 )  # fmt: skip
 # And which are used: `keep`, `drop`.
 reading = _together(
     naming,
-    click.option("--keep", metavar="COLUMN", multiple=True, help="Use this column although it "
-                 "would be left out. May be given again."),
-    click.option("--drop", metavar="COLUMN", multiple=True, help="Leave this column out. May "
-                 "be given again."),
+    of_table("--keep", metavar="COLUMN", multiple=True, help="Use this column although it "
+             "would be left out. May be given again."),
+    of_table("--drop", metavar="COLUMN", multiple=True, help="Leave this column out. May "
+             "be given again."),
 )  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
-    click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
-                 show_default=True, help="Missing values: refuse them, drop their rows, fill in "
-                 "the column's mean, or (em) what the row's other columns foretell."),
-    click.option("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
-                 show_default=True, help="Divide columns by their standard deviations."),
+    of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
+             show_default=True, help="Missing values: refuse them, drop their rows, fill in "
+             "the column's mean, or (em) what the row's other columns foretell."),
+    of_table("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
+             show_default=True, help="Divide columns by their standard deviations."),
 )  # fmt: skip
 # Which rows and columns of two tables belong together: `id_`, `columns`, `na`, `missing`.
 pairing = _together(
-    click.option("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
-                 "of both; given twice, of the first and of the second (default: what names them "
-                 "in both, otherwise their order)."),
-    click.option("--columns", metavar="NAME", multiple=True, help="Use only these columns of "
-                 "numbers, such as 'pc*'. May be given again."),
-    click.option("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
-    click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
-                 show_default=True, help="Missing values: refuse them, drop their rows, or fill "
-                 "them in."),
+    of_table("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
+             "of both; given twice, of the first and of the second (default: what names them "
+             "in both, otherwise their order)."),
+    of_table("--columns", metavar="NAME", multiple=True, help="Use only these columns of "
+             "numbers, such as 'pc*'. May be given again."),
+    of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
+    of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
+             show_default=True, help="Missing values: refuse them, drop their rows, or fill "
+             "them in."),
 )  # fmt: skip
-components = click.option(
+components = of_method(
     "-k", "--components", default="0.95", show_default=True,
     help="A number, a fraction of the variance, or a rule: mle, parallel, broken-stick, "
     "gavish-donoho, kaiser.",
 )  # fmt: skip
 # Of the map: `perplexity`, `dimensions`.
 mapping = _together(
-    click.option("--perplexity", type=float, help="Effective number of neighbours (default: 30, or "
-                 "a third of the rows)."),
-    click.option("--dimensions", type=click.IntRange(1, 3), default=2, show_default=True,
-                 help="Of the map."),
+    of_method("--perplexity", type=float, help="Effective number of neighbours (default: 30, or "
+              "a third of the rows)."),
+    of_method("--dimensions", type=click.IntRange(1, 3), default=2, show_default=True,
+              help="Of the map."),
 )  # fmt: skip
 # What may be used: `threads`, `memory`.
 resources = _together(
-    click.option("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
-    click.option("--memory", type=_Memory(), metavar="SIZE", help="Memory that may be used in all, "
-                 "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
-                 "is free)."),
+    of_machine("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
+    of_machine("--memory", type=_Memory(), metavar="SIZE", help="Memory that may be used in all, "
+               "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
+               "is free)."),
 )  # fmt: skip
 # How many rows a map is made of: `sample`.
-sampling = click.option(
+sampling = of_method(
     "--sample", type=click.IntRange(3), metavar="N", help="Map N rows drawn at random and place "
     "all others on the map (default: all rows, or as many as there is memory for).",
 )  # fmt: skip
 # Who works through a table that is read in blocks: `dask`, `workers`.
 distributing = _together(
-    click.option("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is "
-                 "there."),
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Work in so many processes "
-                 "of this machine."),
+    of_machine("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is "
+               "there."),
+    of_machine("--workers", type=click.IntRange(1), metavar="N", help="Work in so many processes "
+               "of this machine."),
 )  # fmt: skip
 # `seed`, and those.
 computing = _together(
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
-                 help="For whatever is drawn at random."),
+    of_method("--seed", type=click.IntRange(0), default=0, show_default=True,
+              help="For whatever is drawn at random."),
     resources,
 )  # fmt: skip
 # What is said: `quiet`, `verbose`, `as_json`.
@@ -199,18 +217,18 @@ writing = _together(
 )
 # The page: `title`, `page_budget`, `show`.
 plain_page = _together(
-    click.option("--title", metavar="TEXT", help="Title of the page (default: the data's name)."),
-    click.option("--page-budget", type=_Size(), metavar="SIZE", default="3MB", show_default=True,
-                 help="What the page may take; what is left out is said on it."),
-    click.option("--open", "show", is_flag=True, help="Open the page in the browser."),
+    of_page("--title", metavar="TEXT", help="Title of the page (default: the data's name)."),
+    of_page("--page-budget", type=_Size(LEAST_PAGE), metavar="SIZE", default="3MB",
+            show_default=True, help="What the page may take; what is left out is said on it."),
+    of_page("--open", "show", is_flag=True, help="Open the page in the browser."),
 )  # fmt: skip
 # `stability`, and those.
 page = _together(
-    click.option("--stability", type=click.IntRange(2), metavar="N", help="Make the map N times "
-                 "more, and show on the page which points stay."),
+    of_page("--stability", type=click.IntRange(2), metavar="N", help="Make the map N times "
+            "more, and show on the page which points stay."),
     plain_page,
 )  # fmt: skip
-model = click.option(
+model = of_table(
     "-m", "--model", metavar="MODEL", type=click.Path(path_type=Path), required=True,
     help="Model file, or the folder it is in.",
 )  # fmt: skip

@@ -29,7 +29,7 @@ which unusual is true are like none of them, and their places mean little.
 @options.model
 @options.out_file
 @options.naming
-@click.option("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
+@options.of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
               "values: as in `gnomon map` (default: what the model was made with).")  # fmt: skip
 @options.resources
 @options.writing
@@ -84,7 +84,7 @@ def command(
         run.tsne.n_jobs = threads
         placed = run.tsne.place(prepared.X)
         seconds = time.perf_counter() - start
-        words.say("Placed", placed.title(), seconds)
+        results.say_placed(words, placed, seconds)
     columns = results.names_of_rows(prepared.table)
     results.put(columns, "tsne", placed.positions)
     columns["distance_ratio"] = placed.distance_ratio

@@ -31,9 +31,9 @@ OUTPUTS = ("report.html", "scores.parquet", "model.gnomon", "run.json", "scree.s
 @click.command("reduce", help=HELP)
 @options.source("data")
 @options.out_folder("the data's name and _reduced")
-@options.components
 @options.reading
 @options.preparing
+@options.components
 @options.computing
 @options.distributing
 @options.plain_page
@@ -111,7 +111,7 @@ def command(
     )  # fmt: skip
     results.write_record(out, found)  # again, with how long the page took
     files = [out / name for name in OUTPUTS if (out / name).exists()]
-    words.say("Wrote", ", ".join(map(str, files)), stage.seconds["write"])
+    results.say_wrote(words, files, stage.seconds["write"])
     if as_json:
         results.say_json("reduce", files, found)
     quoted = shlex.quote(str(out))

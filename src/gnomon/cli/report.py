@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 HELP = """The page of a former run, built again from its folder and its data.
 
 \b
-gnomon report cells_map --force           cells_map/report.html, from the data that run.json names
+gnomon report cells_map --force           → cells_map/report.html
 gnomon report cells_map -o page.html --title "Cells of May"
 gnomon report cells_map --data moved/cells.csv --stability 8 --force
 
-Without the data the page lacks the columns' own numbers and the rows that are rebuilt worst.
+The data are looked for where run.json says they were. Without them the page lacks the columns' own
+numbers and the rows that are rebuilt worst.
 """
 ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
 
 
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--data", metavar="FILE", help="The table, if it is not where it was.")
+@options.of_table("--data", metavar="FILE", help="The table, if it is not where it was.")
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path),
               help="Page to write (default: report.html in FOLDER).")  # fmt: skip
 @options.page

@@ -21,9 +21,11 @@ __all__ = [
     "record",
     "reporter",
     "say_json",
+    "say_placed",
     "say_read",
     "say_versions",
     "say_warnings",
+    "say_wrote",
     "to_stdout",
     "versions",
     "write_record",
@@ -33,6 +35,7 @@ __all__ = [
 
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|unusual")
+ENOUGH = 0.95  # of the variance
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
@@ -74,10 +77,9 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
     elif stage == "trust":
         kept, scores = what
         far = scores.distances.value
-        text = f"neighbours kept {kept.mean():.2f} · far distances {far:.2f}"
-        words.say("Trust", text + (", do not read them" if far < READABLE else ""), seconds)
+        words.say("Trust", f"neighbours kept {kept.mean():.2f} · {_far_words(far)}", seconds)
     elif stage == "place":
-        words.say("Placed", what.title(), seconds)
+        say_placed(words, what, seconds)
     elif stage == "scores":
         words.say("Scores", "written as they were computed", seconds)
 
@@ -103,9 +105,33 @@ def versions() -> dict[str, str]:
 
 
 def _pca_words(pca: Any) -> str:
-    share = 100 * float(pca.explained_variance_ratio_.sum())
+    """How much the components hold, and how many hold 95 % where they do not."""
+    from gnomon.charts.fitted import components_needed, known_shares
+    from gnomon.charts.words import hold
+
+    kept, share = int(pca.n_components_), float(pca.explained_variance_ratio_.sum())
     known = min(pca.n_samples_, pca.n_features_in_)
-    return f"{pca.n_components_} of {known} components hold {share:.1f} % of the variance"
+    said = f"{kept} of {known} components {hold(kept)} {100 * share:.1f} % of the variance"
+    needed = components_needed(known_shares(pca), ENOUGH) if share < ENOUGH else None
+    return said if needed is None else f"{said}; {100 * ENOUGH:.0f} % needs {needed}"
+
+
+def _far_words(correlation: float) -> str:
+    """What far distances on the map are worth; no correlation where they do not differ at all."""
+    if correlation != correlation:
+        return "far distances do not differ"
+    careful = ", do not read them" if correlation < READABLE else ""
+    return f"far distances {correlation:.2f}{careful}"
+
+
+def say_placed(words: Words, placed: Any, seconds: float) -> None:
+    """How many rows were placed, and how many of them are like none of the map's."""
+    words.say("Placed", placed.title().replace(" placed", "", 1), seconds)
+
+
+def say_wrote(words: Words, files: list[Path], seconds: float) -> None:
+    """The files of a folder, which is named once."""
+    words.say("Wrote", f"{files[0].parent}/: {', '.join(file.name for file in files)}", seconds)
 
 
 def names_of_rows(table: "Table") -> dict[str, Any]:

@@ -119,7 +119,7 @@ def refuse_column(column: Column, file: str, places: Places, *, kept: bool) -> N
     `kept` says whether the user asked for it.
     """
     name = quoted(column.name)
-    out: Way = "Leave it out of the option keep." if kept else ("drop", column.name)
+    out: Way = "Leave it out of the option `keep`." if kept else ("drop", column.name)
     if column.kind == "mixed":
         many, row, value = column.bad
         raise FileError(

@@ -43,6 +43,7 @@ SUFFIXES = {
 }
 CALLED = {"parquet": "a Parquet", "feather": "a Feather", "npy": "an .npy", "zip": "an .npz"}
 PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+JSON = (".json", ".jsonl", ".ndjson")
 STEP = 2**24
 
 
@@ -168,6 +169,8 @@ def _gunzip(data: NDArray[np.uint8], name: str, room: Room) -> NDArray[np.uint8]
 def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:
     head = data[:16].tobytes()
     kind = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "text")
+    if kind == "text" and suffix in JSON and head.lstrip()[:1] in (b"[", b"{"):
+        kind = "JSON"
     claimed = SUFFIXES.get(suffix)
     if head.startswith(PICKLES):
         raise FileError(

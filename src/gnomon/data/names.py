@@ -79,7 +79,7 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
             return same[0]
     close = difflib.get_close_matches(name, list(names), 1)
     way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
-    raise OptionError(f"{file} has no column {quoted(name)}, named by the option {option}.", way)
+    raise OptionError(f"{file} has no column {quoted(name)}, named by the option `{option}`.", way)
 
 
 def is_strict_id(name: str) -> bool:

@@ -91,7 +91,11 @@ class Comparison(Record):
             ("angular distance", f"{np.degrees(self.angular_distance):.3g}° of 90°"),
             ("rmsd", f"{self.rmsd:.4g} after the best rotation and translation"),
             ("RV, linear CKA", f"{self.rv:.4g}; unbiased {self.unbiased_cka:.4g}"),
-            ("neighbours", f"{self.neighbor_overlap:.1%} of {self.n_neighbors} in common{among}"),
+            (
+                "neighbours",
+                f"{100 * self.neighbor_overlap:.1f} % of the {self.n_neighbors} nearest "
+                f"rows in common{among}",
+            ),
         ]
 
 
