@@ -35,7 +35,7 @@ KINDS = kinds()
 def example(kind):
     """One of them, with whatever it is made from."""
     if issubclass(kind, RoomError):
-        return kind("It", 2e9, 1e6, asked=True)
+        return kind("It", 2e9, 1e6, asked=True, processes=3)
     if issubclass(kind, TwoWordingsError):
         return kind("Bad.", ("na", "x"), "Or mend it.")
     if issubclass(kind, BrokenRecordError):
