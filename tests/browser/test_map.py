@@ -145,6 +145,9 @@ def test_search_finds_a_row_and_the_rows_of_a_label(visit, path, content):
     page.press("#map-search", "Enter")
     page.wait_for_selector("#map-stage[data-focus='42']")
     assert page.inner_text("#map-card strong") == "plant-042"
+    # What was found is found: no list stays open that says otherwise.
+    page.wait_for_selector("#map-found", state="hidden")
+    assert page.get_attribute("#map-search", "aria-expanded") == "false"
     page.fill("#map-search", "birch")
     page.locator("#map-found li", has_text="tree: birch").click()
     birches = np.flatnonzero(content.labels[0][1] == "birch").tolist()
@@ -430,6 +433,40 @@ def test_the_wheel_scrolls_the_page_until_the_map_is_in_use(visit, path):
     page.wait_for_function(
         f"Number(document.getElementById('map-stage').dataset.view.split(' ')[2]) > {1.2 * scale}"
     )
+
+
+def swipe(page, x, y, up):
+    """One finger, from (x, y) up the screen."""
+    fingers = page.context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 9):
+        if up:
+            touch("touchMove", {"x": x, "y": y - up * step / 8})
+    touch("touchEnd")
+    fingers.detach()
+
+
+def test_a_finger_scrolls_the_page_until_it_taps_the_map(visit, path):
+    page = visit(path, width=400)
+    bring_up(page)
+    *_, box = view(page)
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    before, top = page.get_attribute("#map-stage", "data-view"), page.evaluate("scrollY")
+    swipe(page, *middle, 120)
+    page.wait_for_function(f"scrollY > {top + 40}")
+    assert page.get_attribute("#map-stage", "data-view") == before
+    bring_up(page)
+    *_, box = view(page)
+    swipe(page, box["x"] + 6, box["y"] + 6, 0)  # a tap, where no point is
+    page.wait_for_function("document.activeElement.id === 'map-stage'")
+    top = page.evaluate("scrollY")
+    swipe(page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 120)
+    page.wait_for_function(f"document.getElementById('map-stage').dataset.view !== '{before}'")
+    assert page.evaluate("scrollY") == top
 
 
 def test_pictures_hold_the_points_that_are_seen(visit, path):

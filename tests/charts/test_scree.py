@@ -92,3 +92,11 @@ def test_a_long_tail_is_left_out_and_told(fit, read):
 def test_a_panel_must_map_rules_to_numbers(fit, table):
     with pytest.raises(ParameterTypeError, match="`panel` must map rules"):
         scree(fit(*table), panel=3)
+
+
+def test_names_of_rules_may_be_cut_but_not_how_many_they_keep(fit, table, read):
+    names = [f"a rule with a rather long name {i}" for i in range(4)]
+    chart = scree(fit(*table), panel=dict.fromkeys(names, 1))
+    (mark,) = [text for text in read(chart).texts("label halo") if "rule" in text]
+    assert mark.startswith("a rule with a rather long name 0, ")
+    assert mark.endswith("…: 1")

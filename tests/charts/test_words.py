@@ -1,6 +1,7 @@
 import pytest
 
 from gnomon.charts import words
+from gnomon.tsne.descent import Stop
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,11 @@ def test_lists_end_with_and():
     assert words.listing(["a"]) == "a"
     assert words.listing(["a", "b"]) == "a and b"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
+
+
+def test_no_end_of_a_map_is_told_by_the_name_of_a_parameter():
+    assert set(words.STOPS) < {stop.value for stop in Stop}
+    for stop in Stop:
+        assert "_" not in words.stopped(stop.value)
+    assert words.stopped(Stop.MAX_ITER.value) == ""
+    assert words.stopped(Stop.INTERRUPTED.value) == "interrupted"

@@ -170,4 +170,4 @@ def test_open_shows_the_page_and_budgets_hold(mapped, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert shown == [(mapped / "small.html").as_uri()]
     done = gnomon("report", "fish_map", "-o", "tiny.html", "--page-budget", "1kB", folder=mapped)
-    assert refused(done, 2, "must be an integer ≥ 100000")
+    assert refused(done, 2, "is less than 100kB")

@@ -13,6 +13,7 @@ from report.pages import fitted, groups_of_rows
 from gnomon.report import encode
 from gnomon.report.content import gather
 from gnomon.report.payload import NOTES, payload
+from gnomon.report.sections.map import map_section
 
 
 def unpacked(part):
@@ -140,14 +141,24 @@ def test_the_largest_contributions_are_kept_longest(content):
     assert set(held) == set(np.argsort(-weight)[: len(held)].tolist())
 
 
-@pytest.mark.parametrize(("k", "says"), [(1, "one dimension"), (3, "three dimensions")])
-def test_maps_of_one_and_three_dimensions_are_shown_in_two_and_said_to_be(content, k, says):
-    Y = np.random.default_rng(0).normal(size=(content.n, k))
+def test_a_map_of_one_dimension_is_shown_in_two_and_said_to_be(content):
+    Y = np.random.default_rng(0).normal(size=(content.n, 1))
     made = payload(replace(content, Y=Y))
     part = json.loads(made.text)["maps"][0]
     read = numbers(part["x"]) * part["step"] + part["low"][0]
     assert np.abs(read - Y[:, 0]).max() < 1e-3
-    assert says in made.notes[0]
+    assert "one dimension" in made.notes[0]
+
+
+def test_a_map_of_three_dimensions_is_shown_from_its_three_sides(content):
+    Y = np.random.default_rng(0).normal(size=(content.n, 3))
+    maps = json.loads(payload(replace(content, Y=Y)).text)["maps"]
+    assert [part["name"] for part in maps] == ["t-SNE 1·2", "1·3", "2·3", "PCA"]
+    for part, axes in zip(maps, ((0, 1), (0, 2), (1, 2)), strict=False):
+        read = [numbers(part[way]) * part["step"] + low
+                for way, low in zip("xy", part["low"], strict=True)]  # fmt: skip
+        assert np.abs(np.column_stack(read) - Y[:, axes]).max() < 1e-3
+    assert "three dimensions" in map_section(replace(content, Y=Y)).lead[0]
 
 
 def test_without_the_table_columns_are_known_by_scores_alone(content):

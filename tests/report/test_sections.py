@@ -1,6 +1,7 @@
 """What each section says, from numbers that are known beforehand."""
 
 import sys
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -80,6 +81,37 @@ def test_the_overview_says_what_may_be_read_from_the_map(content, rho, says):
 def test_the_overview_warns_of_a_map_that_is_hardly_one(content):
     told = replace(content, trust=np.full(90, 0.19))
     assert "which is little: look at it with care" in said(overview(told))[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [(16, "With 16 rows each is among the nearest of every other."),
+     (31, "where chance would keep 50 %;")],
+)  # fmt: skip
+def test_few_rows_are_not_called_a_bad_map(content, rows, says):
+    few = copy(content.tsne)
+    few.embedding_ = few.embedding_[:rows]  # so many were mapped
+    told = replace(content, tsne=few, trust=np.full(90, 0.8))
+    assert told.mapped == rows
+    second = said(overview(told))[1]
+    assert says in second
+    assert "little" not in second
+
+
+def test_numbers_that_are_left_out_are_not_said_not_to_be_there(content):
+    some = replace(content, left_out=(("year", "few distinct integers"),))
+    assert said(overview(some))[0].startswith(
+        "trees.csv has 90 rows; 5 columns of numbers are in use; points are coloured by tree"
+    )
+
+
+def test_the_overview_speaks_of_no_parameters(content):
+    facts = dict(next(block.pairs for block in overview(content).blocks if block.kind == "facts"))
+    assert "300 iterations, KL" in facts["t-SNE"]
+    told = replace(content, notes=("one", "two"), seconds={"place": 1.0})
+    facts = dict(next(block.pairs for block in overview(told).blocks if block.kind == "facts"))
+    assert facts["notes"] == "one; two"
+    assert facts["time"] == "1.0 s (placing 1.0)"
 
 
 def test_a_run_that_was_cut_short_is_told(content):
@@ -251,10 +283,10 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
         "75 % of the points stay among their neighbours when the map is made 3 times, with other "
         "rows left out each time."
     )
-    assert said(section)[1].startswith("What moves moves mostly alone")
+    assert said(section)[1].startswith("A row that moves mostly moves alone")
     told = replace(told, moved_with=np.full(n, 0.9))
     section = stability_section(replace(content, stability=told))
-    assert said(section)[1].startswith("What moves moves mostly together with its neighbours")
+    assert said(section)[1].startswith("A row that moves mostly takes its neighbours along")
     worst = grid(section, "move most").rows[0][0].row
     assert worst == int(np.argmax(found.spread))
 
@@ -276,6 +308,19 @@ def test_standardised_tables_are_standardised_in_the_lines(plane):
     assert "X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)" in python
     methods = next(block.text for block in reproduce(told).blocks if block.kind == "words")
     assert "its columns were divided by their standard deviations" in methods
+
+
+def test_what_was_filled_in_and_repeated_is_told_with_the_methods(content):
+    found = stability(PCA(2), content.X, runs=2)
+    missing = "4 missing values (0.5 %) filled in from 2 components; converged after 9 iterations"
+    told = replace(content, stability=found, preparation=(("missing", missing),))
+    python = [block.text for block in reproduce(told).blocks if block.kind == "code"][-1]
+    assert f"\n# {missing}\n" in python
+    assert "labels=labels, stability=2)" in python
+    methods = next(block.text for block in reproduce(told).blocks if block.kind == "words")
+    methods = clean(methods, 5000)
+    assert methods.startswith(f"{missing}. The table of 90 rows")
+    assert "with perplexity 10, " in methods
 
 
 def test_every_key_of_the_methods_is_in_the_list_and_no_other(content):

@@ -20,12 +20,14 @@ export interface Dots {
   opacity: number;
 }
 
-/** Fewer points, and those seen from nearer, are larger and more solid. */
-export function dotsFor(rows: number, zoom: number): Dots {
+const USUAL = 560; // pixels, the shorter side of a map on a desk
+
+/** Fewer points, on a larger map, and those seen from nearer, are larger and more solid. */
+export function dotsFor(rows: number, zoom: number, side: number): Dots {
   const many = Math.log10(Math.max(rows, 100) / 100);
   const near = Math.max(zoom, 1);
   return {
-    across: Math.min(Math.max(10 - 2.6 * many, 1.6) * near ** 0.3, 16),
+    across: Math.min(Math.max((10 - 2.6 * many) * Math.min(side / USUAL, 1) ** 0.5, 1.6) * near ** 0.3, 16),
     opacity: Math.min(Math.max(0.92 - 0.13 * many, 0.25) * near ** 0.2, 0.95),
   };
 }

@@ -83,7 +83,7 @@ interface Bar {
 /** How many rows have which value: a bar a value where there are few, otherwise one for some steps. */
 function bars(rows: number[]): Bar[] {
   const some = [...rows.keys()].filter((step) => rows[step]);
-  const gap = Math.min(...some.slice(1).map((step, i) => step - some[i]));
+  const gap = Math.min(...some.slice(1).map((step, i) => step - some[i])) * (1 - 1 / rows.length);
   const most = (counts: number[]) => Math.max(...counts, 1);
   if (gap >= STEPS_A_BAR - 1 && Number.isFinite(gap)) {
     // The first and the last value stand at the ends of the ramp.

@@ -23,6 +23,7 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
   let began: Place | null = null;
   let drawing = false;
   let moved = false;
+  let scrolling = false;
 
   const place = (event: MouseEvent): Place => {
     const box = stage.getBoundingClientRect();
@@ -34,7 +35,9 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
     if (event.button !== 0 || isInside(event.target)) return;
     const at = place(event);
     stage.setPointerCapture(event.pointerId);
-    stage.focus({ preventScroll: true });
+    // A finger may be scrolling the page: a tap takes the map in hand, and drags move it from then on.
+    scrolling = event.pointerType === "touch" && document.activeElement !== stage;
+    if (!scrolling) stage.focus({ preventScroll: true });
     down.set(event.pointerId, at);
     if (down.size === 1) {
       [began, moved] = [at, false];
@@ -60,7 +63,7 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
     else if (drawing) {
       line.push(at);
       actions.lassoing(line);
-    } else actions.pan(at[0] - before[0], at[1] - before[1]);
+    } else if (!scrolling) actions.pan(at[0] - before[0], at[1] - before[1]);
     down.set(event.pointerId, at);
   });
 
@@ -75,6 +78,7 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
   stage.addEventListener("pointerup", (event) => {
     if (!down.delete(event.pointerId)) return;
     if (down.size) return;
+    if (!moved) stage.focus({ preventScroll: true });
     if (!moved && began) actions.press(began);
     else if (drawing && line.length > 2) actions.lasso(line, event.ctrlKey || event.metaKey);
     else if (drawing) actions.lassoing([]);

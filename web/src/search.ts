@@ -79,7 +79,7 @@ export class Search {
     const { found } = this;
     if (event.key === "Escape") {
       this.input.value = "";
-      this.show([]);
+      this.close();
     } else if (event.key === "Enter") {
       clearTimeout(this.timer);
       void this.look().then(() => this.choose(Math.max(this.active, 0)));
@@ -92,8 +92,16 @@ export class Search {
   }
 
   private choose(which: number): void {
-    this.found[which]?.act();
+    const chosen = this.found[which];
+    if (!chosen) return;
+    chosen.act();
+    this.close();
+  }
+
+  private close(): void {
     this.show([]);
+    this.list.hidden = true;
+    this.input.setAttribute("aria-expanded", "false");
   }
 
   private show(found: Found[]): void {

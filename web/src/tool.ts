@@ -120,7 +120,8 @@ export class MapTool {
   }
 
   private dots(): Dots {
-    return dotsFor(this.table.rows, this.view.scale / this.whole().scale);
+    const { width, height } = this.size;
+    return dotsFor(this.table.rows, this.view.scale / this.whole().scale, Math.min(width, height));
   }
 
   /** The stage as wide and high as its map, within reason. */

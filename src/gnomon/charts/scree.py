@@ -177,9 +177,10 @@ def _draw_rules(
     for row, (k, names) in enumerate(rules.items()):
         head = top + 24 * row
         at = min(x(k + 0.5), x.end)
-        text = f"{words.listing(names)}: {k}" + (" →" if k > shown else "")
+        many = f": {k}" + (" →" if k > shown else "")
+        text = words.listing(names) + many
         longest = max(at - x.start, x.end - at) - 8
-        fitting = shorten(text, longest, size)
+        fitting = shorten(words.listing(names), longest - width(many, size), size) + many
         to_the_right = at + 8 + width(fitting, size) <= x.end
         canvas.line(at, head - 10, at, bottom, "line line-soft dash")
         canvas.text(

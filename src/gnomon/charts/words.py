@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-__all__ = ["count", "hold", "listing", "number", "percent"]
+__all__ = ["STOPS", "count", "hold", "listing", "number", "percent", "stopped"]
+
+# What maps say of their end where it takes the name of a parameter.
+STOPS = {
+    "reached max_iter": "",
+    "no progress of KL in n_iter_without_progress iterations": "KL does not fall any more",
+    "gradient below min_grad_norm": "converged: no force moves the points any more",
+}
 
 
 def percent(share: float) -> str:
@@ -49,3 +56,11 @@ def hold(n: int) -> str:
 def listing(words: Sequence[str]) -> str:
     """The words with commas and a last "and"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def stopped(reason: str) -> str:
+    """Why a map ended where it did, without names of parameters; nothing where it ran its course.
+
+    `reason` is a value of `gnomon.tsne.descent.Stop`.
+    """
+    return STOPS.get(reason, reason)

@@ -118,6 +118,7 @@ def command(
     settings = {
         "data": data, **asked, "missing": missing, "scale": scale, "components": components,
         "perplexity": perplexity, "dimensions": dimensions, "sample": sample, "seed": seed,
+        "stability": stability,
     }  # fmt: skip
     found = results.record(result, settings)
     stage = Stages(seconds=found["seconds"])

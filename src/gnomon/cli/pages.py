@@ -39,7 +39,7 @@ READING = ("label", "id", "keep", "drop", "na")
 PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-         "dimensions": 2, "sample": None, "seed": 0}  # fmt: skip
+         "dimensions": 2, "sample": None, "seed": 0, "stability": None}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class RunRecord:
         """What the data were called."""
         return str(self.of("table", {}).get("name", "data"))
 
-    @property
-    def command(self) -> str | None:
-        """What was typed, but for where the results go."""
+    def command(self, stability: int | None) -> str | None:
+        """What makes the same page, but for where the results go."""
         kind = "map" if "tsne" in self.told else "reduce"
-        return as_typed(kind, self.settings) if self.settings else None
+        settings = self.settings
+        return as_typed(kind, settings | {"stability": stability}) if settings else None
 
     @property
     def notes(self) -> tuple[str, ...]:

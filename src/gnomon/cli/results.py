@@ -68,8 +68,10 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
         words.say("Exact", what.certificate_.title())
         words.details("", what.certificate_.lines())
     elif stage == "tsne":
+        from gnomon.charts.words import stopped
+
         c = what.certificate_
-        cut = "" if c.n_iter == what.max_iter else f" ({c.stop_reason})"
+        cut = f" ({why})" if (why := stopped(c.stop_reason)) else ""
         text = f"perplexity {what.perplexity:.3g}, {c.n_iter} iterations{cut}"
         text += f", KL {c.kl_divergence:.3g}"
         words.say("t-SNE", text, seconds)

@@ -104,27 +104,35 @@ class _Room:
 
 
 def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
-    """The map that is shown first, and the PCA map where it is another one and has room."""
+    """The map that is shown first, and where they have room its other sides and the PCA map."""
     if content.Y is None:
         return [map_part("PCA", content.pca_map)]
-    maps = [map_part("t-SNE", _plane(content.Y))]
-    if content.Y.shape[1] == 3:
-        notes.append("The map has three dimensions; the first two are shown.")
+    seen_first, *others = _views(content.Y)
+    maps = [map_part(*seen_first)]
     if content.Y.shape[1] == 1:
         notes.append("The map has one dimension; its height is only for points to be seen.")
-    other = map_part("PCA", content.pca_map)
-    # Half of the room: the rest is for what the map is looked at for.
-    if len(_script_text(other)) <= room.left / 2:
-        return [*maps, other]
-    notes.append("The PCA map was left out" + _TOO_LARGE)
+    for name, positions in (*others, ("PCA", content.pca_map)):
+        other = map_part(name, positions)
+        # Half of the room: the rest is for what the map is looked at for.
+        if len(_script_text([*maps[1:], other])) <= room.left / 2:
+            maps.append(other)
+        else:
+            notes.append(f"The {name} map was left out" + _TOO_LARGE)
     return maps
 
 
 _TOO_LARGE = ": with it the page would be larger than its budget (--page-budget)."
 
 
-def _plane(Y: NDArray[Any]) -> NDArray[np.float64]:
-    return seen(Y, (0.0, 0.0))[0] if Y.shape[1] == 1 else np.asarray(Y[:, :2], np.float64)
+def _views(Y: NDArray[Any]) -> list[tuple[str, NDArray[np.float64]]]:
+    """A map in the plane; one in space from its three sides, each of two dimensions."""
+    if Y.shape[1] == 1:
+        return [("t-SNE", seen(Y, (0.0, 0.0))[0])]
+    Y = np.asarray(Y, np.float64)
+    if Y.shape[1] == 2:
+        return [("t-SNE", Y)]
+    sides = {"t-SNE 1·2": [0, 1], "1·3": [0, 2], "2·3": [1, 2]}
+    return [(name, Y[:, axes]) for name, axes in sides.items()]
 
 
 def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> None:

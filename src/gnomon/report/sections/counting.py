@@ -19,6 +19,8 @@ RULES = {
     "gavish-donoho": "Gavish and Donoho",
     "kaiser": "Kaiser",
 }
+# As the marks of a chart call them, where several stand in one line.
+SHORT = {"parallel": "Horn", "gavish-donoho": "Gavish–Donoho"}
 HELP = (
     "A component is a direction in the table: a sum of its columns with weights. They are ordered "
     "by how much the rows differ along them. Where the bars level off, what is left is mostly "
@@ -36,7 +38,7 @@ def counting(content: Content) -> Section | None:
     if content.d < 2 or not known_shares(pca).any():
         return None
     panel = component_panel(pca)
-    rules = {RULES.get(row.rule, row.rule): row.k for row in panel.rows}
+    rules = {SHORT.get(row.rule, RULES.get(row.rule, row.rule)): row.k for row in panel.rows}
     charted = charts.scree(content.named, panel=rules), charts.cumulative(content.named)
     return Section(
         "counting",

@@ -46,9 +46,12 @@ def _maps(content: Content) -> str:
     rows = count(content.n, "row")
     if content.Y is None:
         return f"Each of the {rows} is a point, placed by its scores on the first two components."
+    sides = ""
+    if content.Y.shape[1] == 3:
+        sides = " The map has three dimensions, of which two are seen at a time, from three sides."
     return (
-        f"Each of the {rows} is a point. The PCA map is turned to lie on the other one, so that a "
-        "switch between them moves points and not the picture."
+        f"Each of the {rows} is a point.{sides} The PCA map is turned to lie on the other one, so "
+        "that a switch between them moves points and not the picture."
     )
 
 

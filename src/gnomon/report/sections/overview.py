@@ -7,16 +7,16 @@ import numpy as np
 from gnomon import charts
 from gnomon.charts.fitted import components_needed, known_shares
 from gnomon.charts.scatter import REMARK
-from gnomon.charts.words import count, hold, percent
+from gnomon.charts.words import count, hold, percent, stopped
 from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
 from gnomon.scores.kept import TRUSTED
 
-__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "overview"]
+__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "overview", "perplexity"]
 
 # Rank correlation of distances from which far points are in order, and from which in part.
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
-WEAK = 0.2  # share of neighbours kept below which a map is hardly one
+WEAK = 0.2  # share of neighbours kept, beyond what chance keeps, below which a map is hardly one
 MOST_POINTS = 4_000  # of the small map
 MOST_LEFT_OUT = 8
 ROUNDING = 1e-12
@@ -26,6 +26,7 @@ STAGES = {
     "pca": "PCA",
     "tsne": "t-SNE",
     "trust": "trust",
+    "place": "placing",
 }
 
 HELP = (
@@ -69,6 +70,9 @@ def overview(content: Content) -> Section:
 def _what(content: Content) -> str:
     name = "The table" if content.source == "data" else shown(content.source)
     table = f"{name} has {count(content.total, 'row')} and {count(content.d, 'column')} of numbers"
+    if content.left_out:  # some of which may be numbers too
+        are = "is" if content.d == 1 else "are"
+        table = table.replace(" and ", "; ") + f" {are} in use"
     if content.n < content.total:
         table += f", and the page shows {content.n:,} of the rows"
     if not content.labels:
@@ -94,11 +98,13 @@ def _map(content: Content) -> str:
         return "Nobody measured how far the map can be trusted: the run was cut short."
     k = min(TRUSTED, content.mapped - 1)
     kept, chance = float(content.trust.mean()), k / (content.mapped - 1)
+    if chance == 1:
+        return f"With {count(content.mapped, 'row')} each is among the nearest of every other."
     said = (
         f"The map keeps {percent(kept)} of each row's {k} nearest rows, where chance would keep "
         f"{percent(chance)}"
     )
-    if kept < max(WEAK, 2 * chance):
+    if (kept - chance) / (1 - chance) < WEAK:
         said += ", which is little: look at it with care"
     far = np.nan if content.quality is None else content.quality.distances.value
     if not np.isfinite(far):
@@ -138,7 +144,8 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     if content.left_out:
         facts.append(("left out", _left_out(content.left_out)))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]
-    facts += [("note", shown(text, 300)) for text in content.notes]
+    if content.notes:
+        facts.append(("notes", "; ".join(shown(text, 300) for text in content.notes)))
     facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
@@ -183,10 +190,14 @@ def _exactness(certificate: Any) -> str:
 def _tsne_settings(tsne: Any) -> str:
     c = tsne.certificate_
     reduced = f"; {c.reduced}" if c.reduced else ""
-    # A list goes with several scales at once.
-    perplexity = np.atleast_1d(np.asarray(tsne.perplexity, dtype=float))
-    said = " and ".join(f"{value:g}" for value in perplexity)
+    ended = f" ({why})" if (why := stopped(c.stop_reason)) else ""
     return (
-        f"perplexity {said}, {c.n_iter} iterations ({c.stop_reason}), KL {c.kl_divergence:.3g}, "
+        f"perplexity {perplexity(tsne)}, {c.n_iter} iterations{ended}, KL {c.kl_divergence:.3g}, "
         f"error of the forces {percent(float(c.force_error))}{reduced}"
     )
+
+
+def perplexity(tsne: Any) -> str:
+    """The perplexity; several, where several scales were asked for at once."""
+    values = np.atleast_1d(np.asarray(tsne.perplexity, dtype=float))
+    return " and ".join(f"{value:.3g}" for value in values)

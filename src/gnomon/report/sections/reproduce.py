@@ -5,6 +5,7 @@ import numpy as np
 from gnomon.charts.words import count, hold, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
+from gnomon.report.sections.overview import perplexity
 
 __all__ = ["REFERENCES", "reproduce"]
 
@@ -63,6 +64,7 @@ def _python(content: Content) -> str:
         f"from gnomon import {used}",
         "",
         f"# X: the {content.total:,} × {content.d:,} numbers of {_source(content)}",
+        *(f"# {shown(text, 300)}" for name, text in content.preparation if name == "missing"),
     ]
     if content.X is not content.prepared:
         lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)")
@@ -75,6 +77,8 @@ def _python(content: Content) -> str:
     given = (
         ["pca=pca"] + ["tsne=tsne"] * (tsne is not None) + ["labels=labels"] * bool(content.labels)
     )
+    if content.stability is not None:
+        given.append(f"stability={len(content.stability.runs)}")
     lines.append(f'report(X, {", ".join(given)}).save("report.html")')
     return "\n".join(lines)
 
@@ -93,7 +97,8 @@ def _methods(content: Content) -> str:
     n, d = count(int(pca.n_samples_), "row"), count(content.d, "column")
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
-    said = [
+    said = [f"{shown(text, 300)}." for name, text in content.preparation if name == "missing"]
+    said += [
         f"The table of {n} and {d} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
@@ -116,7 +121,7 @@ def _methods(content: Content) -> str:
         reduced = f" of {content.space}" if tsne.pca_ is not None else ""
         said.append(
             f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
-            f"[van der Maaten & Hinton 2008] with perplexity {tsne.perplexity}{start}{mesh}, in "
+            f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "
             f"{c.n_iter} iterations (KL divergence {c.kl_divergence:.3f})."
         )
     if content.quality is not None and content.trust is not None:

@@ -65,10 +65,10 @@ def _together(found: Stability) -> str:
     together, alone = (float(np.median(part)) for part in (found.moved_with, found.moved_alone))
     if together > alone:
         return (
-            "What moves moves mostly together with its neighbours: groups hold, and it is their "
+            "A row that moves mostly takes its neighbours along: groups hold, and it is their "
             "places on the map that change."
         )
-    return "What moves moves mostly alone: single points change places, groups as a whole stay."
+    return "A row that moves mostly moves alone: single rows change places, groups as a whole stay."
 
 
 def _worst(content: Content, found: Stability) -> Grid:
