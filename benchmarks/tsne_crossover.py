@@ -31,13 +31,12 @@ APART = 2.0  # a constant further off than this can choose the slower way
 def measure(dimensions: int, settings: Settings, points: int = POINTS) -> dict[str, Any]:
     """Nanoseconds of a pair, a node and a point in one number of dimensions."""
     from gnomon.tsne import forces
-    from gnomon.tsne.direct import direct_field
+    from gnomon.tsne.direct import direct_push
 
     small, large = SPANS[dimensions]
     Y = scattered(points, dimensions, small)
-    ones = np.ones(points, np.float32)
     pair, any_dof = (
-        best_seconds(partial(direct_field, Y, ones, dof, THREADS)) * 1e9 / points**2
+        best_seconds(partial(direct_push, Y, None, dof, THREADS)) * 1e9 / points**2
         for dof in (1.0, DOF)
     )
     many = points * MORE_POINTS // POINTS

@@ -28,9 +28,9 @@ Push = Callable[[], tuple[Floats64, float]]  # the force on every point, and Z
 
 def push_gnomon(forces: Any, state: Any) -> tuple[Floats64, float]:
     """As the descent computes it, with the points in the descent's own order."""
-    phi, gradient = forces.field(state.Y, state.low, state.high)
+    gradient, total, _ = forces.push(state.Y, state.low, state.high)
     slope = -forces.dof / (forces.dof + 1)
-    return slope * gradient.astype(np.float64), forces.total(phi)
+    return slope * gradient.astype(np.float64), total
 
 
 def push_fft(Y: Floats64) -> tuple[Floats64, float]:

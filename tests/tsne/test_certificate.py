@@ -12,7 +12,9 @@ Y = (rng.standard_normal((1500, 2)) * 8).astype(np.float32)
 
 
 def check(phi, slopes, dof=1.0, weights=None, seed=0):
-    return check_field(Y, phi, slopes, dof, weights, seed, None)
+    charges = np.ones(1500) if weights is None else weights
+    total = phi @ charges + charges @ (charges - 1)  # copies of a point lie on it
+    return check_field(Y, slopes, total, phi, dof, weights, seed, None)
 
 
 @pytest.mark.parametrize("dof", [0.5, 1.0, 4.0])
@@ -52,8 +54,14 @@ def test_a_wrong_force_shows():
 
 def test_points_in_one_place_push_nobody_and_have_no_error():
     together = np.zeros((3, 2), np.float32)
-    found = check_field(together, np.full(3, 2.0), np.zeros((3, 2)), 1.0, None, 0, None)
+    found = check_field(together, np.zeros((3, 2)), 6.0, np.full(3, 2.0), 1.0, None, 0, None)
     assert (found.force_error, found.total) == (0, 6)
+
+
+def test_a_sum_over_all_pairs_needs_no_correction():
+    phi, push = field(Y)
+    found = check_field(Y, -2 * push, phi.sum(), None, 1.0, None, 0, None)
+    assert (found.force_error < 1e-12, found.total) == (True, phi.sum())
 
 
 def certificate(**changes):

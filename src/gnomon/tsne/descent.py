@@ -74,8 +74,8 @@ class Forces(Protocol):
     def at(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
 
-    def field(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
-        """φ without the point itself, and ∇φ."""
+    def push(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, float, Floats | None]:
+        """∇φ, Z, and φ without the point itself, but for sums over all pairs: their Z is exact."""
 
     def kl(self, Y: Floats, total: float) -> float:
         """KL(P‖Q) for Z = `total`."""

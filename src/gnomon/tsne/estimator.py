@@ -364,9 +364,9 @@ class TSNE(
             embedding, alignment = lay_over(embedding, self._shared, len(self.align_to.embedding_))
         Y = embedding[state.order]
         low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
-        phi, gradient = forces.field(Y, low, high)
+        gradient, total, phi = forces.push(Y, low, high)
         ordered = None if weights is None else weights[state.order]
-        check = check_field(Y, phi, gradient, dof, ordered, self._seed, self.n_jobs)
+        check = check_field(Y, gradient, total, phi, dof, ordered, self._seed, self.n_jobs)
         kl = forces.kl(Y, check.total)
         mesh = over_mesh.mesh_for(high - low) if over_mesh is not None else None
         if mesh is None:

@@ -13,7 +13,7 @@ from gnomon.kernels import kernel
 from gnomon.parallel import beside, map_blocks, row_blocks
 from gnomon.tsne.attraction import Attraction, log_masses
 from gnomon.tsne.convolve import padded_nodes
-from gnomon.tsne.direct import direct_field
+from gnomon.tsne.direct import direct_push
 from gnomon.tsne.mesh import Mesh, nodes_for
 
 Floats = NDArray[np.float32]
@@ -25,8 +25,8 @@ WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
-PAIR_NS = {1: 0.15, 2: 0.2, 3: 0.25}
-ANY_DOF_PAIR_NS = 8.0
+PAIR_NS = {1: 0.1, 2: 0.15, 3: 0.22}
+ANY_DOF_PAIR_NS = 5.0
 NODE_NS = {1: 19.0, 2: 8.0, 3: 15.0}
 POINT_NS = {1: 30.0, 2: 50.0, 3: 250.0}  # a point on the mesh, whatever its size
 FIXED_NS = 300_000.0  # any mesh
@@ -96,23 +96,23 @@ class OverMesh:
         pull, block = self.attraction.pull_by_blocks(Y)
         helped = self.attraction.values.size >= WORTH_WAKING
         with beside(block, row_blocks(len(Y), PULL_ROWS), n_jobs=self.n_jobs if helped else 1):
-            phi, gradient = self.field(Y, low, high)
-        return pull, gradient, self.total(phi)
+            gradient, total, _ = self.push(Y, low, high)
+        return pull, gradient, total
 
-    def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats]:
-        """φ without the point itself, and ∇φ."""
+    def push(
+        self, Y: NDArray[Any], low: Floats64, high: Floats64
+    ) -> tuple[Floats, float, Floats | None]:
+        """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it, and φ if on a mesh."""
         mesh = self.mesh_for(high - low)
         if mesh is None:
-            return direct_field(Y, self.charges, self.dof, self.n_jobs)
+            charges = self.charges if self.attraction.weighted else None
+            gradient, total = direct_push(Y, charges, self.dof, self.n_jobs)
+            return gradient, total + self.copies, None
         phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
         potential, origin = mesh.potential(Y, self.charges, low, high)
         mesh.read(Y, self.charges, potential, origin, phi, gradient)
-        return phi, gradient
-
-    def total(self, phi: Floats) -> float:
-        """Z = Σ_i w_i (φ_i + w_i − 1): copies of a point lie on it."""
         charged = phi if self.copies == 0 else phi * self.attraction.weights
-        return float(charged.sum(dtype=np.float64)) + self.copies
+        return gradient, float(charged.sum(dtype=np.float64)) + self.copies, phi
 
     def kl(self, Y: NDArray[Any], total: float) -> float:
         """KL(P‖Q) for Z = `total`."""
@@ -177,10 +177,12 @@ class AllPairs:
         pull, gradient, phi = self._sums(Y)
         return pull, gradient, float((phi + self.weights - 1) @ self.weights)
 
-    def field(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats64, Floats64]:
-        """φ without the point itself, and ∇φ."""
-        _, gradient, phi = self._sums(Y)
-        return phi, gradient
+    def push(
+        self, Y: NDArray[Any], low: Floats64, high: Floats64
+    ) -> tuple[Floats64, float, Floats64 | None]:
+        """∇φ and Z; nothing about φ, for Z needs no correction."""
+        _, gradient, total = self.at(Y, low, high)
+        return gradient, total, None
 
     def _sums(self, Y: NDArray[Any]) -> tuple[Floats64, Floats64, Floats64]:
         pull, gradient, phi = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y))
