@@ -8,7 +8,7 @@ from gnomon.tsne.aligned import Shared, find_shared, lay_over, row_keys, start_f
 
 X = samples.load("wine").X
 X = (X - X.mean(0)) / X.std(0)
-QUICK = {"perplexity": 10, "max_iter": 300, "n_jobs": 1}
+QUICK = {"perplexity": 10, "n_jobs": 1}
 FORMER = TSNE(**QUICK).fit(X[:140])
 
 
@@ -20,7 +20,8 @@ def test_a_grown_table_keeps_the_frame_of_the_former_map():
     size = np.sqrt(((places - places.mean(0)) ** 2).sum(1).mean())
     moved = np.median(np.linalg.norm(grown.embedding_[:140] - places, axis=1)) / size
     assert alignment.movement == pytest.approx(moved, rel=1e-3)
-    # A tenth is the design's bound for 16,000 shared rows; 140 rows of an unfinished map get more.
+    # A tenth is the design's bound for 16,000 shared rows. These 140 stayed within 0.09 in twelve
+    # maps of almost equal tables; the same maps cut short after 300 iterations moved up to 0.25.
     assert moved < 0.15
     assert alignment.movement < alignment.movement_unaligned / 3
     assert "140 shared rows" in str(alignment)
