@@ -26,7 +26,7 @@ Floats32 = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-SPARE = 8  # kept beyond what was asked for
+SPARE = 4  # kept beyond what was asked for
 ROOM = 3  # times as many are held before the nearest of them are selected
 QUERIES = 4096  # at a time, in the order of their nearest lists
 TOGETHER = 256  # queries of one product

@@ -6,11 +6,14 @@ probabilities p_j to its nearest rows then minimises its own
     KL(p ‖ q) = Σ_j p_j log p_j + (α+1)/2 Σ_j p_j log(1 + |y − y_j|²/α) + log φ(y),
 
 whose gradient is ((α+1)/α) Σ_j p_j w_j (y − y_j) + ∇φ/φ, from the mean of its neighbours' places
-on, by steps that never increase it. New points do not see each other: a point gets the same place
-in any company and in any order. A row equal to rows of the data is placed where they are.
+on, by steps that never increase it. The gradient over ((α+1)/α) Σ_j p_j w_j is the step: it ends
+where pull and push would balance if neither changed on the way. New points do not see each other:
+a point gets the same place in any company and in any order. A row equal to rows of the data is
+placed where they are.
 
 Fewer and nearer neighbours than the map was made from (perplexity 5, 15 neighbours) place points
-best: on 10,000 rows of MNIST 96.4 % land among their own digit, 95.8 % with perplexity 30.
+best: in the prototype 96.4 % of 10,000 rows of MNIST landed among their own digit, 95.8 % with
+perplexity 30.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +37,7 @@ NEIGHBORS = 15
 MARGIN = 5.0  # of mesh around the map, in units of the map
 STEPS = 250
 STILL = 1e-4  # of a step, in units of the map
-FIRST_STEP, LONGER, SHORTER = 0.25, 1.5, 0.4
+FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
 ROWS = 2048
 USUAL = 0.99  # share of the data's own rows that are not called unusual
@@ -198,6 +201,7 @@ def _advance(
         if resting[i]:
             continue
         value = np.log(phi[i]) if phi[i] > 0 else np.inf
+        stiffness = 0.0
         for c in range(d):
             pull[c] = 0.0
         for j in range(indices.shape[1]):
@@ -208,6 +212,7 @@ def _advance(
             stretch = 1.0 + sq / dof
             value += (dof + 1) / 2 * p[i, j] * np.log(stretch)
             weight = (dof + 1) / dof * p[i, j] / stretch
+            stiffness += weight
             for c in range(d):
                 pull[c] += weight * away[c]
         if value < kl[i]:
@@ -215,7 +220,7 @@ def _advance(
             step[i] *= LONGER
             for c in range(d):
                 at[i, c] = trial[i, c]
-                gradient[i, c] = pull[c] + slopes[i, c] / phi[i]
+                gradient[i, c] = (pull[c] + slopes[i, c] / phi[i]) / stiffness
         else:
             step[i] *= SHORTER
         moved = 0.0
