@@ -1,9 +1,9 @@
 """Row groups of Parquet files and record batches of Feather files, read in any order.
 
 What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
-every row group. A row group of several blocks is read a piece of each column at a time, which is
-decoded while it is in the cache. The disk would have to jump about for that: while one row group is
-decoded, the system is asked to fetch the next as a whole.
+every row group. A column of a row group is read as a whole, which disks like best, and decoded a
+block at a time; of row groups that are too large to hold, a piece of each column. While one row
+group is decoded, the system is asked to fetch the next.
 """
 
 import os
@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
-BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
-PIECE = 2**17  # bytes of a column that are read at a time
+HELD = 2**26  # bytes of a row group that are read before they are decoded, or fetched for that
+PIECE = 2**16  # of a column, at least
 
 
 class ParquetGroups:
@@ -49,8 +49,10 @@ class ParquetGroups:
             names = self.columns
         meta = self._metadata()
         one = sum(meta.row_group(i).num_rows for i in groups) <= rows
+        largest = max(self._size(i, set(names)) for i in groups)
+        buffer = 0 if one or largest <= HELD else max(PIECE, HELD // len(names))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        found = self._open(0 if one else PIECE).iter_batches(
+        found = self._open(buffer).iter_batches(
             batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
         )
         for batch in found:
@@ -66,12 +68,16 @@ class ParquetGroups:
         # A file that was written anew may have fewer of them, which is an IndexError.
         told = (OSError, pa.ArrowException, IndexError)
         with suppress(*told), self.path.open("rb", buffering=0) as file:
-            left = BEFOREHAND
+            left = HELD
             for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
                 length = min(stop - start, left)
                 if length > 0:
                     os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
                 left -= length
+
+    def _size(self, group: int, names: set[str]) -> int:
+        """Bytes of the columns in the file."""
+        return sum(stop - start for start, stop in self._ranges(range(group, group + 1), names))
 
     def _ranges(self, groups: range, names: set[str]) -> list[tuple[int, int]]:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
