@@ -40,6 +40,7 @@ def first_columns(X: Any, k: int) -> Any:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(timing, "NOISE", float("inf"))  # tests may run on a busy machine
+    monkeypatch.setattr(tsne_maps, "STARTS", 1)
     for module in (tsne_maps, tsne_space):
         monkeypatch.setattr(module, "peak_megabytes", lambda fit, table, k: 1.0)
     for module in (tsne_course, tsne_size, tsne_space):
@@ -96,7 +97,7 @@ def test_a_row_that_fails_stays_in_its_table_with_its_message() -> None:
 
 def case(**changes: Any) -> tsne_maps.Case:
     fits = dict.fromkeys(tsne_programs.FITS, first_columns)
-    usual = tsne_maps.Case(few, 2, {"intelex": 0, "openTSNE": 0}, 0.1, starts=1, fits=fits)
+    usual = tsne_maps.Case(few, 2, {"intelex": 0, "openTSNE": 0}, 0.1, fits=fits)
     return replace(usual, **changes)
 
 
