@@ -179,6 +179,15 @@ def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content,
     assert float(high) == pytest.approx(column.max(), rel=0.01)
     by_trust = coloured_by(page, "neighbours kept")
     assert page.inner_text("#map-legend h3") == "neighbours kept"
+    bars = page.eval_on_selector_all(
+        "#map-legend rect:not([height='6'])",
+        "bars => bars.map(bar => ['x', 'width'].map(name => Number(bar.getAttribute(name))))",
+    )
+    ends = np.cumsum(np.array(bars), axis=1)  # left and right of each, none upon another
+    assert len(bars) > 3
+    assert (ends[1:, 0] >= ends[:-1, 1]).all()
+    assert ends[0, 0] >= 0
+    assert ends[-1, 1] <= 64
     assert len({by_tree, by_gene, by_trust}) == 3
     assert coloured_by(page, "tree") == by_tree
     options = page.locator("#map-colour option").all_inner_texts()

@@ -55,6 +55,12 @@ def test_every_block_of_python_on_a_page_is_found(page):
     assert found.count("python") == len(re.findall(r"^```python$", text, re.MULTILINE))
 
 
+def test_every_picture_is_shown_on_a_page():
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert pictures == set(re.findall(r"pictures/([\w.-]+)", pages))
+
+
 def test_the_readme_shows_ten_lines_of_python():
     (code,) = [text for kind, text in FENCE.findall(read("README.md")) if kind == "python"]
     assert sum(bool(line.strip()) for line in code.splitlines()) == 10

@@ -565,6 +565,26 @@ def test_files_that_are_not_read_are_named(write, start, what):
     )
 
 
+def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_out(write):
+    lines = ["name,kind,owner,rooms,note,area"]
+    for i in range(40):
+        owner = "" if i == 3 else "yes" if i % 3 else "no"
+        lines.append(f"h{i},{'ab'[i % 2]},{owner},{i % 4},remark {i},{i + 0.5},{i * i + 0.25}")
+    lines[0] += ",price"
+    table = read(write("\n".join(lines) + "\n"), drop="note")
+    assert (table.id_name, table.label_name) == ("name", "kind")
+    assert [left.column for left in table.left_out] == ["owner", "rooms", "note"]
+    (owner, owners), (rooms, counts) = table.others
+    assert (owner, rooms) == ("owner", "rooms")
+    assert owners[:5].tolist() == ["no", "yes", "yes", None, "yes"]
+    some = table.take(np.array([1, 3]))
+    assert [values.tolist() for _, values in some.others] == [["yes", None], ["1", "3"]]
+    assert counts[:4].tolist() == ["0", "1", "2", "3"]
+    # A column of its own for each row groups nothing, nor does one that was dropped.
+    assert read(write("\n".join(lines) + "\n"), drop="rooms").others[0][0] == "owner"
+    assert len(read(write("\n".join(lines) + "\n"), drop="rooms").others) == 1
+
+
 def test_json_is_named_and_a_csv_that_begins_like_it_is_read(write):
     assert refused(write('[{"a": 1}]', "t.json")) == (
         "t.json is JSON, which is not read. Save the table as CSV."

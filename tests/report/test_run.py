@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from report.pages import Page, groups_of_rows
 
-from gnomon import PCA
+from gnomon import PCA, pipeline
 from gnomon.report import run
 
 
@@ -44,3 +44,15 @@ def test_of_many_rows_in_a_file_some_are_shown_under_their_numbers(stored, monke
     assert "cells has 90 rows and 5 columns of numbers, and the page shows 30 of the rows." in said
     assert "The page shows 30 of 90 rows, drawn at random." in said
     assert "The table of 90 rows" in said
+
+
+def test_rows_can_be_coloured_by_what_was_left_out_as_well(tmp_path):
+    X, groups = groups_of_rows()
+    owners = ["yes" if i % 3 else "no" for i in range(len(X))]
+    columns = {"tree": groups.tolist(), "owner": owners} | {f"v{j}": X[:, j] for j in range(5)}
+    pq.write_table(pa.table(columns), tmp_path / "trees.parquet")
+    found = pipeline.run(tmp_path / "trees.parquet", dimensions=None)
+    page = run.report_run(found.table, found.prepared, found.pca)
+    (tree, _), (owner, values) = page.content.labels
+    assert (tree, owner) == ("tree", "owner")
+    assert values.tolist() == owners

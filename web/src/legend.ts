@@ -83,13 +83,18 @@ interface Bar {
 /** How many rows have which value: a bar a value where there are few, otherwise one for some steps. */
 function bars(rows: number[]): Bar[] {
   const some = [...rows.keys()].filter((step) => rows[step]);
-  const gap = Math.min(...some.slice(1).map((step, i) => step - some[i])) * (1 - 1 / rows.length);
+  const gap = Math.min(...some.slice(1).map((step, i) => step - some[i]));
   const most = (counts: number[]) => Math.max(...counts, 1);
   if (gap >= STEPS_A_BAR - 1 && Number.isFinite(gap)) {
-    // The first and the last value stand at the ends of the ramp.
-    return some.map((step) => ({
-      left: (step / (rows.length - 1)) * (rows.length - gap), width: gap, share: rows[step] / most(rows),
-    }));
+    // Each reaches half-way to the next, which rounding may put a step farther off; the first begins
+    // where the ramp begins, and the last ends where it ends.
+    const half = (a: number | undefined, b: number) => Math.min(Math.abs((a ?? b + gap) - b), gap + 1) / 2;
+    const along = (place: number) => ((place + gap / 2) / (rows.length - 1 + gap)) * rows.length;
+    return some.map((step, i) => {
+      const left = along(step - (i ? half(some[i - 1], step) : gap / 2));
+      const right = along(step + half(some[i + 1], step));
+      return { left, width: right - left, share: rows[step] / most(rows) };
+    });
   }
   const sums: number[] = [];
   rows.forEach((count, step) => {

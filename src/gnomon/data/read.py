@@ -115,6 +115,9 @@ def read(
         ids=ids,
         id_name=roles.id,
         left_out=roles.left_out,
+        others=tuple(
+            (name, texts_of(roles.seen[name], wishes.na, gaps=True)) for name in roles.others
+        ),
         notes=raw.notes,
         n_columns=len(raw.names),
         named=raw.named,

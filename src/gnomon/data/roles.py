@@ -11,6 +11,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ __all__ = ["Roles", "Wishes", "assign_roles"]
 
 FEW = 20  # distinct whole numbers that may be categories
 MOST_LABELS = 50  # more groups than this cannot be told apart by colour
+GROUPING = ("text", "codes", "numbers", "truth", "dates")
+MOST_OTHERS = 8  # further columns to colour by
 LOOK = 10_000  # rows that are looked at before all are
 
 
@@ -47,7 +50,8 @@ class Wishes:
 class Roles:
     """What each column is for.
 
-    `numbers` are in the order of the file, or of `columns` where these were given.
+    `numbers` are in the order of the file, or of `columns` where these were given. `others` are
+    left out and group the rows as well.
     """
 
     numbers: tuple[str, ...]
@@ -55,6 +59,7 @@ class Roles:
     id: str | None
     left_out: tuple[LeftOut, ...]
     seen: dict[str, Column] = field(repr=False)
+    others: tuple[str, ...] = ()
 
 
 def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
@@ -82,7 +87,10 @@ def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
         numbers, left = _numbers(raw, seen, wishes, taken)
     if not numbers:
         raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, taken, left))
-    return Roles(tuple(numbers), label, id_name, tuple(left), seen)
+    asked = set(wishes.drop)
+    free = [each.column for each in left if each.column not in asked]
+    grouping = () if wishes.columns is not None else _others(free, seen, n)
+    return Roles(tuple(numbers), label, id_name, tuple(left), seen, grouping)
 
 
 def _instead(raw: RawTable, taken: set[str], left: list[LeftOut]) -> list[Way]:
@@ -175,6 +183,15 @@ def _guess_label(free: list[str], seen: dict[str, Column], n: int) -> str | None
         ):
             return name
     return None
+
+
+def _others(left: list[str], seen: dict[str, Column], n: int) -> tuple[str, ...]:
+    """The first columns of few values among those that are left out."""
+    some = (
+        name for name in left if name in seen and seen[name].kind in GROUPING
+        and 2 <= _distinct(seen[name].cells) <= min(MOST_LABELS, max(2, n // 2))
+    )  # fmt: skip
+    return tuple(islice(some, MOST_OTHERS))
 
 
 def _numbers(

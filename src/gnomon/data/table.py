@@ -76,6 +76,8 @@ class Table(Record):
     id_name : str or None
     left_out : tuple of LeftOut
         The other columns, and why.
+    others : tuple of pairs of str and array of str or None, shape (n,)
+        Those of them that group the rows too: further columns to colour by.
     notes : tuple of str
         What had to be assumed about the file.
     n_columns : int
@@ -94,6 +96,7 @@ class Table(Record):
     ids: NDArray[np.object_] | None = None
     id_name: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    others: tuple[tuple[str, NDArray[np.object_]], ...] = ()
     notes: tuple[str, ...] = ()
     n_columns: int = 0
     named: bool = True
@@ -131,6 +134,7 @@ class Table(Record):
             X=self.X[rows],
             labels=None if self.labels is None else self.labels[rows],
             ids=None if self.ids is None else self.ids[rows],
+            others=tuple((name, values[rows]) for name, values in self.others),
             places=self.places.take(rows),
         )
 

@@ -106,10 +106,11 @@ def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.
 
 
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
-    """The column that rows are coloured by."""
-    if table.labels is None:
+    """The column that rows are coloured by, and then others that they can be coloured by."""
+    if table.labels is None:  # and then by trust
         return []
-    return [(str(table.label_name), read_quantity(table.labels))]
+    labels = [(str(table.label_name), table.labels), *table.others]
+    return [(name, read_quantity(values)) for name, values in labels]
 
 
 def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:
