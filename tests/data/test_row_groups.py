@@ -106,6 +106,14 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
     monkeypatch.setattr(row_groups, "HELD", 1000)
     ParquetGroups(path).fetch(range(3), list(range(6)))
     assert sum(stop - start for start, stop in advised) == 1000
+    whole, asked = advised.copy(), 300
+    advised.clear()
+    monkeypatch.setattr(row_groups, "ASKED", asked)  # the system forgets the rest of a long range
+    ParquetGroups(path).fetch(range(3), list(range(6)))
+    assert max(stop - start for start, stop in advised) == asked
+    assert {at for start, stop in whole for at in range(start, stop)} == {
+        at for start, stop in advised for at in range(start, stop)
+    }
 
 
 def test_a_hint_that_cannot_be_given_is_no_error(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
 HELD = 2**26  # bytes of a row group that are read before they are decoded, or fetched for that
 PIECE = 2**16  # of a column, at least
+ASKED = 2**20  # bytes at a time: Linux forgets what is beyond some megabytes
 
 
 class ParquetGroups:
@@ -70,10 +71,11 @@ class ParquetGroups:
         with suppress(*told), self.path.open("rb", buffering=0) as file:
             left = HELD
             for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
-                length = min(stop - start, left)
-                if length > 0:
-                    os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
-                left -= length
+                stop = min(stop, start + left)
+                for at in range(start, stop, ASKED):
+                    length = min(ASKED, stop - at)
+                    os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
+                left -= stop - start
 
     def _size(self, group: int, names: set[str]) -> int:
         """Bytes of the columns in the file."""

@@ -42,7 +42,7 @@ def direct_push(
         """Tiles from the top, and as many from the bottom: all blocks have as many pairs."""
         part, z = np.zeros_like(sums), 0.0
         for k in range(start, stop):
-            for tile in {k, tiles - 1 - k}:
+            for tile in dict.fromkeys((k, tiles - 1 - k)):
                 z += work(points, charged, dof, part, n, tile)
         return part, z
 
