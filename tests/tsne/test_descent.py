@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tsne.problems import ROWS, affinities, gradient
 
 from gnomon.errors import GnomonError
@@ -232,6 +233,37 @@ def test_threads_do_not_change_the_bits(n_jobs):
         return run.state.positions()
 
     assert np.array_equal(positions(1), positions(n_jobs))
+
+
+EVEN = sp.csr_array((np.ones((40, 40)) - np.eye(40)) / (40 * 39))  # all attract each other alike
+
+
+def test_a_map_drawn_together_is_enlarged_before_its_points_are_one(monkeypatch):
+    """In float32 they would be in one place for good."""
+    schedule = Schedule(mass=40.0, early_iter=10_000)
+    run = descent(OverMesh(EVEN, 2, 1.0, 0.5), schedule)
+    run.run(2000)
+    state = run.state
+    assert len(np.unique(state.Y, axis=0)) == 40
+    np.testing.assert_array_equal(state.low, state.Y.min(axis=0))
+    np.testing.assert_array_equal(state.high, state.Y.max(axis=0))
+    monkeypatch.setattr("gnomon.tsne.descent.SMALLEST", 0.0)
+    lost = descent(OverMesh(EVEN, 2, 1.0, 0.5), schedule)
+    lost.run(2000)
+    assert len(np.unique(lost.state.Y, axis=0)) == 1
+
+
+def test_an_enlarged_map_goes_on_as_the_small_one_would_have(monkeypatch):
+    """In float64, which tells points apart at any size, both have one shape."""
+    shapes = []
+    for smallest in (1e-5, 0.0):
+        monkeypatch.setattr("gnomon.tsne.descent.SMALLEST", smallest)
+        run = descent(AllPairs(EVEN, 1.0))
+        run.run(150)
+        shapes.append(run.state.positions())
+    large, small = (Y / np.abs(Y).max() for Y in shapes)
+    assert np.abs(shapes[0]).max() > 100 * np.abs(shapes[1]).max()
+    np.testing.assert_allclose(large, small, atol=1e-4)
 
 
 def test_kl_falls_after_the_early_phase():

@@ -15,6 +15,10 @@ One iteration:
 A phase of strong attraction (early exaggeration) comes first. The learning rate multiplies the
 whole gradient, factor 4 included; "auto" is n / exaggeration in each phase.
 
+Strong attraction can draw a small table together, up to where float32 no longer tells its points
+apart. A map that has become so small is moved to its mean and enlarged, velocities with it: at that
+size forces grow with distances, so that it goes on as it would have.
+
 Points are renumbered along a space-filling curve now and then, so that neighbours in the map are
 neighbours in memory (`State.order` undoes it). Nothing depends on how long the run will be, and
 every iteration replaces the state in one assignment: a run that is interrupted, kept and continued
@@ -42,6 +46,7 @@ MOMENTUM = 0.8
 GAINS = (0.2, 0.8, 0.01)  # added downhill, multiplied otherwise, at least
 LONGEST_STEP = 5.0
 HUGE = 1e15  # of a step before it is shortened, so that its square exists
+SMALLEST, SMALL = 1e-5, 1e-4  # a map smaller than the one is enlarged to the other
 CHECK_EVERY = 50  # iterations between two looks at KL
 STILL_KL = 1e-5  # of KL in CHECK_EVERY iterations: no progress
 STILL_STEP = 1e-5  # of the map's size in one iteration: no movement
@@ -190,6 +195,8 @@ class Descent:
         now = self.state
         if _reorders_at(now.iteration):
             now = self.state = _reordered(now, self.n_jobs)
+        if 0 < (now.high - now.low).max() < SMALLEST:
+            now = self.state = _enlarged(now)
         pull, gradient, total = now.forces.at(now.Y, now.low, now.high)
         schedule, dof = self.schedule, now.forces.dof
         new_Y, new_velocity, new_gains = self._buffers(now)
@@ -273,6 +280,17 @@ def _reordered(state: State, n_jobs: int | None) -> State:
     return replace(
         state, Y=Y, velocity=state.velocity[order], gains=state.gains[order],
         order=state.order[order], forces=state.forces.reordered(order),
+    )  # fmt: skip
+
+
+def _enlarged(state: State) -> State:
+    """The same state about its mean, with an extent of `SMALL`."""
+    factor = SMALL / float((state.high - state.low).max())
+    Y = state.Y.astype(np.float64)
+    Y = np.ascontiguousarray((Y - Y.mean(axis=0)) * factor, state.Y.dtype)
+    return replace(
+        state, Y=Y, velocity=state.velocity * state.velocity.dtype.type(factor),
+        low=Y.min(axis=0).astype(np.float64), high=Y.max(axis=0).astype(np.float64),
     )  # fmt: skip
 
 
