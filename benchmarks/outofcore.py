@@ -68,7 +68,7 @@ def measure_row(
     settings: Settings,
 ) -> dict[str, Any]:
     """Reading and fitting in turn; the medians of both, and what the peer did with the file."""
-    pairs = settings.pairs or (1 if name.endswith(" 8 GB") else 3)
+    pairs = settings.pairs or 3
     runs = []
     for _ in range(pairs):
         runs.append((measure("read", files["npy"]), measure("ours", files[kind], exact)))
@@ -115,8 +115,8 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
     )
     notes = [
         f"{COLUMNS} columns of float32 about a mean of 100; everybody reads from the disk, in "
-        "fresh processes, imports not counted. Times are of one run a row, or the median of three "
-        "for the small ones.",
+        "fresh processes, imports not counted. Times are medians; where a disk is not always as "
+        "quick, reading and fitting in turn see the same of it.",
         f"Reading once: the `.npy` file by `numpy.fromfile` in blocks of {BLOCK:,} rows. "
         f"IncrementalPCA(n_components={COMPONENTS}) was given blocks of as many rows of each file, "
         "those of Parquet as pyarrow decodes them on two threads.",
