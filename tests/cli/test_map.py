@@ -22,7 +22,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
 SETTINGS = {
     "data": "iris", "label": None, "id": None, "keep": [], "drop": [], "na": [],
     "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-    "dimensions": 2, "sample": None, "seed": 0,
+    "dimensions": 2, "sample": None, "seed": 0, "stability": None,
 }  # fmt: skip
 
 
