@@ -103,7 +103,7 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
         assert start == (chunk.dictionary_page_offset or chunk.data_page_offset)
         assert stop - start == chunk.total_compressed_size
     advised.clear()
-    monkeypatch.setattr(row_groups, "HELD", 1000)
+    monkeypatch.setattr(row_groups, "BEFOREHAND", 1000)
     ParquetGroups(path).fetch(range(3), list(range(6)))
     assert sum(stop - start for start, stop in advised) == 1000
     whole, asked = advised.copy(), 300
@@ -136,7 +136,7 @@ def test_a_file_of_the_same_size_with_fewer_row_groups_is_told_as_changed(tmp_pa
         LocalEngine(1).map(lambda block: len(block.X), table)
 
 
-def test_row_groups_too_large_to_hold_are_read_a_piece_of_each_column_at_a_time(
+def test_row_groups_of_several_blocks_are_read_a_piece_of_each_column_at_a_time(
     tmp_path, monkeypatch
 ):
     path = write(tmp_path / "t.parquet")
@@ -148,16 +148,10 @@ def test_row_groups_too_large_to_hold_are_read_a_piece_of_each_column_at_a_time(
     )  # fmt: skip
     groups = ParquetGroups(path)
     pieces.clear()
-    size = groups._size(1, set(groups.columns))
-    for rows, held in ((7, size), (20, size - 1), (7, size - 1), (7, 6 * 2**17)):
-        monkeypatch.setattr(row_groups, "HELD", held)
+    for rows in (20, 7):
         found = pa.Table.from_batches(groups.batches(range(1, 2), list(range(6)), rows))
         assert found == pq.read_table(path).slice(20, 20)
-    # all of it; a block that is all of it anyway; what is left to hold of each column, if any
-    assert pieces == [0, 0, row_groups.PIECE, 0]
-    monkeypatch.setattr(ParquetGroups, "_size", lambda *_: 2**30)
-    list(groups.batches(range(1, 2), list(range(6)), 7))
-    assert pieces[-1] == 2**17
+    assert pieces == [0, row_groups.PIECE]
 
 
 def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):

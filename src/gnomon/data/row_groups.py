@@ -1,9 +1,9 @@
 """Row groups of Parquet files and record batches of Feather files, read in any order.
 
 What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
-every row group. A column of a row group is read as a whole, which disks like best, and decoded a
-block at a time; of row groups that are too large to hold, a piece of each column. While one row
-group is decoded, the system is asked to fetch the next.
+every row group. A row group of several blocks is read a piece of each column at a time, which is
+decoded while it is in the cache. The disk would have to jump about for that: while one row group is
+decoded, the system is asked to fetch the next.
 """
 
 import os
@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
-HELD = 2**26  # bytes of a row group that are read before they are decoded, or fetched for that
-PIECE = 2**16  # of a column, at least
-ASKED = 2**20  # bytes at a time: Linux forgets what is beyond some megabytes
+BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
+ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
+PIECE = 2**17  # bytes of a column that are read at a time
 
 
 class ParquetGroups:
@@ -50,10 +50,8 @@ class ParquetGroups:
             names = self.columns
         meta = self._metadata()
         one = sum(meta.row_group(i).num_rows for i in groups) <= rows
-        largest = max(self._size(i, set(names)) for i in groups)
-        buffer = 0 if one or largest <= HELD else max(PIECE, HELD // len(names))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        found = self._open(buffer).iter_batches(
+        found = self._open(0 if one else PIECE).iter_batches(
             batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
         )
         for batch in found:
@@ -69,17 +67,13 @@ class ParquetGroups:
         # A file that was written anew may have fewer of them, which is an IndexError.
         told = (OSError, pa.ArrowException, IndexError)
         with suppress(*told), self.path.open("rb", buffering=0) as file:
-            left = HELD
+            left = BEFOREHAND
             for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
                 stop = min(stop, start + left)
                 for at in range(start, stop, ASKED):
                     length = min(ASKED, stop - at)
                     os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
                 left -= stop - start
-
-    def _size(self, group: int, names: set[str]) -> int:
-        """Bytes of the columns in the file."""
-        return sum(stop - start for start, stop in self._ranges(range(group, group + 1), names))
 
     def _ranges(self, groups: range, names: set[str]) -> list[tuple[int, int]]:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
