@@ -253,6 +253,14 @@ def test_a_map_drawn_together_is_enlarged_before_its_points_are_one(monkeypatch)
     assert len(np.unique(lost.state.Y, axis=0)) == 1
 
 
+def test_a_start_of_hardly_any_size_is_enlarged_too():
+    """By 1e39, which float32 does not have."""
+    run = descent(OverMesh(P, 2, 1.0, 0.5), Y=start(size=1e-44))
+    run.run(60)
+    assert np.isfinite(run.state.Y).all()
+    assert (run.state.high - run.state.low).max() > 1e-5
+
+
 def test_an_enlarged_map_goes_on_as_the_small_one_would_have(monkeypatch):
     """In float64, which tells points apart at any size, both have one shape."""
     shapes = []

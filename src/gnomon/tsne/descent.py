@@ -285,11 +285,11 @@ def _reordered(state: State, n_jobs: int | None) -> State:
 
 def _enlarged(state: State) -> State:
     """The same state about its mean, with an extent of `SMALL`."""
-    factor = SMALL / float((state.high - state.low).max())
-    Y = state.Y.astype(np.float64)
-    Y = np.ascontiguousarray((Y - Y.mean(axis=0)) * factor, state.Y.dtype)
+    factor = SMALL / (state.high - state.low).max()  # float64: there may be no such float32
+    Y = ((state.Y - state.Y.mean(axis=0, dtype=np.float64)) * factor).astype(state.Y.dtype)
+    velocity = (state.velocity * factor).astype(state.velocity.dtype)
     return replace(
-        state, Y=Y, velocity=state.velocity * state.velocity.dtype.type(factor),
+        state, Y=Y, velocity=velocity,
         low=Y.min(axis=0).astype(np.float64), high=Y.max(axis=0).astype(np.float64),
     )  # fmt: skip
 

@@ -12,8 +12,8 @@ a point gets the same place in any company and in any order. A row equal to rows
 placed where they are.
 
 Fewer and nearer neighbours than the map was made from (perplexity 5, 15 neighbours) place points
-best: in the prototype 96.4 % of 10,000 rows of MNIST landed among their own digit, 95.8 % with
-perplexity 30.
+best: 96.7 % of 10,000 rows of MNIST land among their own digit on a map of the other 60,000, and
+96.5 % with perplexity 30 and 90 neighbours.
 """
 
 from dataclasses import dataclass, field
