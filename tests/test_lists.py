@@ -109,6 +109,23 @@ def test_almost_every_row_is_settled_without_measuring_its_lists(monkeypatch):
     assert sum(measured) == len(Q)  # no row was looked at twice
 
 
+def test_rows_that_must_look_again_do_so_together(monkeypatch):
+    """One at a time they are many times slower: in wide tables it is almost all of them."""
+    Z, Q = table("ties", 3000), table("ties", 400, seed=1)
+    found, measured = grouped(Z), []
+    whole = found.search(Q, 15, 4, alone=True)
+    settle = lists._settle
+    monkeypatch.setattr(lists, "_settle", lambda *a: measured.append(len(a[3])) or settle(*a))
+    found.search(Q, 15, 4, alone=True)
+    assert sum(measured) > 1.2 * len(Q)
+    assert len(measured) <= 4  # two blocks of queries, each once and once again
+    measured.clear()
+    monkeypatch.setattr(lists, "AGAIN", 7 * np.diff(found.starts).max())  # seven of them
+    for part, expected in zip(found.search(Q, 15, 4, alone=True), whole, strict=True):
+        assert part.tobytes() == expected.tobytes()
+    assert sorted(measured)[-3:] == [7, 144, 256]
+
+
 @pytest.mark.parametrize("first", [np.float32(1), np.nextafter(np.float32(1), np.float32(2))])
 def test_neighbouring_numbers_are_told_apart_without_end(first):
     """The middle of two neighbouring numbers is one of them, whichever is even."""
@@ -134,6 +151,15 @@ def test_rounding_far_from_a_lists_centre_does_not_hide_the_nearest():
     rows, _ = found.search(Q, 1, 1, alone=True)
     np.testing.assert_array_equal(rows[:, 0], 1 + 70 * np.arange(60))
     assert (found.search(Q, 1, 1)[0] != rows).any()  # which is what could happen
+
+
+def test_squares_that_float32_hardly_has_hide_nothing():
+    """Squared distances of about 1e-44, where the next number is 1.4e-45 away."""
+    rng = np.random.default_rng(0)
+    Z, Q = 1e-22 * rng.random((500, 3)), 1e-22 * rng.random((60, 3))
+    found = InvertedLists(Z, np.zeros((1, 3), np.float32))
+    rows, _ = found.search(Q, 3, 1, alone=True)
+    np.testing.assert_array_equal(rows, brute(found, Q, 3, 1)[0])
 
 
 def test_wild_rows_have_the_nearest_of_wild_lists():

@@ -11,7 +11,8 @@
 A product of matrices rounds by the company a query is in. With ``alone=True`` the answer does not:
 where the rounding could have changed what was kept, which is known from a bound on it, the query
 measures every row of its lists that may be as near as those it has. So it gets the nearest by
-(distance, row number) and no others. That is rare, except where many rows are at the same distance.
+(distance, row number) and no others. That is rare, except where many rows are at the same distance
+and where columns are so many that the bound is wide; those queries are taken together again.
 """
 
 from typing import Any
@@ -31,9 +32,11 @@ ROOM = 3  # times as many are held before the nearest of them are selected
 QUERIES = 4096  # at a time, in the order of their nearest lists
 TOGETHER = 256  # queries of one product
 LONG = 2048  # rows of one product
+AGAIN = 2**22  # distances of queries that look again, at a time
 CHUNK = 16  # distances compared with the farthest kept one at a time
 TWO = np.float32(2)
 WILDEST = np.float32(1e16)  # squares of differences must exist in float32
+LARGEST, SMALLEST = 1e38, 2.0**-126  # beyond all of them; below, float32 has fewer digits
 
 __all__ = ["WILDEST", "InvertedLists"]
 
@@ -103,6 +106,7 @@ class InvertedLists:
         found, distances = np.full((len(Q), k), -1), np.full((len(Q), k), np.inf)
         own = np.full(len(Q), -1) if own is None else own
         order = np.argsort(probes[:, 0], kind="stable")
+        step = max(1, AGAIN // int(np.diff(self.starts).max()))
 
         def block(start: int, stop: int) -> None:
             rows = order[start:stop]
@@ -110,10 +114,13 @@ class InvertedLists:
             unsure = _settle(
                 Q, self.Z, self.order, rows, own, kept, bound - slack, found, distances
             )
-            for i in np.flatnonzero(unsure) if alone else ():
-                one, limit = rows[i : i + 1], distances[rows[i], -1] ** 2 + slack[i]
-                near = self._within(Q, one, probes[rows[i]], limit)[None]
-                _settle(Q, self.Z, self.order, one, own, near, np.array([np.inf]), found, distances)
+            again = np.flatnonzero(unsure) if alone else rows[:0]
+            for first in range(0, len(again), step):
+                some = again[first : first + step]
+                limits = distances[rows[some], -1] ** 2 + slack[some]
+                near = self._within(Q, rows[some], probes[rows[some]], limits)
+                beyond = np.full(len(some), np.inf)
+                _settle(Q, self.Z, self.order, rows[some], own, near, beyond, found, distances)
 
         size = min(QUERIES, max(256, -(-len(Q) // 8)))
         with one_blas_thread():
@@ -143,21 +150,34 @@ class InvertedLists:
         return (
             np.ascontiguousarray(kept[:, : most + SPARE]),  # as for one row: the same loop
             bound.astype(np.float64),
-            (Q.shape[1] + 8) * 2.0**-24 * slack,
+            (Q.shape[1] + 8) * (2.0**-24 * slack + SMALLEST),
         )
 
     def _within(
-        self, Q: Floats64, row: Indices, lists: NDArray[np.int32], limit: np.float64
+        self, Q: Floats64, rows: Indices, probes: NDArray[np.int32], limits: Floats64
     ) -> NDArray[np.int32]:
-        """Where in the lists rows stand whose squared distance to one query may be `limit`."""
-        offset, sq = np.empty((1, Q.shape[1]), np.float32), np.empty(1, np.float32)
-        found = []
-        for at in lists:
-            start, stop = self.starts[at : at + 2]
-            _offsets(Q, row, self.centres[at], offset, sq)
-            far = self.sq[start:stop] - TWO * (self.offsets[start:stop] @ offset[0])
-            found.append(start + np.flatnonzero(far <= limit - sq[0]))
-        return np.concatenate(found).astype(np.int32)
+        """Where in their lists the rows stand whose squared distances may be within the `limits`.
+
+        One row for each query; −1 after the last.
+        """
+        queries, places = [], []
+        for at in np.unique(probes):
+            those = np.flatnonzero((probes == at).any(axis=1))
+            offsets = np.empty((len(those), Q.shape[1]), np.float32)
+            sq, start, stop = np.empty(len(those), np.float32), *self.starts[at : at + 2]
+            _offsets(Q, rows[those], self.centres[at], offsets, sq)
+            far = (TWO * offsets) @ self.offsets[start:stop].T
+            np.subtract(self.sq[start:stop], far, out=far)
+            below = np.minimum(limits[those] - sq, LARGEST).astype(np.float32)
+            below = np.nextafter(below, np.float32(np.inf))  # not rounded down
+            query, place = np.divmod(np.flatnonzero(far <= below[:, None]), stop - start)
+            queries.append(those[query])
+            places.append(start + place)
+        query, place = np.concatenate(queries), np.concatenate(places)
+        order, counts = np.argsort(query, kind="stable"), np.bincount(query, minlength=len(rows))
+        near = np.full((len(rows), counts.max()), -1, np.int32)
+        near[np.arange(counts.max()) < counts[:, None]] = place[order]
+        return near
 
 
 @kernel

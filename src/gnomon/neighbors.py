@@ -401,7 +401,7 @@ class _Probe:
 
     def __init__(self, Z: Floats64, k: int, seed: int, n_jobs: int | None) -> None:
         n = Z.shape[0]
-        self.Z = Z
+        self.Z, self.n_jobs = Z, n_jobs
         self.rows = np.sort(np.random.default_rng(seed).choice(n, min(n, PROBE), replace=False))
         radii = np.empty((self.rows.size, 2))
         last = [min(k, FEW) - 1, k - 1]
@@ -421,10 +421,14 @@ class _Probe:
 
         Rows at the same distance are as good as each other, so copies do not count as missed.
         """
-        away = self.Z[np.maximum(found, 0)] - self.Z[self.rows][:, None]
-        radius = self.sq_radius[found.shape[1]][:, None]
-        near = np.einsum("ijk,ijk->ij", away, away) <= radius * (1 + 1e-12)
-        return float(np.mean(near & (found >= 0)))
+        found = np.ascontiguousarray(found)
+        sq_radius = self.sq_radius[found.shape[1]] * (1 + 1e-12)
+
+        def block(start: int, stop: int) -> int:
+            return _count_within(self.Z, self.rows, found, sq_radius, start, stop)
+
+        counts = map_blocks(block, row_blocks(self.rows.size, 16), n_jobs=self.n_jobs)
+        return float(sum(counts) / found.size)
 
 
 @kernel
@@ -436,3 +440,19 @@ def _sq_distances(Z: Floats64, row: int, out: Floats64) -> None:
             step = Z[i, c] - Z[row, c]
             total += step * step
         out[i] = total
+
+
+@kernel
+def _count_within(
+    Z: Floats64, rows: Indices, found: Indices, sq_radius: Floats64, start: int, stop: int
+) -> int:
+    """How many of the rows found for some of `rows` are no farther than the radius."""
+    count = 0
+    for i in range(start, stop):
+        for j in range(found.shape[1]):
+            total = 0.0
+            for c in range(Z.shape[1]):
+                step = Z[found[i, j], c] - Z[rows[i], c]
+                total += step * step
+            count += found[i, j] >= 0 and total <= sq_radius[i]
+    return count
