@@ -9,7 +9,7 @@ from gnomon import PCA, TSNE, run, source
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
-from gnomon.errors import MissingValueError, TooLargeError
+from gnomon.errors import ChangedSourceError, MissingValueError, TooLargeError
 from gnomon.large import run_blocks
 
 
@@ -55,6 +55,20 @@ def test_columns_are_scaled_as_those_of_a_table_in_memory(scale):
         np.testing.assert_allclose(found.preparation.std, expected.std, rtol=1e-12)
     whole = run(in_memory(X), scale=scale, dimensions=None).pca
     np.testing.assert_allclose(found.pca.components_, whole.components_, atol=1e-9)
+
+
+@pytest.mark.parametrize("stage", ["prepare", "pca"])
+def test_a_file_that_is_rewritten_after_the_spread_was_measured_is_named(tmp_path, stage):
+    X = table() * [1, 1, 200, 1, 1]
+    np.save(tmp_path / "a.npy", X)
+
+    def rewrite(ended, seconds, what):
+        if ended == stage:
+            np.save(tmp_path / "a.npy", X[::-1])  # of the same size, and the same spread
+
+    with pytest.raises(ChangedSourceError, match=r"a\.npy, rows .* not those of the first time"):
+        run_blocks(source(tmp_path / "a.npy", rows=47), scores=tmp_path / "s.npy", told=rewrite)
+    assert not (tmp_path / "s.npy").exists()
 
 
 def test_gaps_are_refused_with_their_place(tmp_path):

@@ -120,6 +120,18 @@ def test_rows_that_are_gone_are_found():
         LocalEngine().map(column_sums, Short(table(40), rows=10))
 
 
+def test_columns_that_are_gone_are_found():
+    class Narrow(ArraySource):
+        def read(self, partition):
+            return super().read(partition)[:, 1:]
+
+    columns = table(40).shape[1]
+    with pytest.raises(
+        ChangedSourceError, match=rf"rows 0 to 9 .* {columns - 1} columns instead of {columns}"
+    ):
+        LocalEngine(1).map(column_sums, Narrow(table(40), rows=10))
+
+
 def test_ctrl_c_stops_at_the_next_block():
     seen = []
 

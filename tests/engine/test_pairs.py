@@ -4,7 +4,7 @@ import pytest
 from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.pairs import pair_by_id, pair_by_row
-from gnomon.errors import DataError
+from gnomon.errors import ChangedSourceError, DataError
 
 
 def table(rows, columns, seed):
@@ -29,6 +29,32 @@ def test_rows_stand_beside_each_other_whatever_the_partitions(mine, theirs):
     left, right = pair.split(read_all(pair))
     assert np.array_equal(left, X)
     assert np.array_equal(right, Y)
+
+
+def first(block):
+    return float(block.X[0, 0])
+
+
+@pytest.mark.parametrize("by", ["row", "id"])
+@pytest.mark.parametrize("changed", ["mine", "theirs"])
+def test_what_one_pass_saw_of_a_table_holds_for_the_passes_of_the_pair_and_back(by, changed):
+    engine, names = LocalEngine(1), ["a", "id", "b"]
+    X, Y = with_ids(table(20, 2, 0), range(20)), with_ids(table(20, 2, 1), range(20))
+    mine, theirs = ArraySource(X, 6, names), ArraySource(Y, 7, names)
+    if by == "row":
+        engine.map(first, mine)
+        engine.map(first, theirs)
+        pair = pair_by_row(mine, theirs)
+    else:
+        pair = pair_by_id(mine, theirs, "id", engine)  # which reads both
+    (X if changed == "mine" else Y)[15, 0] += 1
+    with pytest.raises(ChangedSourceError, match=r"rows 12 to 17 changed .* not those of the"):
+        engine.map(first, pair)
+    fresh = ArraySource(X, 6, names), ArraySource(Y, 7, names)
+    engine.map(first, pair_by_row(*fresh))
+    (X if changed == "mine" else Y)[15, 0] += 1
+    with pytest.raises(ChangedSourceError, match=r"changed .* not those of the first time"):
+        engine.map(first, fresh[0 if changed == "mine" else 1])
 
 
 def test_tables_of_other_lengths_are_not_paired_by_row():

@@ -3,8 +3,7 @@ import pickle
 import numpy as np
 
 from gnomon.engine.arrays import ArraySource
-from gnomon.engine.source import Partition, partition_rows
-from gnomon.engine.task import checksum
+from gnomon.engine.source import Partition, checksum, partition_rows
 
 
 def test_a_checksum_changes_with_every_number_and_its_place():

@@ -11,6 +11,7 @@ from gnomon.data.prepare import SCALES
 from gnomon.data.scale import choose_scale
 from gnomon.data.spread import Spread, measure_spread
 from gnomon.engine import Block, Engine, Partition, Source
+from gnomon.engine.source import Seal
 from gnomon.inputs import check_choice
 from gnomon.streams import read_source
 
@@ -31,11 +32,17 @@ class ScaledSource(Source):
     def __init__(self, source: Source, preparation: Preparation) -> None:
         super().__init__(source.columns, source.dtype, source.partitions, source.names)
         self.source, self.mean, self.std = source, preparation.mean, preparation.std
+        self.seals = source.seals  # of the pass that found the mean, too
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """The numbers of the source, scaled in float64."""
-        scaled: NDArray[Any] = (self.source.read(partition) - self.mean) / self.std
-        return scaled.astype(self.dtype)
+        return self.sealed(partition)[0]
+
+    def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
+        """The same, with the checksum of the numbers as the source has them."""
+        X, seal = self.source.sealed(partition)
+        scaled: NDArray[Any] = (X - self.mean) / self.std
+        return scaled.astype(self.dtype), seal
 
 
 def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from gnomon.engine.source import Block, Partition, Source
+from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.engine.task import ATTEMPTS, Part, Task
 from gnomon.engine.tree import fold
 from gnomon.errors import ClusterError, GnomonError, PartitionError
@@ -267,7 +267,7 @@ def _unpack(packed: bytes) -> Task[Any]:
     return task
 
 
-def _work(task: Task[T], partition: Partition, seal: int | None, beside: Any) -> Part[T]:
+def _work(task: Task[T], partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
     return task(partition, seal, beside)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.engine.cursor import Cursor
-from gnomon.engine.source import Partition, Source
-from gnomon.engine.task import checksum
+from gnomon.engine.source import Partition, Seal, Source, checksum
 from gnomon.errors import ChangedSourceError, DataError, ParameterTypeError
 from gnomon.inputs import as_table, is_sparse
 
@@ -35,7 +34,7 @@ class IteratorSource(Source):
     ) -> None:
         self.function = function
         partitions: list[Partition] = []
-        seals: dict[int, int] = {}
+        seals: dict[int, Seal] = {}
         columns, dtype, start = 0, np.dtype(np.float64), 0
         for index, block in enumerate(self._blocks()):
             rows, width = block.shape

@@ -10,6 +10,7 @@ in ascending order of a column of ids: a merge join, block by block.
    one likes, here and on a cluster.
 """
 
+from collections import UserDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.engine.engine import Engine
-from gnomon.engine.source import Block, Partition, Source
+from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.errors import DataError
 
 Array = NDArray[Any]
@@ -35,9 +36,10 @@ class Piece:
     start: int
     stop: int
 
-    def read(self, source: Source) -> Array:
-        """These rows alone."""
-        return source.read(self.partition)[self.start : self.stop]
+    def sealed(self, source: Source) -> tuple[Array, Seal]:
+        """These rows alone, and the checksum of the whole partition."""
+        X, seal = source.sealed(self.partition)
+        return X[self.start : self.stop], seal
 
 
 class PairedSource(Source):
@@ -62,13 +64,26 @@ class PairedSource(Source):
         away = 0 if ids is None else 1
         self.widths = left.columns - away, right.columns - away
         super().__init__(sum(self.widths), np.result_type(left.dtype, right.dtype), partitions)
+        self.seals = _Seals(left, right, partitions)
 
     def read(self, partition: Partition) -> Array:
         """The rows of one partition, those of the first table on the left."""
-        mine, theirs = (
-            _stack([piece.read(source) for piece in pieces])
-            for source, pieces in zip((self.left, self.right), partition.place, strict=True)
-        )
+        return self.sealed(partition)[0]
+
+    def sealed(self, partition: Partition) -> tuple[Array, Seal]:
+        """The same, and the checksums of all partitions that they are from."""
+        seals: list[tuple[int, int, Seal]] = []
+        blocks: list[Array] = []
+        for side, source in enumerate((self.left, self.right)):
+            parts = []
+            for piece in partition.place[side]:
+                X, seal = piece.sealed(source)
+                parts.append(X)
+                seals.append((side, piece.partition.index, seal))
+            blocks.append(_stack(parts))
+        return self._beside(*blocks), tuple(seals)
+
+    def _beside(self, mine: Array, theirs: Array) -> Array:
         if self.ids is not None:
             here, there = self.ids
             _, i, j = np.intersect1d(
@@ -82,6 +97,27 @@ class PairedSource(Source):
     def split(self, X: Array) -> tuple[Array, Array]:
         """A block of rows as its two tables."""
         return X[:, : self.widths[0]], X[:, self.widths[0] :]
+
+
+class _Seals(UserDict[int, Any]):
+    """The seals of a pair: those of both tables, which learn from it and it from them."""
+
+    def __init__(self, left: Source, right: Source, partitions: Sequence[Partition]) -> None:
+        super().__init__()
+        self.tables = left.seals, right.seals
+        for partition in partitions:
+            seal = tuple(
+                (side, piece.partition.index, self.tables[side].get(piece.partition.index))
+                for side, pieces in enumerate(partition.place)
+                for piece in pieces
+            )
+            if all(known is not None for _, _, known in seal):
+                self.data[partition.index] = seal
+
+    def __setitem__(self, index: int, seal: Any) -> None:
+        super().__setitem__(index, seal)
+        for side, at, found in seal:
+            self.tables[side][at] = found
 
 
 def _stack(parts: list[Array]) -> Array:

@@ -14,20 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gnomon.engine.source import Block, Partition, Source
+from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.errors import ChangedSourceError, GnomonError, PartitionError
 from gnomon.parallel import one_blas_thread
 
 T = TypeVar("T")
-Seals = tuple[tuple[int, int], ...]
+Seals = tuple[tuple[int, Seal], ...]
 
 ATTEMPTS = 3
 PAUSE = 0.05  # seconds before the second attempt; twice as long before the third
 
-__all__ = ["ATTEMPTS", "Part", "Seals", "Task", "checksum"]
+__all__ = ["ATTEMPTS", "Part", "Seals", "Task"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Task(Generic[T]):
     function: Callable[[Block], T]
 
     def __call__(
-        self, partition: Partition, seal: int | None = None, beside: Any = None
+        self, partition: Partition, seal: Seal | None = None, beside: Any = None
     ) -> Part[T]:
         """The function's value for one partition; `seal` is its checksum, once known."""
         for attempt in range(1, ATTEMPTS + 1):
@@ -64,12 +61,12 @@ class Task(Generic[T]):
                 time.sleep(PAUSE * attempt)
         raise AssertionError("unreachable")
 
-    def _once(self, partition: Partition, seal: int | None, beside: Any) -> Part[T]:
-        X = self.source.read(partition)
+    def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
+        X, found = self.source.sealed(partition)
         expected = (partition.rows, self.source.columns)
-        if X.shape != expected:
-            raise _changed(partition, f"it gave {X.shape[0]} rows instead of {partition.rows}")
-        found = checksum(X)
+        for has, had, what in zip(X.shape, expected, ("rows", "columns"), strict=True):
+            if has != had:
+                raise _changed(partition, f"it gave {has} {what} instead of {had}")
         if seal is not None and seal != found:
             raise _changed(partition, "its numbers are not those of the first time")
         with one_blas_thread():
@@ -81,27 +78,3 @@ def _changed(partition: Partition, how: str) -> ChangedSourceError:
     return ChangedSourceError(
         f"{partition} changed while it was in use: {how}. Leave it alone and start again."
     )
-
-
-_WORDS = 8192  # 64 kB at a time stay in the cache
-_MULTIPLIERS = np.random.default_rng(9).integers(2**63, size=_WORDS, dtype=np.uint64) | np.uint64(1)
-_STEP = 0x9E3779B97F4A7C15  # odd, so that no bit of an earlier chunk is ever multiplied away
-
-
-def checksum(X: NDArray[Any]) -> int:
-    """64 bits that change with every number of `X` and its place, at the speed of memory.
-
-    Σ word · odd multiplier within 64 kB, chunks combined by Horner's rule, both modulo 2^64. It is
-    meant for files that were rewritten by accident, not for forgeries. Numbers are taken as they
-    lie in memory, column by column in a Fortran-ordered array: a source gives every block in the
-    same order each time.
-    """
-    lying = X.T if X.flags.f_contiguous else X
-    octets = np.ascontiguousarray(lying).reshape(-1).view(np.uint8)
-    whole = octets.size // 8
-    words, rest = octets[: 8 * whole].view(np.uint64), octets[8 * whole :]
-    total = octets.size
-    for start in range(0, whole, _WORDS):
-        chunk = words[start : start + _WORDS]
-        total = (total * _STEP + int(np.dot(chunk, _MULTIPLIERS[: chunk.size]))) % 2**64
-    return (total * _STEP + int.from_bytes(rest.tobytes(), "little")) % 2**64
