@@ -307,6 +307,29 @@ def test_arrays_and_dask_arrays_are_sources():
         gnomon.source(lazy.astype(complex))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
+def test_masked_cells_of_a_dask_array_are_missing(dtype):
+    import dask.array as da
+
+    X, hidden = (numbers() > 0).astype(dtype), numbers() > 2
+    lazy = da.ma.masked_array(*(da.from_array(each, chunks=(30, 3)) for each in (X, hidden)))
+    found = rows_of(gnomon.source(lazy))
+    np.testing.assert_array_equal(np.isnan(found), hidden)
+    np.testing.assert_array_equal(found[~hidden], X[~hidden])
+    assert found.dtype == ("f4" if dtype == "f4" else "f8")
+
+
+def test_chunks_that_are_not_what_a_dask_array_says_are_refused():
+    import dask.array as da
+
+    lazy = da.from_array(numbers().astype(int), chunks=(30, 4))
+    halves = lazy.map_blocks(lambda chunk: chunk / 2, dtype=int)
+    with pytest.raises(DataTypeError, match=r"rows 0 to 29: the chunk holds float64.*has int64"):
+        rows_of(gnomon.source(halves))
+    with pytest.raises(DataError, match="has sparse chunks"):
+        rows_of(gnomon.source(lazy.map_blocks(sp.csr_array)))
+
+
 def test_options_that_do_not_fit_are_refused(tmp_path):
     path = write(tmp_path, numbers(), "a.npy")
     with pytest.raises(ParameterError, match="`rows` must be an integer ≥ 1"):

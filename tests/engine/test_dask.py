@@ -143,6 +143,17 @@ def test_a_dask_array_is_reduced_where_its_chunks_are(engine):
     assert found.components_.tobytes() == here.components_.tobytes()
 
 
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_dask_array_that_a_cluster_holds_is_asked_of_it(engine, where):
+    import dask.array as da
+
+    X = table()
+    held = engine.client.persist(da.from_array(X, chunks=(100, 2))) * 2
+    found = PCA(2).fit(held, engine=engine.client if where == "there" else None)
+    here = PCA(2).fit(gnomon.source(2 * X, rows=100))
+    assert found.components_.tobytes() == here.components_.tobytes()
+
+
 def test_results_come_in_order_with_what_stood_beside_them_and_progress_is_told(engine):
     source = ArraySource(table(), rows=50)
     weights = [float(i) for i in range(14)]

@@ -1,5 +1,6 @@
 """Tables that are arrays: in memory, mapped into it, or of Dask."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from gnomon.engine.source import Partition, Source, partition_rows
 from gnomon.errors import DataError, DataTypeError
+from gnomon.inputs import as_table, is_sparse
 from gnomon.parallel import row_blocks
 
 __all__ = ["ArraySource", "DaskArraySource", "as_source"]
@@ -46,7 +48,8 @@ class DaskArraySource(Source):
     Parameters
     ----------
     X : dask.array.Array (n, d) of numbers
-        Chunks of known size. Columns that are in several chunks are brought together.
+        Chunks of known size. Columns that are in several chunks are brought together. Masked cells
+        are missing values. What a cluster holds (`persist`) is asked of that cluster.
     names : sequence of str, optional
     """
 
@@ -67,12 +70,47 @@ class DaskArraySource(Source):
             for index, at in enumerate(i for i, size in enumerate(sizes) if size)
         ]
         dtype = np.dtype(np.uint8) if X.dtype.kind == "b" else X.dtype
+        if isinstance(X._meta, np.ma.MaskedArray) and dtype.kind != "f":
+            dtype = np.dtype(np.float64)  # which has a place for what is missing
         super().__init__(int(X.shape[1]), dtype, partitions, names)
+        self.held = _client_of(X) is not None
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """One chunk, computed on the thread that asks for it."""
-        block = np.asarray(self.X.blocks[partition.place].compute(scheduler="synchronous"))
-        return block.astype(self.dtype, copy=False)
+        block = as_table(self._computed(self.X.blocks[partition.place]))
+        if is_sparse(block):
+            raise DataError(
+                "The Dask array has sparse chunks. Use X.map_blocks(lambda b: b.todense())."
+            )
+        if not np.can_cast(block.dtype, self.dtype, "same_kind"):
+            raise DataTypeError(
+                f"{partition}: the chunk holds {block.dtype}, and the Dask array says that it has "
+                f"{self.dtype}. Use X.astype('{block.dtype}')."
+            )
+        dense: NDArray[Any] = block.astype(self.dtype, copy=False)
+        return dense
+
+    def _computed(self, chunk: Any) -> Any:
+        if not self.held:
+            return chunk.compute(scheduler="synchronous")
+        from distributed import get_worker, worker_client
+
+        try:
+            get_worker()
+        except ValueError:  # this is none
+            return _client_of(chunk).compute(chunk).result()
+        with worker_client() as client:  # its thread is for others meanwhile
+            return client.compute(chunk).result()
+
+
+def _client_of(X: Any) -> Any:
+    """The client of a Dask array that a cluster holds, or holds parts of; None of all others."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import Future
+
+    parts = X.__dask_graph__().values()
+    return next((part.client for part in parts if isinstance(part, Future)), None)
 
 
 def as_source(X: Any) -> Source | None:
