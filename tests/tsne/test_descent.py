@@ -127,11 +127,13 @@ def test_a_run_in_parts_has_the_bits_of_a_whole_one(make):
     assert whole.state.best_iteration == parts.state.best_iteration
 
 
-def test_the_state_given_is_never_written_over():
-    """Whoever gave it goes back to it when a run fails."""
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_the_state_given_is_never_written_over(size):
+    """Whoever gave it goes back to it when a run fails; one that is enlarged first, too."""
     first = descent()
     first.run(120)
-    given = first.state
+    bounds = {"low": size * first.state.low, "high": size * first.state.high}
+    given = replace(first.state, Y=size * first.state.Y, **bounds)
     copies = [array.copy() for array in (given.Y, given.velocity, given.gains)]
     second = Descent(given, SCHEDULE)
     second.run(150)

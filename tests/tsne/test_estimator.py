@@ -562,6 +562,7 @@ def test_weights_of_one_are_no_weights():
         (np.r_[np.ones(149), 0], r"be 1 or more.*; got 0\.0\. It stands at position 149"),
         (-np.ones(150), "finite, non-negative numbers"),
         (np.full(150, np.nan), "finite, non-negative numbers"),
+        (np.full(150, 1e20), r"be at most 1e\+15 copies in all; got 1\.5e\+22\. Divide"),
         (np.ones(149), r"got 'shape \(149,\)'"),
     ],
 )

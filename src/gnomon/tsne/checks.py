@@ -18,6 +18,7 @@ Floats64 = NDArray[np.float64]
 LARGEST = 1e30  # factors that float32 can hold
 # Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
 DOF = (1e-3, 1e4)
+COPIES = 1e15  # that float64 counts one by one, and whose square float32 has
 
 log = logging.getLogger("gnomon")
 
@@ -77,6 +78,11 @@ def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
             float(weights[at]),
             f"It stands at position {at}. Leave rows of zero weight out, or divide all weights "
             "by the smallest.",
+        )  # fmt: skip
+    if weights.sum() > COPIES:
+        refuse(
+            "sample_weight", f"be at most {COPIES:.0e} copies in all", float(weights.sum()),
+            "Divide all weights by the smallest.",
         )  # fmt: skip
     return weights
 

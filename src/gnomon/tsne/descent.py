@@ -289,7 +289,7 @@ def _enlarged(state: State) -> State:
     Y = ((state.Y - state.Y.mean(axis=0, dtype=np.float64)) * factor).astype(state.Y.dtype)
     velocity = (state.velocity * factor).astype(state.velocity.dtype)
     return replace(
-        state, Y=Y, velocity=velocity,
+        state, Y=Y, velocity=velocity, gains=state.gains.copy(),  # all three are written over later
         low=Y.min(axis=0).astype(np.float64), high=Y.max(axis=0).astype(np.float64),
     )  # fmt: skip
 
