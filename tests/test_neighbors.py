@@ -150,6 +150,13 @@ def test_a_forked_child_finds_the_same_lists(lists, monkeypatch):
     assert np.array_equal(again.distances, found.distances)
 
 
+def test_neighbours_that_were_not_found_do_not_count_as_found():
+    """−1 is no row, and not the last one either."""
+    table = X[:50]
+    probe = neighbors._Probe(table, 49, 0, None)
+    assert probe.recall(np.full((50, 49), -1)) == 0
+
+
 def test_measuring_the_recall_of_a_wide_table_takes_no_room():
     """All differences at once would be 340 MB here, and 4 GB for 20,000 columns."""
     table = np.random.default_rng(0).standard_normal((310, 2000))

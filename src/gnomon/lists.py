@@ -169,7 +169,6 @@ class InvertedLists:
             far = (TWO * offsets) @ self.offsets[start:stop].T
             np.subtract(self.sq[start:stop], far, out=far)
             below = np.minimum(limits[those] - sq, LARGEST).astype(np.float32)
-            below = np.nextafter(below, np.float32(np.inf))  # not rounded down
             query, place = np.divmod(np.flatnonzero(far <= below[:, None]), stop - start)
             queries.append(those[query])
             places.append(start + place)

@@ -58,6 +58,12 @@ def test_points_in_one_place_push_nobody_and_have_no_error():
     assert (found.force_error, found.total) == (0, 6)
 
 
+def test_a_mesh_that_shows_nothing_corrects_nothing():
+    """Points so far apart that float32 has no φ."""
+    apart = np.array([[0, 0], [1e20, 0], [0, 1e20]], np.float32)
+    assert check_field(apart, np.zeros((3, 2)), 3.0, np.zeros(3), 1.0, None, 0, None).total == 3
+
+
 def test_a_sum_over_all_pairs_needs_no_correction():
     phi, push = field(Y)
     found = check_field(Y, -2 * push, phi.sum(), None, 1.0, None, 0, None)
