@@ -3,6 +3,7 @@ import pytest
 
 import gnomon
 from gnomon.data import csv_blocks
+from gnomon.data.read import read
 from gnomon.engine import LocalEngine
 from gnomon.errors import DataError
 
@@ -26,7 +27,7 @@ def expected(count=200):
     return np.column_stack([i + 0.5, i * i + 0.25, -(i + 0.125)])
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", ["a,b,c", None])
 @pytest.mark.parametrize("last", [True, False])
 def test_rows_are_found_whatever_ends_lines(tmp_path, end, header, last, monkeypatch):
@@ -46,6 +47,32 @@ def test_blank_lines_and_quoted_newlines_are_no_rows(tmp_path, monkeypatch):
         source = gnomon.source(save(tmp_path, text), columns=["a", "b"], rows=1)
         np.testing.assert_array_equal(rows_of(source), [[1, 2], [3, 4], [5, 6]])
         assert [partition.place[1].line for partition in source.partitions] == [2, 5, 8]
+
+
+def test_quotes_within_a_plain_field_are_letters(tmp_path, monkeypatch):
+    cells = ['5" pipe', '"quoted, with\n""line"" ends"', 'a "word" of it', '"x"y"', '""', "none"]
+    text = "note,a,b\n" + "".join(f"{cells[i % 6]},{i},{i * i}\n" for i in range(24))
+    text = (
+        text.replace("3,9\n", "3,9\r").replace("5,25\n", "5,25\r\n").replace("6,36\n", "6,36\r\r")
+    )
+    starts = []
+    for step in (1, 2, 5, 13, 2**24):
+        monkeypatch.setattr(csv_blocks, "STEP", step)
+        source = gnomon.source(save(tmp_path, text), columns=["a", "b"], rows=5)
+        i = np.arange(24)
+        np.testing.assert_array_equal(rows_of(source), np.column_stack([i, i * i]))
+        starts.append([partition.place[1] for partition in source.partitions])
+    assert all(each == starts[0] for each in starts)
+    whole = read(save(tmp_path, text), columns=["a", "b"])
+    lines = [whole.places.of(partition.first) for partition in source.partitions]
+    assert [f"line {place.line}" for place in starts[0]] == lines
+
+
+def test_a_quote_that_is_never_closed_is_found_among_unusual_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "BEGINNING", 400)
+    text = [f'{i}" pipe,{i}' for i in range(151)] + ['"x,2', "y,3", "z,4"]
+    with pytest.raises(DataError, match="line 153: a quote is opened and never closed"):
+        gnomon.source(save(tmp_path, "note,a\n" + "\n".join(text)))
 
 
 def test_other_dialects(tmp_path):
@@ -71,6 +98,17 @@ def test_a_late_text_is_found_with_its_line(tmp_path, monkeypatch):
     assert gnomon.source(path, drop="b").names == ("a", "c")
     with pytest.raises(DataError, match=said):  # columns are counted in the file
         rows_of(gnomon.source(path, drop="a", rows=40))
+
+
+def test_a_late_number_among_truths_is_found_with_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "LOOK", 20)
+    text = [f"{'true' if i % 2 else 'False'},{i}.5" for i in range(200)]
+    text[150] = "1,2.5"
+    source = gnomon.source(save(tmp_path, "a,b\n" + "\n".join(text)), rows=40)
+    assert source.columns == 2
+    said = r'"a" holds not only true and false \(first: line 152, "1"\)\. Use na="1", or drop="a"'
+    with pytest.raises(DataError, match=said):
+        rows_of(source)
 
 
 def test_a_ragged_line_is_found(tmp_path, monkeypatch):

@@ -2,7 +2,8 @@
 
 1. How the text is written, and which columns are numbers, is seen from its beginning.
 2. A first pass over the bytes finds where every block begins and on which line: after a newline
-   with an even number of quotes before it. Blank lines are no rows.
+   with an even number of quotes before it. Blank lines are no rows. Where a quote is a letter of a
+   plain field, or a return alone ends a line, it begins again, byte by byte.
 3. A block is its bytes, read by pyarrow. A cell that is no number, or a line of another length, is
    found by the slow reader of `gnomon.data.lines`, with its line.
 
@@ -28,6 +29,7 @@ from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
 from gnomon.data.lines import NEWLINE, QUOTE, RETURN, read_records
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
+from gnomon.data.records import RecordFinder
 from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Wishes
 from gnomon.data.room import Room
@@ -41,6 +43,7 @@ BEGINNING = 2**23  # bytes that are looked at to see what columns hold
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 ENCODE = "Save it as UTF-8."
+TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 
 class Place(NamedTuple):
@@ -92,8 +95,8 @@ class CsvBlocks(BlockFile):
                     include_columns=[str(j) for j in used],
                     null_values=[*MISSING, *self.wishes.na],
                     decimal_point=self.dialect.decimal,
-                    true_values=["true", "True", "TRUE"],
-                    false_values=["false", "False", "FALSE"],
+                    true_values=TRUE,
+                    false_values=FALSE,
                 ),
             )
         except pa.ArrowInvalid as error:
@@ -116,7 +119,7 @@ class CsvBlocks(BlockFile):
     def _choose(self, head: bytes) -> Chosen:
         """What columns hold, from whole records at the beginning."""
         if len(head) + self.skip == BEGINNING:  # cut off
-            head = head[: head.rfind(b"\n") + 1] or head
+            head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1] or head
         literal = [name for name in (self.wishes.label, self.wishes.id) if name is not None]
         lines = head.split(b"\n", LOOK + self.dialect.skipped)
         if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
@@ -141,14 +144,26 @@ class CsvBlocks(BlockFile):
             if wrong is None:
                 continue
             name, cell = self.all_names[int(wrong[1])], fields[int(wrong[1])].strip()
-            if cell not in missing and not is_number(cell, self.dialect.decimal):
-                raise FileError(
-                    f"{self.name}: column {quoted(name)} holds text (first: line {line}, "
-                    f"{quoted(cell)}).",
-                    ("na", cell),
-                    ("drop", name),
-                ) from None
+            if cell in missing or self._fits(name, cell):
+                continue
+            what = "not only true and false" if name in self.chosen.truths else "text"
+            raise FileError(
+                f"{self.name}: column {quoted(name)} holds {what} (first: line {line}, "
+                f"{quoted(cell)}).",
+                ("na", cell),
+                ("drop", name),
+            ) from None
         raise FileError(f"{self.name} cannot be read as CSV ({error}).") from None
+
+    def _fits(self, name: str, cell: str) -> bool:
+        """Whether a cell is what its column holds."""
+        if name in self.chosen.truths:
+            return cell in (*TRUE, *FALSE)
+        return is_number(cell, self.dialect.decimal)
+
+
+class _UnusualError(Exception):
+    """Quotes that are letters, or lines that end in a return: to count quotes is not enough."""
 
 
 class _Survey:
@@ -164,16 +179,23 @@ class _Survey:
 
     def __init__(self, file: CsvBlocks, rows: int) -> None:
         self.file = file
+        self.delimiter = ord(file.dialect.delimiter)
+        self.finder: RecordFinder | None = None
+        try:
+            self._divide(rows)
+        except _UnusualError:
+            self.finder = RecordFinder(file.dialect.delimiter, file.dialect.skipped + 1)
+            self._divide(rows)
+
+    def _divide(self, rows: int) -> None:
         self.pieces: list[Piece] = []
         self.quotes = 0
-        self.at = self.start = file.skip + file.dialect.body  # of the chunk, and of the line
-        self.line = file.dialect.skipped + 1
+        # of the chunk, and of the line
+        self.at = self.start = self.file.skip + self.file.dialect.body
+        self.line = self.file.dialect.skipped + 1
         self.quoted_from = 0  # the line on which the present quote was opened; 0 outside of quotes
         self.before = NEWLINE  # the byte before the chunk
         self.decoder = codecs.getincrementaldecoder("utf-8")()
-        self._divide(rows)
-
-    def _divide(self, rows: int) -> None:
         begin, line, first, there = self.start, self.line, 0, 0
         for ends, lines in self._records():
             at = 0
@@ -194,13 +216,40 @@ class _Survey:
             chunk = np.frombuffer(self.file._bytes(self.at, STEP), np.uint8)
             whole = chunk.size == STEP
             self._check_text(chunk, whole)
-            if chunk.size:
+            if self.finder is not None:
+                yield self._find(self.finder, chunk, whole)
+            elif chunk.size:
+                self._refuse_unusual(chunk, whole)
                 yield self._look_through(chunk, whole)
         if self.quoted_from:
             raise FileError(
                 f"{self.file.name}, line {self.quoted_from}: a quote is opened and never closed.",
                 "Close it, or double it if it is part of the text.",
             )
+
+    def _find(
+        self, finder: RecordFinder, chunk: NDArray[np.uint8], whole: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        records = finder.find(chunk, self.at, last=not whole)
+        self.line, self.quoted_from = finder.line, finder.quoted_from
+        self.quotes += int(np.count_nonzero(chunk == QUOTE))
+        self.at += chunk.size
+        return records
+
+    def _refuse_unusual(self, chunk: NDArray[np.uint8], whole: bool) -> None:
+        """See that every second quote begins a field, and that every return has its newline."""
+        quotes = np.flatnonzero(chunk == QUOTE)[self.quotes % 2 :: 2]
+        before = np.where(quotes > 0, chunk[quotes - 1], self.before)
+        if not np.isin(before, (self.delimiter, NEWLINE, QUOTE)).all():
+            raise _UnusualError
+        if self.before == RETURN and chunk[0] != NEWLINE:
+            raise _UnusualError
+        if chunk.size and (chunk == RETURN).any():
+            returns = np.flatnonzero(chunk == RETURN)
+            last = returns[-1] == chunk.size - 1
+            followed = chunk[returns[:-1] + 1 if last else returns + 1]
+            if (followed != NEWLINE).any() or (last and not whole):
+                raise _UnusualError
 
     def _look_through(
         self, chunk: NDArray[np.uint8], whole: bool
