@@ -113,6 +113,20 @@ def test_all_rows_of_blocks_are_mapped_where_there_is_room():
     many = source(table(rows=1500), rows=500)
     with pytest.raises(TooLargeError, match=r"a map of 1,000 rows needs about 92\.0 MB"):
         run_blocks(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
+    with pytest.raises(
+        TooLargeError, match=r"a map of 1,200 rows needs about 106 MB.*the 80\.0 MB"
+    ):
+        run_blocks(many, dimensions=2, memory="80MB", perplexity=300, sample=1200, scale="none")
+
+
+def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
+    wide = source(np.random.default_rng(0).standard_normal((400, 1200)), rows=100)
+    how = {"n_components": 2, "dimensions": 2, "sample": 50, "perplexity": 5, "scale": "none"}
+    found = run_blocks(wide, memory="120MB", n_jobs=1, **how)
+    assert found.tsne.pca.plan_.solver == "krylov"  # d × d sums would take 170 MB
+    assert run_blocks(wide, memory="1GB", n_jobs=1, **how).tsne.pca.plan_.solver == "covariance"
+    with pytest.raises(TooLargeError, match=r"krylov needs 87.* beyond the table"):
+        run_blocks(wide, memory="80MB", n_jobs=1, **how)
 
 
 class Shared(LocalEngine):

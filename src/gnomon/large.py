@@ -231,19 +231,26 @@ def _map(
     placing: Callable[[int, int], object] | None,
 ) -> dict[str, Any]:
     """The map of as many rows as there is room for, and the places of all others."""
-    n, d = source.shape
+    (n, d), room = source.shape, Room.of(memory)
     components = np.concatenate(engine.map(_FirstScores(light(pca)), source))
     # The mapped rows are here, and with what finds them in every worker that places others.
     times = 1 + 2 * engine.processes
+
+    def needed(m: int) -> float:
+        return map_bytes(m, d, tsne.perplexity) + times * 8.0 * m * d
+
     # A map of every row is one of a sample that leaves nobody out.
     sampling = sample_within(
-        Room.of(memory), name, n, asked=asked, seed=seed, scores=components.nbytes,
-        needed=lambda m: map_bytes(m, d, tsne.perplexity) + times * 8.0 * m * d,
-    ) or Sampling(np.arange(n), n, seed, "there is memory for all")  # fmt: skip
+        room, name, n, asked=asked, seed=seed, scores=components.nbytes, needed=needed
+    ) or Sampling(np.arange(n), n, seed, "there is memory for all")
+    m = sampling.rows.size  # which may have been asked for
+    room.check(f"{name}: a map of {m:,} rows", components.nbytes + needed(m))
     if d > WIDE:
         nameless = source.only(source.partitions)
         nameless.names = None  # as the rows are that it will see
-        tsne.pca = PCA(REDUCED, random_state=seed, n_jobs=pca.n_jobs).fit(nameless, engine=engine)
+        reduced = PCA(REDUCED, random_state=seed, n_jobs=pca.n_jobs)
+        with room.explained():
+            tsne.pca = reduced.fit(nameless, memory=room.limit, engine=engine)
     X = rows_of_source(source, sampling.rows, engine)
     stage("tsne", lambda: tsne.fit(X))
     found = {"components": components, "tsne": tsne, "sampling": sampling}
