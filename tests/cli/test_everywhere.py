@@ -225,8 +225,11 @@ def test_what_numpy_cannot_allocate_is_too_little_memory_too(made, monkeypatch):
 
 
 def test_a_full_disk_is_neither_usage_nor_data(made, monkeypatch):
+    full = iter([False])  # when it is looked at before the work, and full by the end of it
+
     def fsync(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if next(full, True):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fsync)
     order = ["restore", "cells_reduced/scores.parquet", "-m", "cells_reduced", "-o", "full.csv"]

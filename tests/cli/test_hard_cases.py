@@ -1,9 +1,12 @@
 """Bad and hostile files through the command: the right exit code, one sentence, nothing written."""
 
+import contextlib
+import errno
 import gzip
 import io
 import os
 import pickle
+import resource
 import zipfile
 
 import numpy as np
@@ -102,12 +105,33 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_any_work(tmp_path, mo
     assert refused(done, 1, "file' is no folder, so 'file/out/there' cannot be written")
     assert (tmp_path / "file").read_text() == "mine"
     assert len(done.stderr.splitlines()) == 1
+    orders = ["map", "t.csv"], ["place", "t.csv", "-m", "m", "-o", "p.csv"]
+    with a_full_disk():
+        refusals = [gnomon(*order, folder=tmp_path) for order in orders]
     # Whoever runs the tests may write everywhere; the system says no instead.
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    for order in (["map", "t.csv"], ["place", "t.csv", "-m", "m", "-o", "p.csv"]):
-        done = gnomon(*order, folder=tmp_path)
-        assert refused(done, 1, "may not be written to")
+    monkeypatch.setattr("tempfile.TemporaryFile", says_no)
+    refusals += [gnomon(*order, folder=tmp_path) for order in orders]
+    for done, why in zip(
+        refusals, ["File too large"] * 2 + ["Read-only file system"] * 2, strict=True
+    ):
+        assert refused(done, 1, f"cannot be written to ({why})")
         assert len(done.stderr.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "t.csv"]
+
+
+@contextlib.contextmanager
+def a_full_disk():
+    """Files can be made and nothing be written to them, whatever the permissions say."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def says_no(**_):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
 @pytest.fixture(scope="module")

@@ -283,15 +283,28 @@ def new_folder(out: Path | None, data: str, suffix: str, names: tuple[str, ...],
 
 
 def _refuse_unwritable(folder: Path) -> None:
-    """Before any work, a folder that could not be made or written to in the end."""
+    """Before any work, a folder that could not be made or written to in the end.
+
+    Permissions do not tell: disks are full or read-only, quotas used up. A file without a name is
+    written into it, or into the one that it would be made in.
+    """
+    import tempfile
+
     from gnomon.errors import WriteError
 
     there = folder.absolute()
     while not there.exists():
         there = there.parent
-    if there.is_dir() and os.access(there, os.W_OK):
-        return
-    why = "may not be written to" if there.is_dir() else "is no folder"
+    why = "is no folder"
+    if there.is_dir():
+        try:
+            with tempfile.TemporaryFile(dir=there, buffering=0) as probe:
+                probe.write(bytes(4096))
+                os.fsync(probe.fileno())
+        except OSError as error:
+            why = f"cannot be written to ({error.strerror or type(error).__name__})"
+        else:
+            return
     raise WriteError(f"'{there}' {why}, so '{folder}' cannot be written. Use another name with -o.")
 
 
