@@ -28,6 +28,19 @@ def test_a_file_of_format_0_becomes_a_model_of_today(tmp_path):
     assert load(tmp_path / "today.gnomon").transform(X).tobytes() == pca.transform(X).tobytes()
 
 
+def test_a_map_of_format_1_still_places_new_rows(tmp_path):
+    """Its search said one thing more than searches do today."""
+    tsne = load(REFERENCES / "tsne_format_1.gnomon")
+    X = samples.load("iris").X
+    assert np.array_equal(tsne.transform(X[:60:5]), tsne.embedding_)  # its own rows
+    assert np.isfinite(tsne.resume(5).transform(X[1:4])).all()
+    save(tsne, tmp_path / "today.gnomon")
+    assert load(tmp_path / "today.gnomon").transform(X).tobytes() == tsne.transform(X).tobytes()
+    parts = {"too_near": True, "models": [{"few_probes": 4, "too_near": False}]}
+    today = {"too_near": True, "models": [{"few_probes": 4}]}  # a name that a user may have given
+    assert MIGRATIONS[1]({"content": parts}) == {"content": today, "version": 2}
+
+
 def test_there_is_a_way_from_every_format_to_todays():
     assert sorted(MIGRATIONS) == list(range(VERSION))
 
@@ -56,7 +69,7 @@ def test_the_helper_of_these_tests_signs_rightly():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"version": 2, "gnomon": "9.9"}, r"format 2 \(gnomon 9\.9\).*up to 1"),
+        ({"version": 3, "gnomon": "9.9"}, r"format 3 \(gnomon 9\.9\).*up to 2"),
         ({"version": 10**30}, "format 10"),
         ({"version": -1}, "no version"),
         ({"version": True}, "no version"),
@@ -79,8 +92,8 @@ def test_documents_of_another_kind_are_refused(change, why):
 def test_a_newer_format_says_what_to_do(tmp_path):
     from gnomon.models.archive import write_archive
 
-    write_archive(tmp_path / "m", signed({**GOOD, "version": 2}), b"")
-    with pytest.raises(ModelFileError, match=r"reads formats up to 1\. Update gnomon\.$"):
+    write_archive(tmp_path / "m", signed({**GOOD, "version": 3}), b"")
+    with pytest.raises(ModelFileError, match=r"reads formats up to 2\. Update gnomon\.$"):
         load(tmp_path / "m")
 
 
