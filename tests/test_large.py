@@ -119,6 +119,19 @@ def test_all_rows_of_blocks_are_mapped_where_there_is_room():
         run_blocks(many, dimensions=2, memory="80MB", perplexity=300, sample=1200, scale="none")
 
 
+def test_a_map_of_all_rows_that_is_cut_short_says_so():
+    def stop(iteration, **_):
+        if iteration == 60:
+            raise KeyboardInterrupt
+
+    found = run_blocks(
+        source(table(rows=120), rows=47), dimensions=2, scale="none", n_jobs=1, progress=stop
+    )
+    assert found.sampling.whole
+    assert found.tsne.stop_reason_ == "interrupted"
+    assert found.interrupted
+
+
 def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
     wide = source(np.random.default_rng(0).standard_normal((400, 1200)), rows=100)
     how = {"n_components": 2, "dimensions": 2, "sample": 50, "perplexity": 5, "scale": "none"}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gnomon.checks import sample_within, usual_perplexity
 from gnomon.data.preparation import Preparation
+from gnomon.data.refusals import listed
 from gnomon.data.room import Memory, Room
 from gnomon.data.scaled import prepare_source
 from gnomon.data.table import count
@@ -64,7 +65,17 @@ class BlockTable(Record):
         """The same for the command, which reads it alike."""
         blocks = count(len(self.source.partitions), "block")
         rows = "ids, labels and text stay behind; rows keep their order"
-        return [("blocks", f"read in {blocks}; {rows}")]
+        lines = [("blocks", f"read in {blocks}; {rows}")]
+        if self.left_out:
+            way = "--keep NAME" if command else 'keep="NAME"'
+            why = f"no numbers, or few and whole, in the first rows: {way} to use one"
+            lines.insert(0, ("left out", f"{listed(self.left_out)} ({why})"))
+        return lines
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns of files that are not used."""
+        return getattr(self.source, "left_out", ())
 
     def to_dict(self) -> dict[str, Any]:
         """Size and columns, ready for JSON."""
@@ -72,7 +83,7 @@ class BlockTable(Record):
         names = self.source.names
         return {
             "name": self.name, "rows": n, "n_columns": d,
-            "columns": None if names is None else list(names),
+            "columns": None if names is None else list(names), "left_out": list(self.left_out),
             "blocks": len(self.source.partitions),
         }  # fmt: skip
 
@@ -117,12 +128,15 @@ class LargeResult:
     @property
     def interrupted(self) -> bool:
         """Whether the map was cut short, or rows are left that have no place."""
-        return self.tsne is not None and (self.rows is None or not self.rows.finished)
+        cut = self.rows is not None and not self.rows.finished
+        return self.tsne is not None and (self.trust is None or cut)
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
         """What is to be said where only the rows of the map are shown."""
-        return () if self.sampling is None else (("sample", self.sampling.sentence()),)
+        if self.sampling is None or self.sampling.whole:
+            return ()
+        return (("sample", self.sampling.sentence()),)
 
     def of_the_map(self) -> "LargeResult":
         """The rows that the map was made of, as a result of their own."""
@@ -245,6 +259,8 @@ def _map(
     ) or Sampling(np.arange(n), n, seed, "there is memory for all")
     m = sampling.rows.size  # which may have been asked for
     room.check(f"{name}: a map of {m:,} rows", components.nbytes + needed(m))
+    if not sampling.whole:
+        stage.tell("sample", sampling)
     if d > WIDE:
         nameless = source.only(source.partitions)
         nameless.names = None  # as the rows are that it will see

@@ -58,7 +58,8 @@ def test_a_folder_is_reduced_block_by_block_and_restored(here):
     assert list(read(here / "r" / "scores.parquet")) == ["pc1", "pc2", "pc3", "pc4"]
     found = json.loads((here / "r" / "run.json").read_text())
     assert found["table"] == {
-        "name": "cells", "rows": 600, "n_columns": 4, "columns": COLUMNS, "blocks": 3,
+        "name": "cells", "rows": 600, "n_columns": 4, "columns": COLUMNS, "left_out": [],
+        "blocks": 3,
     }  # fmt: skip
     back = gnomon("restore", "r/scores.parquet", "-m", "r", "-o", "x.npy", folder=here)
     assert back.returncode == 0, back.stderr
@@ -93,6 +94,8 @@ def test_a_sample_is_mapped_and_the_file_says_which_rows_were_placed(here):
 def test_a_folder_is_mapped_by_a_sample(here):
     done = gnomon("map", "cells", "--sample", "150", "--threads", "1", "-o", "f", folder=here)
     assert done.returncode == 0, done.stderr
+    assert "Sample   150 rows drawn at random are mapped, the other 450 placed" in done.stderr
+    assert "Placed   450 rows, " in done.stderr
     found = read(here / "f" / "map.parquet")
     assert found["placed"].sum() == 450
     page = (here / "f" / "report.html").read_text(encoding="utf-8")
@@ -101,6 +104,34 @@ def test_a_folder_is_mapped_by_a_sample(here):
     seen = gnomon("map", "cells.npy", "--sample", "150", "--dry-run", "--json", folder=here)
     assert json.loads(seen.stdout)["sampling"]["placed"] == 450
     assert json.loads(seen.stdout)["estimate"]["place_seconds"] > 0
+
+
+def test_columns_that_are_left_out_are_said_and_can_be_kept(tmp_path):
+    X = table(60)
+    (tmp_path / "cells").mkdir()
+    rows = [f"r{i},{i % 2},{'xy'[i % 2]},{a},{b}" for i, (a, b) in enumerate(X[:, :2])]
+    (tmp_path / "cells" / "a.csv").write_text("name,year,sex,a,b\n" + "\n".join(rows) + "\n")
+    done = gnomon("reduce", "cells", "--drop", "sex", "-o", "r", folder=tmp_path)
+    assert 'Left out "name", "year" (no numbers, or few and whole, in the first' in done.stderr
+    assert "--keep NAME to use one)" in done.stderr
+    found = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert found["table"]["left_out"] == ["name", "year"]
+    done = gnomon("reduce", "cells", "--keep", "year", "-o", "k", folder=tmp_path)
+    assert "cells: 60 rows × 3 columns of numbers" in done.stderr
+
+
+def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
+    write_folder(tmp_path / "cells", table(60))
+    done = gnomon("map", "cells", "--threads", "1", "--stability", "2", "-o", "m", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not {"Sample", "Placed"} & {*first_words(done)}
+    assert "Left out stability: the table is read in blocks" in done.stderr
+    told = json.loads((tmp_path / "m" / "run.json").read_text())["sampling"]
+    assert told["words"] == "all 60 rows are mapped: there is memory for all."
+    again = gnomon("report", "m", "-o", "again.html", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    for page in (tmp_path / "m" / "report.html", tmp_path / "again.html"):
+        assert "drawn at random are mapped" not in page.read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_done_in_blocks_is_refused(here):

@@ -73,7 +73,8 @@ class RunRecord:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the page says of a map that was made of a part of the rows."""
-        words = self.of("sampling", {}).get("words")
+        told = self.of("sampling", {})
+        words = told.get("words") if told.get("placed") else None
         return (str(words),) if words else ()
 
     def seconds(self) -> dict[str, float]:
@@ -243,9 +244,10 @@ def build_page(
     from gnomon.pipeline import Result
     from gnomon.report.run import report_run, report_scores, report_without_table
 
-    whole = isinstance(result, Result) and result.sampling is None
-    if stability is not None and not whole:
-        words.say("Left out", "stability: the map is of a part of the rows")
+    sampled = result.sampling is not None and not result.sampling.whole
+    if stability is not None and (sampled or not isinstance(result, Result)):
+        why = "the map is of a part of the rows" if sampled else "the table is read in blocks"
+        words.say("Left out", f"stability: {why}")
         stability = None
     if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
         result = result.of_the_map()  # with what is to be said of the others
@@ -254,7 +256,7 @@ def build_page(
         "trust": result.trust, "quality": result.quality, "warnings": result.warnings,
         "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
     }  # fmt: skip
-    if result.sampling is not None:
+    if sampled and result.sampling is not None:
         found["notes"] = (result.sampling.to_dict()["words"],)
     if isinstance(result, Result):
         return report_run(

@@ -80,7 +80,7 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
         kept, scores = what
         far = scores.distances.value
         words.say("Trust", f"neighbours kept {kept.mean():.2f} · {_far_words(far)}", seconds)
-    elif stage == "place":
+    elif stage == "place" and what.placed.any():
         say_placed(words, what, seconds)
     elif stage == "scores":
         words.say("Scores", "written as they were computed", seconds)

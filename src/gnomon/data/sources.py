@@ -140,6 +140,11 @@ class FileSource(Source):
         What the user said about columns.
     rows : int, optional
         Rows of a block.
+
+    Attributes
+    ----------
+    left_out : tuple of str
+        Columns of the first file that are not among the numbers, unless they were told to stay out.
     """
 
     def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
@@ -157,6 +162,7 @@ class FileSource(Source):
                 start += piece.rows
         dtype = np.result_type(*(file.dtype for file in self.files))
         super().__init__(first.columns, dtype, partitions, first.names)
+        self.left_out = _left_out(first, wishes)
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """Some rows of one of the files."""
@@ -191,6 +197,15 @@ def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
             "Unpack it, or save it as Parquet.",
         )
     return readers[kind]()
+
+
+def _left_out(file: BlockFile, wishes: Wishes) -> tuple[str, ...]:
+    """Columns that nobody told to leave out; those of an array are all numbers."""
+    chosen = getattr(file, "chosen", None)
+    if chosen is None or wishes.columns is not None:
+        return ()
+    known = {*chosen.numbers, *wishes.drop, wishes.label, wishes.id}
+    return tuple(name for name in file.all_names if name not in known)
 
 
 def _files(path: Path) -> list[Path]:

@@ -66,9 +66,16 @@ class Sampling(Record):
     seed: int
     why: str
 
+    @property
+    def whole(self) -> bool:
+        """Whether it leaves nobody out."""
+        return self.rows.size == self.n
+
     def title(self) -> str:
         """What was done, in one sentence that must not be missed."""
         m = self.rows.size
+        if self.whole:
+            return f"all {m:,} rows are mapped"
         return f"{m:,} rows drawn at random are mapped, the other {self.n - m:,} placed among them"
 
     def sentence(self) -> str:
