@@ -6,6 +6,7 @@ import pytest
 
 import gnomon.large
 from gnomon import PCA, TSNE, run, source
+from gnomon.checks import usual_perplexity
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
@@ -102,6 +103,11 @@ def test_a_sample_of_blocks_is_mapped_and_the_others_placed():
     assert not np.isnan(found.trust).any()
     assert found.components.shape == (600, found.pca.n_components_)
     assert not found.interrupted
+
+
+def test_the_perplexity_is_that_of_the_rows_that_are_mapped():
+    found = run_blocks(source(table(rows=120), rows=47), dimensions=2, sample=20, scale="none")
+    assert found.tsne.perplexity == usual_perplexity(20)
 
 
 def test_all_rows_of_blocks_are_mapped_where_there_is_room():

@@ -40,7 +40,7 @@ from gnomon.tsne.sampled import (
     unplaced,
 )
 
-__all__ = ["BlockTable", "LargeResult", "run_blocks"]
+__all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "rows_to_map", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
 
@@ -219,7 +219,8 @@ def run_blocks(
             stage("scores", lambda: carry_blocks(pca, "_carried", ready, names, to, workers))
             found["scores"] = where
         if dimensions is not None:
-            usual = usual_perplexity(source.rows) if perplexity is None else perplexity
+            most = source.rows if sample is None else min(sample, source.rows)
+            usual = usual_perplexity(most) if perplexity is None else perplexity
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
@@ -247,18 +248,10 @@ def _map(
     """The map of as many rows as there is room for, and the places of all others."""
     (n, d), room = source.shape, Room.of(memory)
     components = np.concatenate(engine.map(_FirstScores(light(pca)), source))
-    # The mapped rows are here, and with what finds them in every worker that places others.
-    times = 1 + 2 * engine.processes
-
-    def needed(m: int) -> float:
-        return map_bytes(m, d, tsne.perplexity) + times * 8.0 * m * d
-
-    # A map of every row is one of a sample that leaves nobody out.
-    sampling = sample_within(
-        room, name, n, asked=asked, seed=seed, scores=components.nbytes, needed=needed
-    ) or Sampling(np.arange(n), n, seed, "there is memory for all")
-    m = sampling.rows.size  # which may have been asked for
-    room.check(f"{name}: a map of {m:,} rows", components.nbytes + needed(m))
+    sampling = rows_to_map(
+        room, name, (n, d), tsne.perplexity, scores=components.nbytes,
+        processes=engine.processes, asked=asked, seed=seed,
+    )  # fmt: skip
     if not sampling.whole:
         stage.tell("sample", sampling)
     if d > WIDE:
@@ -276,6 +269,36 @@ def _map(
     rows = stage("place", lambda: place_source(tsne, sampling, source, engine, placing))
     trust = rows.with_trust(sampling, kept)
     return {**found, "quality": quality, "rows": rows, "trust": trust}
+
+
+def rows_to_map(
+    room: Room,
+    name: str,
+    shape: tuple[int, int],
+    perplexity: float,
+    *,
+    scores: int,
+    processes: int = 0,
+    asked: int | None = None,
+    seed: int = 0,
+) -> Sampling:
+    """Which rows of a source are mapped beside so many bytes of `scores`: all, if there is room.
+
+    A map of every row is one of a sample that leaves nobody out.
+    """
+    n, d = shape
+    # The mapped rows are here, and with what finds them in every worker that places others.
+    times = 1 + 2 * processes
+
+    def needed(m: int) -> float:
+        return map_bytes(m, d, perplexity) + times * 8.0 * m * d
+
+    sampling = sample_within(
+        room, name, n, asked=asked, seed=seed, scores=scores, needed=needed
+    ) or Sampling(np.arange(n), n, seed, "there is memory for all")
+    m = sampling.rows.size  # which may have been asked for
+    room.check(f"{name}: a map of {m:,} rows", scores + needed(m))
+    return sampling
 
 
 @dataclass(frozen=True)

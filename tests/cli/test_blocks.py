@@ -106,6 +106,26 @@ def test_a_folder_is_mapped_by_a_sample(here):
     assert json.loads(seen.stdout)["estimate"]["place_seconds"] > 0
 
 
+@pytest.mark.parametrize("order", [["inspect", "cells"], ["map", "cells", "--dry-run"]])
+def test_what_a_map_of_a_folder_would_cost_is_said_before(here, order):
+    done = gnomon(*order, "--json", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == [
+        "Read", "Blocks", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory",
+    ]  # fmt: skip
+    assert "600 × 4 float32, 9.6 kB" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["table"]["blocks"] == 3
+    assert found["sampling"] is None
+    less = gnomon(*order, "--sample", "60", "--memory", "420MB", folder=here)
+    assert "Sample   60 rows drawn at random are mapped, the other 540 placed" in less.stderr
+    assert "perplexity 19.7, " in less.stderr  # as `gnomon map` takes of 60
+    assert "120 MB left of the 420 MB allowed" in less.stderr
+    none = gnomon(*order, "--memory", "310MB", folder=here)
+    assert refused(none, 4, "10.0 MB may be used", "300 MB are for the libraries")
+    assert not (here / "cells_map").exists()
+
+
 def test_columns_that_are_left_out_are_said_and_can_be_kept(tmp_path):
     X = table(60)
     (tmp_path / "cells").mkdir()

@@ -12,7 +12,6 @@ from gnomon.cli.words import Words
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
     from gnomon.data.room import Room
-    from gnomon.data.table import Table
     from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
 
@@ -96,12 +95,23 @@ def look(
     **reading: Any,
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
+    from gnomon.cli.blocks import in_blocks
+
+    if in_blocks(data, dask=None, workers=None, memory=memory):
+        from gnomon.cli.inspect_blocks import look_at_blocks
+
+        return look_at_blocks(
+            data, words=words, missing=missing, scale=scale, components=components,
+            perplexity=perplexity, dimensions=dimensions, sample=sample, threads=threads,
+            memory=memory, reading=reading,
+        )  # fmt: skip
     from gnomon.checks import check_run, sample_rows, usual_perplexity
     from gnomon.cli.results import say_read, say_versions
     from gnomon.data.prepare import prepare
     from gnomon.data.read import read_source
     from gnomon.errors import TooLargeError
     from gnomon.estimate import estimate
+    from gnomon.memory import readable_bytes
     from gnomon.parallel import thread_count
     from gnomon.pca import PCA
     from gnomon.tsne import TSNE
@@ -131,8 +141,11 @@ def look(
         threads=thread_count(threads),
         copied=0 if X is table.X else X.nbytes,
     )
-    _say_costs(words, table, plan, cost, dimensions, usual)
-    _say_memory(words, cost, X.nbytes, memory)
+    n, d = table.X.shape
+    size = readable_bytes(table.X.nbytes)
+    words.say("Table", f"{n:,} × {d:,} {table.X.dtype}, {size}")
+    say_costs(words, plan, cost, dimensions, usual)
+    say_memory(words, cost, X.nbytes, memory)
     say_versions(words)
     return {
         "table": table.to_dict(),
@@ -151,15 +164,12 @@ def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> 
         words.say(name.capitalize(), text)
 
 
-def _say_costs(
-    words: Words, table: "Table", plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
-) -> None:
+def say_costs(words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float) -> None:
+    """What PCA, the map, its scores and the places of other rows would take."""
     from gnomon.data.table import count
     from gnomon.estimate import about
     from gnomon.memory import readable_bytes
 
-    n, d = plan.shape
-    words.say("Table", f"{n:,} × {d:,} {table.X.dtype}, {readable_bytes(table.X.nbytes)}")
     passes = f"{plan.passes} pass{'' if plan.passes == 1 else 'es'} over the table"
     words.say("PCA", f"{plan.solver}, {passes}, {plan.operations:.1e} operations, "
               f"{readable_bytes(plan.peak_bytes)} beyond the table; "
@@ -175,7 +185,7 @@ def _say_costs(
     )
 
 
-def _say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
+def say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
     """What is needed beyond the table, and whether there is as much."""
     from gnomon.data.room import Room
     from gnomon.memory import readable_bytes

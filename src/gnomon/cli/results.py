@@ -12,7 +12,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.data.table import Table
-    from gnomon.large import LargeResult
+    from gnomon.large import BlockTable, LargeResult
     from gnomon.pipeline import Result
 
 __all__ = [
@@ -44,7 +44,7 @@ def reporter(words: Words) -> Callable[[str, float, Any], None]:
     return lambda stage, seconds, what: _say(words, stage, seconds, what)
 
 
-def say_read(words: Words, table: "Table", seconds: float | None = None) -> None:
+def say_read(words: Words, table: "Table | BlockTable", seconds: float | None = None) -> None:
     """What was read, used and left out."""
     words.say("Read", table.title(), seconds)
     for name, text in table.words(command=True):
