@@ -1,3 +1,4 @@
+import os
 import pickle
 
 import numpy as np
@@ -188,12 +189,22 @@ def test_what_is_no_table_in_a_folder_is_named(tmp_path):
     (tmp_path / "readme.md").write_text("hello")
     with pytest.raises(DataError, match=r'holds "readme\.md", which is no table'):
         gnomon.source(tmp_path)
+    (tmp_path / "readme.md").unlink()
+    write(tmp_path, numbers(), "a.npy")
+    (tmp_path / "year=2020").mkdir()  # its rows would be missing, and nobody would know
+    with pytest.raises(DataError, match=r'holds "year=2020", which is no table'):
+        gnomon.source(tmp_path)
+    (tmp_path / "year=2020").rename(tmp_path / "_reduced")
+    assert gnomon.source(tmp_path).rows == 103
 
 
 def test_what_cannot_be_read_in_blocks_says_so(tmp_path):
     import gzip
 
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match=r'pipe\.csv" can be read only once.*Save it as a file'):
+        gnomon.source(tmp_path / "pipe.csv")  # and nothing waits for whoever writes into it
     np.savez(tmp_path / "a.npz", X=numbers())
     for name in ("a.csv.gz", "a.npz"):
         with pytest.raises(DataError, match=f"{name} is compressed and cannot be read in blocks"):

@@ -294,6 +294,15 @@ def test_no_scheduler_at_the_address_is_a_sentence(monkeypatch):
         connected("127.0.0.1:9").__enter__()
 
 
+@pytest.mark.parametrize(
+    ("address", "why"), [("scheduler", "missing port"), ("http://127.0.0.1:9", "unknown address")]
+)
+def test_what_is_no_address_is_said_before_there_is_a_client(address, why, monkeypatch):
+    monkeypatch.setattr("distributed.Client", None)  # which would be in the way for 20 s
+    with pytest.raises(ClusterError, match=rf"answers at '{address}' \({why}"):
+        connected(address).__enter__()
+
+
 def test_without_dask_the_error_says_how_to_install_it():
     code = (
         "import sys\n"

@@ -183,6 +183,12 @@ class FileSource(Source):
 
 
 def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileError(
+            f"{quoted(path, longest=4096)} can be read only once, and blocks are read again and "
+            "again.",
+            "Save it as a file.",
+        )
     kind = kind_of_file(path)
     path = path.absolute()  # for whoever reads it from another folder
     readers: dict[str, Callable[[], BlockFile]] = {
@@ -213,10 +219,10 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     called = quoted(path, longest=4096)
-    there = sorted(
-        file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_"))
-    )
-    others = [file.name for file in there if file.suffix.lower() not in ENDINGS]
+    there = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")))
+    others = [
+        file.name for file in there if not file.is_file() or file.suffix.lower() not in ENDINGS
+    ]
     if others:
         raise FileError(
             f"{called} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "

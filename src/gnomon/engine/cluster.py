@@ -112,8 +112,10 @@ def connected(address: str) -> Iterator[DaskEngine]:
     """An engine on the cluster whose scheduler is at `address`, such as ``tcp://scheduler:8786``."""
     require_dask()
     from distributed import Client
+    from distributed.comm import resolve_address
 
     try:
+        resolve_address(address)  # a client of no address at all would not end for a long time
         client = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
