@@ -117,7 +117,7 @@ def test_all_rows_of_blocks_are_mapped_where_there_is_room():
     assert found.rows.finished
     assert not found.rows.placed.any()
     many = source(table(rows=1500), rows=500)
-    with pytest.raises(TooLargeError, match=r"a map of 1,000 rows needs about 92\.0 MB"):
+    with pytest.raises(TooLargeError, match=r"a map of 1,000 rows needs about 92\.1 MB"):
         run_blocks(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
     with pytest.raises(
         TooLargeError, match=r"a map of 1,200 rows needs about 106 MB.*the 80\.0 MB"
@@ -146,6 +146,25 @@ def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
     assert run_blocks(wide, memory="1GB", n_jobs=1, **how).tsne.pca.plan_.solver == "covariance"
     with pytest.raises(TooLargeError, match=r"krylov needs 87.* beyond the table"):
         run_blocks(wide, memory="80MB", n_jobs=1, **how)
+
+
+def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch):
+    """Up to ten scores, its place, and how far to trust it: more rows leave less for the map."""
+    mapped = []
+
+    def ends(_, rows, __):
+        mapped.append(rows.size)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gnomon.large.rows_of_source", ends)
+    for rows in (20_000, 120_000):
+        with pytest.raises(KeyboardInterrupt):
+            run_blocks(
+                source(table(rows=rows, columns=12), rows=5000), n_components=12, dimensions=2,
+                memory="80MB", scale="none",
+            )  # fmt: skip
+    each = 7_200 + 8 * 12  # bytes of a mapped row
+    assert mapped[0] - mapped[1] == pytest.approx(100_000 * (40 + 30) / each, abs=2)
 
 
 class Shared(LocalEngine):
@@ -182,4 +201,6 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
     (alone, why), (shared, _) = mapped
     # 7,200 bytes a row of map, 400 of the table, and twice as many in each worker.
     assert alone / shared == pytest.approx((7600 + 3 * 800) / 7600, rel=1e-3)
-    assert why.endswith(" may be used of the 110 MB allowed: 80.0 kB are for the scores")
+    assert why.endswith(
+        " may be used of the 110 MB allowed: 80.0 kB are for the scores, 600 kB for the places"
+    )

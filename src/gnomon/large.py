@@ -43,6 +43,9 @@ from gnomon.tsne.sampled import (
 __all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "rows_to_map", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
+PLACE_BYTES = (
+    30  # of a row: its place, how far to trust it (twice), whether it is unusual or mapped
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +250,7 @@ def _map(
 ) -> dict[str, Any]:
     """The map of as many rows as there is room for, and the places of all others."""
     (n, d), room = source.shape, Room.of(memory)
-    components = np.concatenate(engine.map(_FirstScores(light(pca)), source))
+    components = _first_scores(pca, source, engine)
     sampling = rows_to_map(
         room, name, (n, d), tsne.perplexity, scores=components.nbytes,
         processes=engine.processes, asked=asked, seed=seed,
@@ -293,12 +296,27 @@ def rows_to_map(
     def needed(m: int) -> float:
         return map_bytes(m, d, perplexity) + times * 8.0 * m * d
 
+    held = {"scores": scores, "places": PLACE_BYTES * n}
     sampling = sample_within(
-        room, name, n, asked=asked, seed=seed, scores=scores, needed=needed
+        room, name, n, asked=asked, seed=seed, needed=needed, **held
     ) or Sampling(np.arange(n), n, seed, "there is memory for all")
     m = sampling.rows.size  # which may have been asked for
-    room.check(f"{name}: a map of {m:,} rows", scores + needed(m))
+    room.check(f"{name}: a map of {m:,} rows", sum(held.values()) + needed(m))
     return sampling
+
+
+def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float32]:
+    """The scores that are kept beside a map, of all rows; never twice in memory."""
+    scores = np.empty((source.rows, min(MOST_COMPONENTS, pca.n_components_)), np.float32)
+    done = 0
+
+    def add(block: NDArray[np.float32]) -> None:
+        nonlocal done
+        scores[done : done + len(block)] = block
+        done += len(block)
+
+    engine.write(_FirstScores(light(pca)), source, add)
+    return scores
 
 
 @dataclass(frozen=True)
