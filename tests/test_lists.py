@@ -85,6 +85,21 @@ def test_nothing_is_where_the_lists_hold_too_few_rows():
     assert np.isinf(distances[rows < 0]).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_neighbours_are_in_order_too(kind):
+    """They are sorted, where few are inserted one after the other."""
+    Z = table(kind)
+    found, own = grouped(Z), np.arange(len(Z))
+    k = 3 * lists.MANY
+    rows, distances = found.search(Z, k, 12, own=own, alone=True)
+    expected, far = brute(found, Z, k, 12, own)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_allclose(distances, far, rtol=1e-12)
+    every, _ = found.search(Z, len(Z) - 1, 12, own=own)
+    assert all(len(set(row)) == len(Z) - 1 for row in every)
+    assert not (every == own[:, None]).any()
+
+
 def test_threads_change_nothing():
     Z = table("plain", 5000, 20)
     own = np.arange(len(Z))

@@ -32,6 +32,7 @@ ROOM = 3  # times as many are held before the nearest of them are selected
 QUERIES = 4096  # at a time, in the order of their nearest lists
 TOGETHER = 256  # queries of one product
 LONG = 2048  # rows of one product
+MANY = 200  # neighbours that would move each other too often if inserted as they come
 AGAIN = 2**22  # distances of queries that look again, at a time
 CHUNK = 16  # distances compared with the farthest kept one at a time
 TWO = np.float32(2)
@@ -141,7 +142,8 @@ class InvertedLists:
         pairs = pairs[by_list]
         cuts = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1))
         most = k + 1 + SPARE
-        kept = np.empty((len(rows), ROOM * most + CHUNK), np.int32)
+        room = min(ROOM * most, len(self.Z))  # there are no more
+        kept = np.empty((len(rows), room + CHUNK), np.int32)
         bound, slack = np.full(len(rows), np.inf, np.float32), np.zeros(len(rows))
         _look(
             Q, rows, by_list // n_probes, cuts, pairs[cuts[:-1]] % n_lists, self.centres,
@@ -316,16 +318,35 @@ def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
 
 
 @kernel
+def _roughly_sort(far: Floats64, names: Indices) -> None:
+    """By (distance, row number), but for the last pass of Shell's sort, which is insertion."""
+    gap = 1
+    while 9 * gap < far.shape[0]:
+        gap = 3 * gap + 1
+    while gap > 1:
+        for j in range(gap, far.shape[0]):
+            distance, name, at = far[j], names[j], j
+            while at >= gap and (
+                distance < far[at - gap] or (distance == far[at - gap] and name < names[at - gap])
+            ):
+                far[at], names[at] = far[at - gap], names[at - gap]
+                at -= gap
+            far[at], names[at] = distance, name
+        gap //= 3
+
+
+@kernel
 def _settle(
     Q: Floats64, Z: Floats64, order: Indices, rows: Indices, own: Indices, kept: Any,
     beyond: Floats64, found: Indices, distances: Floats64,
 ) -> Any:  # fmt: skip
     """Measure what was kept as differences; say whether others, `beyond`, may be nearer."""
-    k = found.shape[1]
+    k, room = found.shape[1], kept.shape[1]
     unsure = np.zeros(rows.shape[0], np.bool_)
+    far, names = np.empty(room), np.empty(room, np.int64)
     for i in range(rows.shape[0]):
-        row, n = rows[i], 0
-        for j in range(kept.shape[1]):
+        row, held = rows[i], 0
+        for j in range(room):
             if kept[i, j] < 0:
                 break
             other = order[kept[i, j]]
@@ -335,7 +356,13 @@ def _settle(
             for c in range(Z.shape[1]):
                 step = Q[row, c] - Z[other, c]
                 total += step * step
-            distance = np.sqrt(total)
+            far[held], names[held] = np.sqrt(total), other
+            held += 1
+        if held > MANY:
+            _roughly_sort(far[:held], names[:held])
+        n = 0
+        for j in range(held):
+            distance, other = far[j], names[j]
             if n == k:
                 last = distances[row, k - 1]
                 if distance > last or (distance == last and other > found[row, k - 1]):
