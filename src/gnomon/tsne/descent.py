@@ -15,9 +15,10 @@ One iteration:
 A phase of strong attraction (early exaggeration) comes first. The learning rate multiplies the
 whole gradient, factor 4 included; "auto" is n / exaggeration in each phase.
 
-Strong attraction can draw a small table together, up to where float32 no longer tells its points
+Strong attraction can draw a map together, up to where float32 no longer tells its points
 apart. A map that has become so small is moved to its mean and enlarged, velocities with it: at that
-size forces grow with distances, so that it goes on as it would have.
+size forces grow with distances, so that it goes on as it would have, but for the rounding of a
+mesh, which is largest there.
 
 Points are renumbered along a space-filling curve now and then, so that neighbours in the map are
 neighbours in memory (`State.order` undoes it). Nothing depends on how long the run will be, and

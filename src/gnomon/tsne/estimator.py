@@ -135,7 +135,8 @@ class TSNE(
     angle : float, default=0.5
         For scikit-learn's sake; there is no tree whose angle it could be.
     force_tol : float or "auto", default="auto"
-        Largest relative error of the mesh's force; 0.035 unless given. It decides the spacing.
+        Largest relative error of the mesh's force; 0.035 unless given. It decides the spacing. Of
+        maps far smaller than 1, as at the beginning, float32 shows the force less exactly.
     align_to : fitted TSNE, optional
         A former map whose frame is kept: shared rows start from their former places, without early
         exaggeration, and the new map is laid over the old one. Rows are shared if their ids are
