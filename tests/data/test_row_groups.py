@@ -136,22 +136,83 @@ def test_a_file_of_the_same_size_with_fewer_row_groups_is_told_as_changed(tmp_pa
         LocalEngine(1).map(lambda block: len(block.X), table)
 
 
-def test_row_groups_of_several_blocks_are_read_a_piece_of_each_column_at_a_time(
-    tmp_path, monkeypatch
-):
-    path = write(tmp_path / "t.parquet")
-    pieces = []
+@pytest.fixture
+def buffers(monkeypatch):
+    """How much of a column is read at a time; 0 for all of it."""
+    seen = []
     opened = pq.ParquetFile
     monkeypatch.setattr(
-        pq, "ParquetFile", lambda *_, buffer_size, **how: pieces.append(buffer_size)
+        pq, "ParquetFile", lambda *_, buffer_size, **how: seen.append(buffer_size)
         or opened(*_, buffer_size=buffer_size, **how),
     )  # fmt: skip
+    return seen
+
+
+def test_large_row_groups_are_read_a_piece_of_each_column_at_a_time(tmp_path, monkeypatch, buffers):
+    path = write(tmp_path / "t.parquet")
     groups = ParquetGroups(path)
-    pieces.clear()
-    for rows in (20, 7):
-        found = pa.Table.from_batches(groups.batches(range(1, 2), list(range(6)), rows))
-        assert found == pq.read_table(path).slice(20, 20)
-    assert pieces == [0, row_groups.PIECE]
+    wanted = pq.read_table(path).slice(20, 20)
+    buffers.clear()
+
+    def lengths(rows):
+        found = list(groups.batches(range(1, 2), list(range(6)), rows))
+        assert pa.Table.from_batches(found) == wanted
+        return [batch.num_rows for batch in found]
+
+    assert (lengths(20), lengths(7)) == ([20], [20])  # a small one whole, whoever divides it
+    monkeypatch.setattr(row_groups, "WHOLE", 100)
+    assert (lengths(20), lengths(7)) == ([20], [7, 7, 6])
+    monkeypatch.setattr(row_groups, "PIECE", 1)
+    assert lengths(7) == [7, 7, 6]
+    assert buffers == [0, 0, 0, max(row_groups.PIECES // 6, 2**17), row_groups.PIECES // 6]
+
+
+def test_what_repeats_counts_as_large_as_it_is_once_decoded(tmp_path, monkeypatch):
+    types = [pa.float32(), pa.int64(), pa.bool_(), pa.float64(), pa.int32()]
+    table = pa.table([pa.array([1] * 1000).cast(t) for t in types], list("abcde"))
+    pq.write_table(table, tmp_path / "t.parquet")
+    groups = ParquetGroups(tmp_path / "t.parquet")
+    assert pq.read_metadata(tmp_path / "t.parquet").row_group(0).total_byte_size < 1000
+
+    def count():
+        return sum(1 for _ in groups.batches(range(1), list(range(5)), 300))
+
+    monkeypatch.setattr(row_groups, "WHOLE", 1000 * (4 + 8 + 1 + 8 + 4))
+    assert count() == 1
+    monkeypatch.setattr(row_groups, "WHOLE", 1000 * (4 + 8 + 1 + 8 + 4) - 1)
+    assert count() == 4
+
+
+def test_threads_take_strips_of_columns_from_opposite_ends(tmp_path, monkeypatch):
+    path = write(tmp_path / "t.parquet", columns=20)
+    table = source(path, rows=5)
+    read, seen = ParquetGroups.batches, []
+
+    def batches(self, groups, columns, rows):
+        seen.append(columns)
+        return read(self, groups, columns, rows)
+
+    monkeypatch.setattr(ParquetGroups, "batches", batches)
+    strips = [list(range(at, min(at + 3, 20))) for at in range(0, 20, 3)]
+    X = pq.read_table(path).to_pandas().to_numpy()
+    for first, order in ((0, strips[::-1]), (5, strips)):
+        seen.clear()
+        for at in range(first, 4 * (first // 4 + 1)):
+            part = table.partitions[at]
+            assert np.array_equal(table.read(part), X[part.start : part.start + 5])
+        assert seen == order
+
+
+def test_columns_of_the_same_name_are_read_once(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((40, 9))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(list(X.T), ["a"] * 9), path, row_group_size=20)
+    table = source(path, rows=10)
+    opened, seen = ParquetGroups._open, []
+    monkeypatch.setattr(ParquetGroups, "_open", lambda *_: seen.append(1) or opened(*_))
+    found = [table.read(partition) for partition in table.partitions]
+    assert np.array_equal(np.concatenate(found), X)
+    assert len(seen) == 2
 
 
 def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):

@@ -2,8 +2,9 @@
 
 A file has row groups (Parquet) or record batches (Feather), which can be read in any order. Small
 ones are taken together and large ones divided, until a block has about the rows wanted; the blocks
-inside a large one are read from front to back (`gnomon.engine.cursor`). Row groups of the size of a
-block or a few are best: several threads, or workers of a cluster, then share the file.
+inside a large one are read from front to back (`gnomon.engine.cursor`), a strip of columns at a
+time: threads that want neighbouring blocks take the strips from opposite ends and share the work.
+Row groups of the size of a block or a few are best: workers of a cluster then share the file too.
 """
 
 import threading
@@ -25,11 +26,13 @@ from gnomon.data.row_groups import FeatherGroups, Groups, ParquetGroups
 from gnomon.data.table import Places
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
+from gnomon.parallel import row_blocks
 
 __all__ = ["ArrowBlocks"]
 
 T = TypeVar("T")
 
+STRIPS = 8  # of columns, in a row group that is divided
 MOST_OPEN = 3  # row groups that are being read at the same time: threads are in two, as a rule
 
 _lock = threading.Lock()  # around the lists of cursors, which is quick
@@ -56,7 +59,7 @@ class ArrowBlocks(BlockFile):
 
     def __init__(self, path: Path, wishes: Wishes, rows: int | None, kind: str) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
-        self.cursors: dict[int, Cursor[Any]] = {}
+        self.cursors: dict[int, list[Cursor[Any]]] = {}
         self.latest = -1  # the run that was begun last
         opener = ParquetGroups if kind == "parquet" else FeatherGroups
         self.file: Groups = self._asked(lambda: opener(path))
@@ -66,9 +69,11 @@ class ArrowBlocks(BlockFile):
         groups = self._asked(self.file.sizes)
         if not sum(groups):
             raise FileError(f"{self.name} has names of columns and no rows.")
+        # Of columns with the same name pyarrow reads all.
+        self.most_strips = STRIPS if len({*columns}) == len(columns) else 1
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
-        self.chosen = choose(self._raw(first, self.all_names, 0), wishes)
+        self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes)
         self.names, self.columns = self.chosen.names, len(self.chosen.names)
         self.dtype = self.chosen.dtype
         self.used = [self.all_names.index(name) for name in self.chosen.numbers]
@@ -85,52 +90,69 @@ class ArrowBlocks(BlockFile):
     def read(self, piece: Piece) -> NDArray[Any]:
         """A block; what is before it in the same row group has just been read, as a rule."""
         number, at = piece.place
-        cursor = self._cursor(number)
-        table = cursor.take(at)
-        if cursor.given >= len(self.runs[number].rows):  # nobody will ask for it again
-            with _lock:
-                if self.cursors.get(number) is cursor:
-                    del self.cursors[number]
-        if table is None:
-            return np.empty((0, self.columns), self.dtype)
+        strips = self._strips(number)
+        found: dict[int, list[Any]] = {}
+        for i in range(len(strips)) if at % 2 else reversed(range(len(strips))):
+            table = strips[i].take(at)
+            if table is None:
+                return np.empty((0, self.columns), self.dtype)
+            found[i] = table.columns
+        self._let_go(number, strips)
+        columns = [column for i in range(len(strips)) for column in found[i]]
         return numbers_of(
-            self._raw(table, self.chosen.numbers, piece.first), self.chosen, self.wishes
+            self._raw(columns, self.chosen.numbers, piece.first), self.chosen, self.wishes
         )
 
-    def _cursor(self, number: int) -> Cursor[Any]:
-        """Where the run is being read; only a few are, at a time."""
+    def _strips(self, number: int) -> list[Cursor[Any]]:
+        """Where the strips of a run are being read; only a few runs are, at a time."""
         if len(self.runs[number].rows) == 1:
-            return Cursor(lambda: self._run(number))
+            return [self._strip(number, self.used)]
         with _lock:
-            cursor = self.cursors.get(number)
-            if cursor is None:
-                cursor = self.cursors[number] = Cursor(lambda: self._run(number))
+            strips = self.cursors.get(number)
+            if strips is None:
+                width = -(-len(self.used) // self.most_strips)
+                bounds = row_blocks(len(self.used), width)
+                strips = [self._strip(number, self.used[begin:end]) for begin, end in bounds]
+                self.cursors[number] = strips
             while len(self.cursors) > MOST_OPEN:
                 del self.cursors[next(iter(self.cursors))]
-        return cursor
+        return strips
 
-    def _run(self, number: int) -> Iterator[Any]:
+    def _let_go(self, number: int, strips: list[Cursor[Any]]) -> None:
+        """Forget about a run whose blocks are all given: nobody will ask for them again."""
+        blocks = len(self.runs[number].rows)
+        if all(strip.given >= blocks for strip in strips):
+            with _lock:
+                if self.cursors.get(number) is strips:
+                    del self.cursors[number]
+
+    def _strip(self, number: int, columns: list[int]) -> Cursor[Any]:
+        return Cursor(lambda: self._run(number, columns))
+
+    def _run(self, number: int, columns: list[int]) -> Iterator[Any]:
         run = self.runs[number]
         if run.end > self._asked(self.file.count):
             return iter(())
         self._fetch_next(number)
-        return self._tables(range(run.begin, run.end), self.used, run.rows[0])
+        return self._tables(range(run.begin, run.end), columns, run.rows[0])
 
     def _fetch_next(self, number: int) -> None:
         """While a run is decoded, have the next one fetched, if this process is to read it.
 
         On a cluster somebody else may: whoever reads one run after the other will go on so.
         """
+        if number == self.latest:  # another strip of it
+            return
         follows, self.latest = number in (0, self.latest + 1), number
         # Threads are in one run that is divided, or in two that are not.
         after = number + (1 if len(self.runs[number].rows) > 1 else 2)
         if follows and after < len(self.runs):
             self.file.fetch(range(self.runs[after].begin, self.runs[after].end), self.used)
 
-    def _raw(self, table: Any, names: tuple[str, ...], first: int) -> RawTable:
-        columns = dict(zip(names, map(decoded, table.columns), strict=True))
-        places = Places(rows=np.arange(first, first + table.num_rows))
-        return RawTable(self.name, columns, places=places)
+    def _raw(self, columns: list[Any], names: tuple[str, ...], first: int) -> RawTable:
+        found = dict(zip(names, map(decoded, columns), strict=True))
+        places = Places(rows=np.arange(first, first + len(columns[0])))
+        return RawTable(self.name, found, places=places)
 
     def _asked(self, question: Callable[[], T]) -> T:
         """What the file says about itself."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.blocks import BlockFile, Piece
+from gnomon.data.disk import Disk
 from gnomon.data.names import find_name, unique_names
 from gnomon.data.numpy_files import LONGEST_HEADER, read_header
 from gnomon.data.refusals import FileError
@@ -27,7 +28,7 @@ class NpyBlocks(BlockFile):
     """The array of an ``.npy`` file."""
 
     def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
-        self.path, self.name = path, path.name
+        self.path, self.name, self.disk = path, path.name, Disk(path)
         with path.open("rb") as file:
             head = np.frombuffer(file.read(12 + LONGEST_HEADER), np.uint8)
         self.type, shape, self.fortran, self.start = read_header(head, self.name)
@@ -51,14 +52,9 @@ class NpyBlocks(BlockFile):
 
     def _rows_first(self, piece: Piece) -> NDArray[Any]:
         width = self.shape[1] * self.type.itemsize
-        block = np.empty((piece.rows, self.shape[1]), self.type)
-        target = block.reshape(-1).view(np.uint8).data
-        there = 0
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(self.start + piece.first * width)
-            while there < len(target) and (more := file.readinto(target[there:])):
-                there += more
-        return block[: there // width]
+        octets = self.disk.read(self.start + piece.first * width, piece.rows * width)
+        whole = octets[: octets.size // width * width].view(self.type).reshape(-1, self.shape[1])
+        return np.require(whole, requirements="A")  # a header may be of any length
 
     def _columns_first(self, piece: Piece) -> NDArray[Any]:
         if (

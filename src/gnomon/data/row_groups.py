@@ -1,13 +1,13 @@
 """Row groups of Parquet files and record batches of Feather files, read in any order.
 
 What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
-every row group. A row group of several blocks is read a piece of each column at a time, which is
-decoded while it is in the cache. The disk would have to jump about for that: while one row group is
-decoded, the system is asked to fetch the next.
+every row group. Columns of a row group that is not too large are decoded whole; of a larger one, a
+piece of each column is read at a time. Where the system's cache is in use (`gnomon.data.disk`), it
+is asked to fetch the next row group while one is decoded.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,25 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
+from gnomon.data.disk import Disk, DiskFile
+
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
 BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
 ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
-PIECE = 2**17  # bytes of a column that are read at a time
+WHOLE = 2**26  # bytes of a row group that is decoded at once
+PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
+PIECE = 2**17  # bytes of a column that are read at a time, at the least
+WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4}  # bytes of a decoded number; 8 of all others
 
 
 class ParquetGroups:
     """Row groups of a Parquet file; a copy that was pickled looks at the file again."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.disk = path, Disk(path)
         self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
+        self.width: int | None = None
         self.columns: list[str] = self._open(0).schema_arrow.names
 
     def __getstate__(self) -> dict[str, Any]:
@@ -49,10 +55,18 @@ class ParquetGroups:
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
         meta = self._metadata()
-        one = sum(meta.row_group(i).num_rows for i in groups) <= rows
+        there = sum(meta.row_group(i).num_rows for i in groups)
+        # What repeats takes little room in the file, and its own once it is decoded.
+        stored = sum(meta.row_group(i).total_byte_size for i in groups)
+        whole = there <= rows or max(stored, there * self._width(meta)) <= WHOLE
+        piece = 0 if whole else max(PIECE, PIECES // len(self.columns))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        found = self._open(0 if one else PIECE).iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=names, use_threads=False
+        ranges = self._ranges(groups, {*names}) if whole and self.disk.past else []
+        found = self._open(piece, ranges).iter_batches(
+            batch_size=max(1, there) if whole else rows,
+            row_groups=list(groups),
+            columns=names,
+            use_threads=False,
         )
         for batch in found:
             yield batch if names is not self.columns else batch.select(columns)
@@ -62,7 +76,7 @@ class ParquetGroups:
 
         It is a hint: whatever goes wrong, goes wrong again where it is told.
         """
-        if not hasattr(os, "posix_fadvise"):
+        if self.disk.past or not hasattr(os, "posix_fadvise"):
             return
         # A file that was written anew may have fewer of them, which is an IndexError.
         told = (OSError, pa.ArrowException, IndexError)
@@ -74,6 +88,13 @@ class ParquetGroups:
                     length = min(ASKED, stop - at)
                     os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
                 left -= stop - start
+
+    def _width(self, meta: Any) -> int:
+        """Bytes of a row, once it is decoded."""
+        if self.width is None:
+            types = (meta.schema.column(j).physical_type for j in range(meta.num_columns))
+            self.width = sum(WIDTHS.get(kind, 8) for kind in types)
+        return self.width
 
     def _ranges(self, groups: range, names: set[str]) -> list[tuple[int, int]]:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
@@ -94,10 +115,9 @@ class ParquetGroups:
                 found.append((start, stop))
         return found
 
-    def _open(self, buffer: int) -> Any:
-        return pq.ParquetFile(
-            self.path, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False
-        )
+    def _open(self, buffer: int, ranges: Sequence[tuple[int, int]] = ()) -> Any:
+        file = DiskFile(self.disk, ranges) if self.disk.past else self.path
+        return pq.ParquetFile(file, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False)
 
     def _metadata(self) -> Any:
         """What the file says about itself, unless it changed since then."""

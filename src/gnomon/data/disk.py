@@ -1,0 +1,141 @@
+"""Long files, read past the system's cache where the disk is quick.
+
+What a program reads the system keeps, in case it is asked for again. A table larger than memory is
+gone from there before that, with everything else that was kept, and to keep it costs: a second of
+processor time and more for 1 GB, where reading past the cache took 0.06 s (decision 0021). A disk
+that is slower than the cache, a short file, and a system that cannot, are read as usual.
+"""
+
+import io
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+__all__ = ["Disk", "DiskFile"]
+
+LONG = 2**27  # bytes of a file that the cache is spared
+PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, in file and memory
+QUICK = 8e8  # bytes a second; a quicker disk needs no cache
+TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
+SHORT = 2**18  # bytes of a read that says nothing about a disk
+
+Octets = NDArray[np.uint8]
+
+_trial = threading.Lock()
+
+
+class Disk:
+    """Reads parts of a file, on any thread; a copy can be pickled.
+
+    Attributes
+    ----------
+    past : bool
+        Whether it reads past the cache.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.past = hasattr(os, "O_DIRECT") and path.stat().st_size >= LONG
+        self.rates: list[float] = []
+
+    def read(self, at: int, size: int) -> Octets:
+        """Bytes `at` to `at` + `size`, as far as the file goes, in memory of their own."""
+        if not self.past or not size:
+            return self._as_usual(at, size)
+        try:
+            if len(self.rates) >= TRIALS or size < SHORT:
+                return self._past_the_cache(at, size)
+            with _trial:
+                return self._timed(at, size)
+        except OSError:  # not every file system can; what is wrong with the file is told below
+            self.past = False
+            return self._as_usual(at, size)
+
+    def _timed(self, at: int, size: int) -> Octets:
+        start = time.perf_counter()
+        found = self._past_the_cache(at, size)
+        self.rates.append(found.size / (time.perf_counter() - start))
+        # The best of them: something else may have been in the way of the others.
+        self.past = len(self.rates) < TRIALS or max(self.rates) >= QUICK
+        return found
+
+    def _past_the_cache(self, at: int, size: int) -> Octets:
+        first, last = at // PAGE * PAGE, -(-(at + size) // PAGE) * PAGE
+        memory = np.empty(last - first + PAGE, np.uint8)
+        aligned = memory[-memory.ctypes.data % PAGE :][: last - first]
+        file = os.open(self.path, os.O_RDONLY | os.O_DIRECT)
+        try:
+            there = 0
+            # A part of a page is the end of the file.
+            while there % PAGE == 0 and there < aligned.size:
+                more = os.preadv(file, [aligned[there:].data], first + there)
+                there += more
+                if not more:
+                    break
+        finally:
+            os.close(file)
+        return aligned[at - first : max(at - first, min(there, at - first + size))]
+
+    def _as_usual(self, at: int, size: int) -> Octets:
+        found = np.empty(size, np.uint8)
+        there = 0
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(at)
+            while there < size and (more := file.readinto(found[there:].data)):
+                there += more
+        return found[:there]
+
+
+class DiskFile(io.RawIOBase):
+    """A disk as a file that pyarrow jumps about in.
+
+    Parameters
+    ----------
+    disk : Disk
+    ranges : sequence of (int, int)
+        Bytes from, to, which will all be asked for: each is read at once, which is quicker.
+    """
+
+    def __init__(self, disk: Disk, ranges: Sequence[tuple[int, int]] = ()) -> None:
+        self.disk, self.at = disk, 0
+        self.size = disk.path.stat().st_size
+        self.parts = [(start, disk.read(start, stop - start)) for start, stop in ranges]
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def tell(self) -> int:
+        """The byte that is read next."""
+        return self.at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a byte counted from the beginning, from here, or from the end."""
+        self.at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence]
+        return self.at
+
+    def read_buffer(self, size: int) -> pa.Buffer:
+        """What pyarrow asks for: bytes that it need not copy."""
+        found = self._read(max(0, min(size, self.size - self.at)))
+        self.at += found.size
+        return pa.py_buffer(found.data)
+
+    def _read(self, size: int) -> Octets:
+        for start, octets in self.parts:
+            if start <= self.at and self.at + size <= start + octets.size:
+                return octets[self.at - start :][:size]
+        return self.disk.read(self.at, size)
+
+    def read(self, size: int = -1) -> bytes:
+        """The same as an object of Python."""
+        return bytes(self.read_buffer(self.size if size is None or size < 0 else size))
