@@ -216,8 +216,8 @@ def test_a_cluster_that_cannot_be_closed_hides_no_error(monkeypatch):
             raise TimeoutError(f"timed out after {timeout} s.")
 
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: Endless())
-    with pytest.raises(PartitionError, match="what happened"), connected("somewhere:1"):
+    with pytest.raises(PartitionError, match="what happened"), connected("127.0.0.1:1"):
         raise PartitionError("what happened")
-    with connected("somewhere:1"):
+    with connected("127.0.0.1:1"):
         pass
     assert closed == [cluster_module.CLOSE] * 2
