@@ -45,8 +45,8 @@ def test_ours_is_exact_and_the_peer_is_measured_by_the_same_rule(files, monkeypa
 def row(**changes):
     return {
         "name": "npy 8 GB", "shape": [20_000_000, 100], "plan": "read once", "arrow": None,
-        "seconds": 8.0, "reading": 5.0, "resident": 5e8, "error": 1e-9,
-        "peer_seconds": 100.0, "peer_error": 1e-3, **changes,
+        "seconds": 8.0, "reading": 5.0, "times": 1.6, "resident": 5e8, "error": 1e-9,
+        "peer_seconds": 100.0, "peer_error": 1e-3, "ratio": 12.5, **changes,
     }  # fmt: skip
 
 
@@ -54,9 +54,9 @@ def row(**changes):
     ("change", "said"),
     [
         ({}, "reached"),
-        ({"seconds": 10.1}, "2.0 times reading"),
+        ({"times": 2.02}, "2.0 times reading"),
         ({"resident": 1.3e9}, "1,300 MB resident"),
-        ({"peer_seconds": 79.0}, "9.9 times IncrementalPCA"),
+        ({"ratio": 9.9}, "9.9 times IncrementalPCA"),
         ({"error": 2e-3}, "less exact"),
     ],
 )
@@ -65,6 +65,25 @@ def test_a_target_that_is_missed_is_said(change, said):
         {"versions": {}, **dict.fromkeys(
             ("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), "")}
     )  # fmt: skip
+
+
+def test_all_are_measured_in_turn_and_ratios_are_medians_of_pairs(files, monkeypatch):
+    times = {"read": [2.0, 4.0, 1.0], "ours": [4.0, 6.0, 5.0], "incremental": [80.0, 66.0, 45.0]}
+    done = []
+
+    def measure(task, file, *_):
+        done.append((task, file.suffix))
+        which = sum(earlier == task for earlier, _ in done) - 1
+        seconds = times.get(task, [7.0])[which]
+        return {"seconds": seconds, "resident": 10 * seconds, "error": 0.1, "plan": "once"}
+
+    monkeypatch.setattr(outofcore, "measure", measure)
+    found = outofcore.measure_row("parquet", files, "parquet", np.eye(2), Settings())
+    turn = [("read", ".npy"), ("ours", ".parquet"), ("incremental", ".parquet")]
+    assert done == [*turn, *turn, *turn, ("arrow", ".parquet")]
+    assert (found["reading"], found["seconds"], found["peer_seconds"]) == (2.0, 5.0, 66.0)
+    assert (found["times"], found["ratio"]) == (2.0, 11.0)
+    assert (found["resident"], found["arrow"]) == (60.0, 7.0)
 
 
 def test_small_rows_are_measured_only_when_asked_for():

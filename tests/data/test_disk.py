@@ -73,11 +73,14 @@ def test_any_part_of_a_file_is_read(tmp_path, past, asked, size, at, count):
     assert reader.read(at, count).tobytes() == wanted
 
 
-def test_what_comes_in_parts_is_read_to_the_end(tmp_path, past, monkeypatch):
+@pytest.mark.parametrize("part", [PAGE, 512, 0])
+def test_what_comes_in_parts_is_read_to_the_end(tmp_path, past, monkeypatch, part):
     octets = write(tmp_path / "f", 10 * PAGE + 5)
     read = os.preadv
-    monkeypatch.setattr(os, "preadv", lambda file, buffers, at: read(file, [buffers[0][:PAGE]], at))
-    assert Disk(tmp_path / "f").read(100, 20 * PAGE).tobytes() == octets[100:]
+    monkeypatch.setattr(os, "preadv", lambda file, buffers, at: read(file, [buffers[0][:part]], at))
+    reader = Disk(tmp_path / "f")
+    assert reader.read(100, 20 * PAGE).tobytes() == octets[100:]
+    assert reader.past == (part == PAGE)  # with other parts one cannot go on
 
 
 def test_a_file_system_that_cannot_is_read_as_usual(tmp_path, past, monkeypatch):
@@ -141,9 +144,16 @@ def test_short_files_and_other_systems_are_read_as_usual(tmp_path, past, monkeyp
     assert not Disk(tmp_path / "f").past
 
 
+def test_parts_end_with_the_file_whatever_it_says(tmp_path, past):
+    octets = write(tmp_path / "f", 10_000)
+    parts = Disk(tmp_path / "f").read_parts([(9000, 2**60), (20_000, 30_000), (3, 5)])
+    assert [(at, part.tobytes()) for at, part in parts] == [(9000, octets[9000:]), (3, octets[3:5])]
+
+
 def test_a_disk_is_a_file_to_pyarrow(tmp_path, past, asked):
     octets = write(tmp_path / "f", 10_000)
-    file = DiskFile(Disk(tmp_path / "f"), [(1000, 3000), (6000, 7000)])
+    reader = Disk(tmp_path / "f")
+    file = DiskFile(reader, reader.read_parts([(1000, 3000), (6000, 7000)]))
     assert len(asked) == 2
     assert (file.seek(0, io.SEEK_END), file.seek(-100, io.SEEK_CUR), file.tell()) == (
         10_000, 9900, 9900,
@@ -188,8 +198,9 @@ def test_an_array_after_a_header_of_any_length_is_aligned(tmp_path, past):
     X = np.random.default_rng(0).standard_normal((40, 5))
     np.save(tmp_path / "t.npy", X)
     octets = (tmp_path / "t.npy").read_bytes()
-    odd = octets[:8] + (121).to_bytes(2, "little") + octets[10:127] + b"    \n" + octets[128:]
-    (tmp_path / "t.npy").write_bytes(odd[:10] + odd[10:131] + octets[128:])
+    header = octets[10:127] + b"   \n"  # three bytes longer than NumPy would have it
+    length = len(header).to_bytes(2, "little")
+    (tmp_path / "t.npy").write_bytes(octets[:8] + length + header + octets[128:])
     table = source(tmp_path / "t.npy", rows=20)
     blocks = [table.read(partition) for partition in table.partitions]
     assert np.array_equal(np.concatenate(blocks), X)

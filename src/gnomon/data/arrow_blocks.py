@@ -9,6 +9,7 @@ Row groups of the size of a block or a few are best: workers of a cluster then s
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -106,17 +107,23 @@ class ArrowBlocks(BlockFile):
     def _strips(self, number: int) -> list[Cursor[Any]]:
         """Where the strips of a run are being read; only a few runs are, at a time."""
         if len(self.runs[number].rows) == 1:
-            return [self._strip(number, self.used)]
+            return self._begin(number)
         with _lock:
             strips = self.cursors.get(number)
             if strips is None:
-                width = -(-len(self.used) // self.most_strips)
-                bounds = row_blocks(len(self.used), width)
-                strips = [self._strip(number, self.used[begin:end]) for begin, end in bounds]
-                self.cursors[number] = strips
+                strips = self.cursors[number] = self._begin(number)
             while len(self.cursors) > MOST_OPEN:
                 del self.cursors[next(iter(self.cursors))]
         return strips
+
+    def _begin(self, number: int) -> list[Cursor[Any]]:
+        return [Cursor(partial(self._run, number, columns)) for columns in self._columns(number)]
+
+    def _columns(self, number: int) -> list[list[int]]:
+        """Which columns stand in which strip of a run; all in one, unless it is divided."""
+        most = self.most_strips if len(self.runs[number].rows) > 1 else 1
+        bounds = row_blocks(len(self.used), -(-len(self.used) // most))
+        return [self.used[begin:end] for begin, end in bounds]
 
     def _let_go(self, number: int, strips: list[Cursor[Any]]) -> None:
         """Forget about a run whose blocks are all given: nobody will ask for them again."""
@@ -125,9 +132,6 @@ class ArrowBlocks(BlockFile):
             with _lock:
                 if self.cursors.get(number) is strips:
                     del self.cursors[number]
-
-    def _strip(self, number: int, columns: list[int]) -> Cursor[Any]:
-        return Cursor(lambda: self._run(number, columns))
 
     def _run(self, number: int, columns: list[int]) -> Iterator[Any]:
         run = self.runs[number]

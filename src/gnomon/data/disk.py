@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["Disk", "DiskFile"]
+__all__ = ["Disk", "DiskFile", "Parts", "Ranges"]
 
 LONG = 2**27  # bytes of a file that the cache is spared
 PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, in file and memory
@@ -26,6 +26,8 @@ TRIALS = 16  # reads that are timed, one after the other: the first are the slow
 SHORT = 2**18  # bytes of a read that says nothing about a disk
 
 Octets = NDArray[np.uint8]
+Ranges = Sequence[tuple[int, int]]  # bytes from, to
+Parts = Sequence[tuple[int, Octets]]
 
 _trial = threading.Lock()
 
@@ -57,6 +59,12 @@ class Disk:
             self.past = False
             return self._as_usual(at, size)
 
+    def read_parts(self, ranges: Ranges) -> Parts:
+        """Each range at once, as far as the file goes, and where it begins."""
+        size = self.path.stat().st_size
+        inside = ((start, min(stop, size)) for start, stop in ranges)
+        return [(start, self.read(start, stop - start)) for start, stop in inside if start < stop]
+
     def _timed(self, at: int, size: int) -> Octets:
         start = time.perf_counter()
         found = self._past_the_cache(at, size)
@@ -71,13 +79,11 @@ class Disk:
         aligned = memory[-memory.ctypes.data % PAGE :][: last - first]
         file = os.open(self.path, os.O_RDONLY | os.O_DIRECT)
         try:
-            there = 0
-            # A part of a page is the end of the file.
-            while there % PAGE == 0 and there < aligned.size:
-                more = os.preadv(file, [aligned[there:].data], first + there)
-                there += more
-                if not more:
-                    break
+            there, end = 0, min(aligned.size, os.fstat(file).st_size - first)
+            while there < end:
+                there += (more := os.preadv(file, [aligned[there:].data], first + there))
+                if there < end and (not more or there % PAGE):
+                    raise OSError(f"{self.path.name} comes in parts that are no pages.")
         finally:
             os.close(file)
         return aligned[at - first : max(at - first, min(there, at - first + size))]
@@ -98,14 +104,13 @@ class DiskFile(io.RawIOBase):
     Parameters
     ----------
     disk : Disk
-    ranges : sequence of (int, int)
-        Bytes from, to, which will all be asked for: each is read at once, which is quicker.
+    parts : sequence of (int, array)
+        What has been read of it already, and where that begins.
     """
 
-    def __init__(self, disk: Disk, ranges: Sequence[tuple[int, int]] = ()) -> None:
-        self.disk, self.at = disk, 0
+    def __init__(self, disk: Disk, parts: Parts = ()) -> None:
+        self.disk, self.parts, self.at = disk, parts, 0
         self.size = disk.path.stat().st_size
-        self.parts = [(start, disk.read(start, stop - start)) for start, stop in ranges]
 
     def readable(self) -> bool:
         """Yes."""

@@ -7,7 +7,7 @@ is asked to fetch the next row group while one is decoded.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from gnomon.data.disk import Disk, DiskFile
+from gnomon.data.disk import Disk, DiskFile, Parts, Ranges
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
 BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
 ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
-WHOLE = 2**26  # bytes of a row group that is decoded at once
+WHOLE = 2**26  # bytes of a row group that is read and decoded at once
 PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
 PIECE = 2**17  # bytes of a column that are read at a time, at the least
 WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4}  # bytes of a decoded number; 8 of all others
@@ -34,7 +34,7 @@ class ParquetGroups:
     def __init__(self, path: Path) -> None:
         self.path, self.disk = path, Disk(path)
         self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
-        self.width: int | None = None
+        self.width: int | None = None  # bytes of a row, once it is decoded
         self.columns: list[str] = self._open(0).schema_arrow.names
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,21 +54,20 @@ class ParquetGroups:
         names = [self.columns[j] for j in columns]
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
-        meta = self._metadata()
-        there = sum(meta.row_group(i).num_rows for i in groups)
-        # What repeats takes little room in the file, and its own once it is decoded.
-        stored = sum(meta.row_group(i).total_byte_size for i in groups)
-        whole = there <= rows or max(stored, there * self._width(meta)) <= WHOLE
+        there = sum(self._metadata().row_group(i).num_rows for i in groups)
+        whole = there <= rows or self._is_small(groups)
         piece = 0 if whole else max(PIECE, PIECES // len(self.columns))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        ranges = self._ranges(groups, {*names}) if whole and self.disk.past else []
-        found = self._open(piece, ranges).iter_batches(
+        parts: Parts = ()
+        if whole and self.disk.past:
+            parts = self.disk.read_parts(self._ranges(groups, {*names}))
+        found = self._open(piece, parts).iter_batches(
             batch_size=max(1, there) if whole else rows,
             row_groups=list(groups),
             columns=names,
             use_threads=False,
         )
-        for batch in found:
+        for batch in list(found) if whole else found:  # what was read is let go once it is decoded
             yield batch if names is not self.columns else batch.select(columns)
 
     def fetch(self, groups: range, columns: list[int]) -> None:
@@ -89,14 +88,19 @@ class ParquetGroups:
                     os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
                 left -= stop - start
 
-    def _width(self, meta: Any) -> int:
-        """Bytes of a row, once it is decoded."""
+    def _is_small(self, groups: range) -> bool:
+        """Whether there is room for these row groups as a whole."""
+        meta = self._metadata()
         if self.width is None:
             types = (meta.schema.column(j).physical_type for j in range(meta.num_columns))
             self.width = sum(WIDTHS.get(kind, 8) for kind in types)
-        return self.width
+        found = [meta.row_group(i) for i in groups]
+        # What repeats takes little room in the file, and its own once it is decoded.
+        decoded = sum(group.num_rows for group in found) * self.width
+        stored = sum(group.total_byte_size for group in found)
+        return bool(max(decoded, stored) <= WHOLE)
 
-    def _ranges(self, groups: range, names: set[str]) -> list[tuple[int, int]]:
+    def _ranges(self, groups: range, names: set[str]) -> Ranges:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
         meta = self._metadata()
         found: list[tuple[int, int]] = []
@@ -115,8 +119,8 @@ class ParquetGroups:
                 found.append((start, stop))
         return found
 
-    def _open(self, buffer: int, ranges: Sequence[tuple[int, int]] = ()) -> Any:
-        file = DiskFile(self.disk, ranges) if self.disk.past else self.path
+    def _open(self, buffer: int, parts: Parts = ()) -> Any:
+        file = DiskFile(self.disk, parts) if self.disk.past else self.path
         return pq.ParquetFile(file, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False)
 
     def _metadata(self) -> Any:
