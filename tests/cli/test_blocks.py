@@ -233,6 +233,23 @@ def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch)
     assert not asked("none.npy", memory=1)
 
 
+def test_what_counts_of_parquet_is_its_size_once_decoded(here, tmp_path, monkeypatch):
+    def asked(path, memory):
+        return in_blocks(str(path), dask=None, workers=None, memory=memory)
+
+    same = pa.table({"a": np.zeros(40_000), "b": np.ones(40_000)})
+    pq.write_table(same, tmp_path / "t.parquet")
+    decoded = 8 * 2 * 40_000
+    assert (tmp_path / "t.parquet").stat().st_size < decoded / 50
+    assert not asked(tmp_path / "t.parquet", decoded)  # small
+    monkeypatch.setattr("gnomon.cli.blocks.SMALL", decoded)
+    assert asked(tmp_path / "t.parquet", 2 * decoded - 1)
+    assert not asked(tmp_path / "t.parquet", 2 * decoded)
+    monkeypatch.setattr("gnomon.cli.blocks.SMALL", 1)
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1" + bytes(100))
+    assert not asked(tmp_path / "damaged.parquet", decoded)  # whoever reads it says so
+
+
 @pytest.mark.slow
 def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path):
     options = ("-k", "3", "--scale", "standard")

@@ -194,6 +194,20 @@ def test_tables_are_the_same_past_the_cache(tmp_path, past, asked, monkeypatch, 
     assert all(block.flags.aligned for block in found)
 
 
+def test_columns_beside_each_other_are_read_at_once_and_nothing_beforehand(
+    tmp_path, past, asked, monkeypatch
+):
+    X = np.random.default_rng(0).standard_normal((5000, 16))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(list(X.T), list("abcdefghijklmnop")), path, row_group_size=2500)
+    table = source(path, rows=500)
+    asked.clear()
+    monkeypatch.setattr(os, "posix_fadvise", lambda *_: pytest.fail("asked for"), raising=False)
+    for partition in table.partitions:
+        table.read(partition)
+    assert len(asked) == 2 * 8  # a strip of each row group
+
+
 def test_an_array_after_a_header_of_any_length_is_aligned(tmp_path, past):
     X = np.random.default_rng(0).standard_normal((40, 5))
     np.save(tmp_path / "t.npy", X)

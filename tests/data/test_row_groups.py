@@ -183,6 +183,15 @@ def test_what_repeats_counts_as_large_as_it_is_once_decoded(tmp_path, monkeypatc
     assert count() == 4
 
 
+def test_text_counts_as_large_as_it_is_stored(tmp_path, monkeypatch):
+    texts = pa.table({"a": [f"{i:0200}" for i in range(100)]})
+    pq.write_table(texts, tmp_path / "t.parquet", use_dictionary=False, compression="none")
+    groups = ParquetGroups(tmp_path / "t.parquet")
+    for most, batches in ((30_000, 1), (10_000, 4)):
+        monkeypatch.setattr(row_groups, "WHOLE", most)
+        assert sum(1 for _ in groups.batches(range(1), [0], 30)) == batches
+
+
 def test_threads_take_strips_of_columns_from_opposite_ends(tmp_path, monkeypatch):
     path = write(tmp_path / "t.parquet", columns=20)
     table = source(path, rows=5)

@@ -355,3 +355,25 @@ def test_options_that_do_not_fit_are_refused(tmp_path):
         gnomon.source(blocks, rows=10)
     with pytest.raises(ParameterTypeError, match="be dense"):
         gnomon.source(sp.csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv", ".npy"])
+@pytest.mark.parametrize("order", ["ab", "ba", "aab"])
+def test_parts_of_a_folder_may_have_no_rows(tmp_path, ending, order):
+    X = numbers()
+    for i, which in enumerate(order):
+        write(tmp_path / "t", X[:0] if which == "a" else X, f"{i}{ending}")
+    source = gnomon.source(tmp_path / "t", rows=20)
+    assert np.allclose(rows_of(source), X, atol=1e-6)
+    assert [file.name for file in source.files] == [f"{order.index('b')}{ending}"]
+    assert np.array_equal(rows_of(pickle.loads(pickle.dumps(source)).only(source.partitions)),
+                          rows_of(source))  # fmt: skip
+
+
+def test_a_folder_without_any_rows_is_refused(tmp_path):
+    for name in ("1.parquet", "2.parquet"):
+        write(tmp_path / "t", numbers()[:0], name)
+    with pytest.raises(DataError, match=r"None of 2 files has rows: "1\.parquet", "2\.parquet""):
+        gnomon.source(tmp_path / "t")
+    with pytest.raises(DataError, match=r"1\.parquet has names of columns and no rows"):
+        gnomon.source(tmp_path / "t" / "1.parquet")

@@ -23,11 +23,13 @@ def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room
     """Whether a table is read in blocks: a folder, a file too large for memory, or as asked."""
     if dask is not None or workers is not None or Path(data).is_dir():
         return True
-    if data == "-" or not Path(data).is_file() or Path(data).stat().st_size < SMALL:
+    if data == "-" or not Path(data).is_file():
         return False
+    from gnomon.data.arrow_files import parquet_bytes
     from gnomon.data.room import Room
 
-    return Path(data).stat().st_size > SHARE * Room.of(memory).bytes
+    size = max(Path(data).stat().st_size, parquet_bytes(Path(data)))
+    return size >= SMALL and size > SHARE * Room.of(memory).bytes
 
 
 def beside_workers(memory: "Room | None", workers: int | None) -> "Room | None":

@@ -21,7 +21,7 @@ from gnomon.data.arrow_files import DAMAGED, brief, decoded
 from gnomon.data.blocks import LOOK, BlockFile, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError
+from gnomon.data.refusals import FileError, NoRowsError
 from gnomon.data.roles import Wishes
 from gnomon.data.row_groups import FeatherGroups, Groups, ParquetGroups
 from gnomon.data.table import Places
@@ -69,7 +69,7 @@ class ArrowBlocks(BlockFile):
             raise FileError(f"{self.name} has no columns.")
         groups = self._asked(self.file.sizes)
         if not sum(groups):
-            raise FileError(f"{self.name} has names of columns and no rows.")
+            raise NoRowsError(f"{self.name} has names of columns and no rows.")
         # Of columns with the same name pyarrow reads all.
         self.most_strips = STRIPS if len({*columns}) == len(columns) else 1
         self.all_names = tuple(unique_names(columns, len(columns))[0])

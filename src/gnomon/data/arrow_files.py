@@ -1,5 +1,6 @@
 """Parquet and Feather by pyarrow: columns with types, so that little is left to guess."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError
 
-__all__ = ["DAMAGED", "brief", "decoded", "read_feather", "read_parquet"]
+__all__ = ["DAMAGED", "brief", "decoded", "parquet_bytes", "read_feather", "read_parquet"]
 
 DAMAGED = "Was it copied whole?"
 
@@ -21,17 +22,27 @@ def read_parquet(content: Content) -> RawTable:
     source = pa.BufferReader(pa.py_buffer(content.data))
     try:
         file = pq.ParquetFile(source)
-        meta = file.metadata
-        # Twice: pyarrow's columns and our rows. What a column of repeated values takes is not seen
-        # in the size of the file.
-        sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-        unpacked = sum(max(0, size) for size in sizes)
-        content.check(2 * max(8 * meta.num_rows * meta.num_columns, unpacked))
+        content.check(2 * _decoded_bytes(file.metadata))  # pyarrow's columns and our rows
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{content.name} is a damaged Parquet file ({brief(error)}).", DAMAGED
                         ) from None  # fmt: skip
     return _raw(table, content)
+
+
+def parquet_bytes(path: Path) -> int:
+    """What a Parquet file takes once it is decoded; 0 for any other, and for a damaged one."""
+    try:
+        with path.open("rb") as file:
+            return _decoded_bytes(pq.read_metadata(path)) if file.read(4) == b"PAR1" else 0
+    except (pa.ArrowException, OSError):
+        return 0
+
+
+def _decoded_bytes(meta: Any) -> int:
+    """What a column of repeated values takes is not seen in the size of the file."""
+    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    return int(max(8 * meta.num_rows * meta.num_columns, sum(max(0, size) for size in sizes)))
 
 
 def read_feather(content: Content) -> RawTable:

@@ -19,7 +19,7 @@ from gnomon.data.lines import (
     read_records,
     survey,
 )
-from gnomon.data.refusals import FileError
+from gnomon.data.refusals import FileError, NoRowsError
 
 __all__ = ["MISSING", "Dialect", "as_utf8", "is_number", "sniff"]
 
@@ -156,7 +156,7 @@ def _sniff(
     if header is None:
         notes.append("there is no line of names")
     elif not rest:
-        raise FileError(f"{name} has a line of names (line {first.line}) and no rows.")
+        raise NoRowsError(f"{name} has a line of names (line {first.line}) and no rows.")
     lines = 0 if header is None else line_of_byte(data, first.end) - 1
     if header is None:
         return Dialect(delimiter, decimal, None, 0, 0, [first.fields, *rest], tuple(notes))

@@ -15,7 +15,7 @@ from gnomon.data.blocks import BlockFile, Piece
 from gnomon.data.disk import Disk
 from gnomon.data.names import find_name, unique_names
 from gnomon.data.numpy_files import LONGEST_HEADER, read_header
-from gnomon.data.refusals import FileError
+from gnomon.data.refusals import FileError, NoRowsError
 from gnomon.data.roles import Wishes
 from gnomon.engine.source import partition_rows
 from gnomon.memory import readable_bytes
@@ -74,8 +74,8 @@ class NpyBlocks(BlockFile):
         if self.type.kind not in "biuf":
             raise FileError(f"{self.name} holds {self.type}, not numbers.")
         if 0 in shape:
-            what = "columns" if shape[1] == 0 else "rows"
-            raise FileError(f"{self.name} has no {what}: its shape is {shape}.")
+            what, kind = ("columns", FileError) if shape[1] == 0 else ("rows", NoRowsError)
+            raise kind(f"{self.name} has no {what}: its shape is {shape}.")
         promised, there = shape[0] * shape[1] * self.type.itemsize, size - self.start
         if promised != there:
             less = "is cut short" if promised > there else "is longer than it should be"

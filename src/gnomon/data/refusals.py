@@ -26,6 +26,7 @@ __all__ = [
     "FileError",
     "GapError",
     "LackingError",
+    "NoRowsError",
     "OptionError",
     "RoomError",
     "TwoWordingsError",
@@ -79,6 +80,10 @@ class OptionError(TwoWordingsError, ParameterError):
 
 class LackingError(FileError):
     """A file without some of a model's columns."""
+
+
+class NoRowsError(FileError):
+    """A file that holds no rows, which may continue one that does."""
 
 
 class RoomError(TwoWordingsError, TooLargeError):

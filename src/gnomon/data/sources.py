@@ -15,7 +15,7 @@ from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
 from gnomon.data.names import as_names
 from gnomon.data.npy_blocks import NpyBlocks
-from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
 from gnomon.data.roles import Wishes
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.iterator import IteratorSource
@@ -148,9 +148,10 @@ class FileSource(Source):
     """
 
     def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
-        first = _open(paths[0], wishes, rows)
-        self.files = [first, *(_open_next(path, first, wishes, rows) for path in paths[1:])]
-        self.paths = [(path.absolute(), path.stat().st_size) for path in paths]
+        opened = _opened(paths, wishes, rows)
+        first = opened[0][1]
+        self.files = [file for _, file in opened]
+        self.paths = [(path.absolute(), path.stat().st_size) for path, _ in opened]
         partitions: list[Partition] = []
         start = 0
         for number, file in enumerate(self.files):
@@ -180,6 +181,26 @@ class FileSource(Source):
                 f"{partition} changed while it was in use: the file had {size:,} bytes and has "
                 f"{now:,}. Leave it alone and start again."
             )
+
+
+def _opened(
+    paths: Sequence[Path], wishes: Wishes, rows: int | None
+) -> list[tuple[Path, BlockFile]]:
+    """The files that have rows: of a folder that was written in parts, some may be empty."""
+    found: list[tuple[Path, BlockFile]] = []
+    for path in paths:
+        try:
+            file = (
+                _open_next(path, found[0][1], wishes, rows) if found else _open(path, wishes, rows)
+            )
+        except NoRowsError:
+            if len(paths) == 1:
+                raise
+            continue
+        found.append((path, file))
+    if not found:
+        raise FileError(f"None of {len(paths)} files has rows: {listed([p.name for p in paths])}.")
+    return found
 
 
 def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
