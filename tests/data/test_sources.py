@@ -373,7 +373,7 @@ def test_parts_of_a_folder_may_have_no_rows(tmp_path, ending, order):
 def test_a_folder_without_any_rows_is_refused(tmp_path):
     for name in ("1.parquet", "2.parquet"):
         write(tmp_path / "t", numbers()[:0], name)
-    with pytest.raises(DataError, match="None of 2 files has rows: .1.parquet., .2.parquet."):
+    with pytest.raises(DataError, match=r'None of 2 files has rows: "1\.parquet", "2\.parquet"'):
         gnomon.source(tmp_path / "t")
     with pytest.raises(DataError, match=r"1\.parquet has names of columns and no rows"):
         gnomon.source(tmp_path / "t" / "1.parquet")
