@@ -2,7 +2,7 @@
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rich_click as click
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gnomon.data.room import Room
     from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
+    from gnomon.tsne.sampled import Sampling
 
 HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
 
@@ -59,15 +60,8 @@ def command(
     options.check_source(data)
     found = look(
         data,
+        Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory),
         words=Words(quiet=quiet, verbose=verbose),
-        missing=missing,
-        scale=scale,
-        components=components,
-        perplexity=perplexity,
-        dimensions=dimensions,
-        sample=sample,
-        threads=threads,
-        memory=memory,
         label=label,
         id=id_,
         na=list(na) or None,
@@ -80,79 +74,102 @@ def command(
         say_json("inspect", [], found)
 
 
-def look(
-    data: str,
-    *,
-    words: Words,
-    missing: str,
-    scale: str,
-    components: str,
-    perplexity: float | None,
-    dimensions: int,
-    sample: int | None,
-    threads: int | None,
-    memory: "Room | None",
-    **reading: Any,
-) -> dict[str, Any]:
+class Asked(NamedTuple):
+    """What a map would be made with, as typed."""
+
+    missing: str
+    scale: str
+    components: str
+    perplexity: float | None
+    dimensions: int
+    sample: int | None
+    threads: int | None
+    memory: "Room | None"
+
+
+def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
     from gnomon.cli.blocks import in_blocks
 
-    if in_blocks(data, dask=None, workers=None, memory=memory):
+    if in_blocks(data, dask=None, workers=None, memory=asked.memory):
         from gnomon.cli.inspect_blocks import look_at_blocks
 
-        return look_at_blocks(
-            data, words=words, missing=missing, scale=scale, components=components,
-            perplexity=perplexity, dimensions=dimensions, sample=sample, threads=threads,
-            memory=memory, reading=reading,
-        )  # fmt: skip
+        return look_at_blocks(data, asked, words=words, reading=reading)
     from gnomon.checks import check_run, sample_rows, usual_perplexity
-    from gnomon.cli.results import say_read, say_versions
+    from gnomon.cli.results import say_read
     from gnomon.data.prepare import prepare
     from gnomon.data.read import read_source
     from gnomon.errors import TooLargeError
-    from gnomon.estimate import estimate
-    from gnomon.memory import readable_bytes
-    from gnomon.parallel import thread_count
     from gnomon.pca import PCA
-    from gnomon.tsne import TSNE
 
-    start = time.perf_counter()
-    table = read_source(data, memory=memory, **reading)
+    start, missing, sample = time.perf_counter(), asked.missing, asked.sample
+    table = read_source(data, memory=asked.memory, **reading)
     say_read(words, table, time.perf_counter() - start)
     # What `em` fills in takes long to find, and changes neither the scale nor the cost.
-    prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=scale)
+    prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=asked.scale)
     X, preparation = prepared.X, prepared.preparation
     _say_preparation(words, preparation, missing)
     most = len(X) if sample is None else min(sample, len(X))
-    usual = usual_perplexity(most) if perplexity is None else perplexity
+    usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
     check_run(prepared, usual, most)
-    plan = PCA(options.parse_components(components), n_jobs=threads).plan(X)
+    plan = PCA(options.parse_components(asked.components), n_jobs=asked.threads).plan(X)
     sampling = None
     with suppress(TooLargeError):  # which is said below
-        sampling = sample_rows(table, prepared, usual, sample, memory)
+        sampling = sample_rows(table, prepared, usual, sample, asked.memory)
+    found = Found(table.X.shape, table.X.dtype, plan, sampling, usual, X.nbytes,
+                  copied=0 if X is table.X else X.nbytes)  # fmt: skip
+    return {
+        "table": table.to_dict(),
+        "preparation": {**preparation.to_dict(), "missing": missing},
+        **tell(found, asked, words),
+    }
+
+
+class Found(NamedTuple):
+    """What was seen of a table, and what would be done with it."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    plan: "Plan"
+    sampling: "Sampling | None"
+    perplexity: float
+    held: int = 0  # bytes of the table as it is kept
+    copied: int = 0  # and of those that are not the table's own
+
+
+def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
+    """Say what that would cost; the same as a dictionary."""
+    from gnomon.cli.results import say_versions
+    from gnomon.estimate import estimate
+    from gnomon.memory import readable_bytes
+    from gnomon.parallel import thread_count
+    from gnomon.tsne import TSNE
+
+    plan, sampling, (n, d) = found.plan, found.sampling, found.shape
     if sampling is not None:
         words.say("Sample", f"{sampling.title()}: {sampling.why}")
     cost = estimate(
         plan,
         mapped=None if sampling is None else sampling.rows.size,
-        dimensions=dimensions,
-        perplexity=usual,
+        dimensions=asked.dimensions,
+        perplexity=found.perplexity,
         iterations=TSNE().max_iter,
-        threads=thread_count(threads),
-        copied=0 if X is table.X else X.nbytes,
+        threads=thread_count(asked.threads),
+        copied=found.copied,
     )
-    n, d = table.X.shape
-    size = readable_bytes(table.X.nbytes)
-    words.say("Table", f"{n:,} × {d:,} {table.X.dtype}, {size}")
-    say_costs(words, plan, cost, dimensions, usual)
-    say_memory(words, cost, X.nbytes, memory)
+    size = readable_bytes(n * d * found.dtype.itemsize)
+    words.say("Table", f"{n:,} × {d:,} {found.dtype}, {size}")
+    _say_costs(words, plan, cost, asked.dimensions, found.perplexity)
+    _say_memory(words, cost, found.held, asked.memory)
     say_versions(words)
     return {
-        "table": table.to_dict(),
-        "preparation": {**preparation.to_dict(), "missing": missing},
         "pca": plan.to_dict(),
         "sampling": None if sampling is None else sampling.to_dict(),
-        "tsne": {"perplexity": usual, "dimensions": dimensions, "iterations": cost.iterations},
+        "tsne": {
+            "perplexity": found.perplexity,
+            "dimensions": asked.dimensions,
+            "iterations": cost.iterations,
+        },
         "estimate": {**cost.to_dict(), "seconds": cost.seconds},
     }
 
@@ -164,7 +181,9 @@ def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> 
         words.say(name.capitalize(), text)
 
 
-def say_costs(words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float) -> None:
+def _say_costs(
+    words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
+) -> None:
     """What PCA, the map, its scores and the places of other rows would take."""
     from gnomon.data.table import count
     from gnomon.estimate import about
@@ -185,7 +204,7 @@ def say_costs(words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplex
     )
 
 
-def say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
+def _say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
     """What is needed beyond the table, and whether there is as much."""
     from gnomon.data.room import Room
     from gnomon.memory import readable_bytes

@@ -84,11 +84,10 @@ def command(
     }  # fmt: skip
     reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     if dry_run:
-        from gnomon.cli.inspect import look
+        from gnomon.cli.inspect import Asked, look
 
-        seen = look(data, words=words, missing=missing, scale=scale, components=components,
-                    perplexity=perplexity, dimensions=dimensions, threads=threads, memory=memory,
-                    sample=sample, **reading)  # fmt: skip
+        wanted = Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory)
+        seen = look(data, wanted, words=words, **reading)
         if as_json:
             from gnomon.cli.results import say_json
 
