@@ -204,3 +204,15 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
     assert why.endswith(
         " may be used of the 110 MB allowed: 80.0 kB are for the scores, 600 kB for the places"
     )
+
+
+def test_what_is_shown_is_said_only_where_it_is_a_part():
+    found = run_blocks(
+        source(table(rows=300), rows=47), dimensions=2, sample=100, perplexity=10, n_components=2
+    )
+    assert len(found.positions) == 300
+    assert found.told == ()  # the others are placed, and there too
+    (told,) = found.of_the_map().told
+    assert told[1].startswith("Shown are 100 of 300 rows")
+    whole = run_blocks(source(table(rows=60), rows=47), dimensions=2, n_components=2)
+    assert whole.told == whole.of_the_map().told == ()

@@ -43,9 +43,7 @@ from gnomon.tsne.sampled import (
 __all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "rows_to_map", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
-PLACE_BYTES = (
-    30  # of a row: its place, how far to trust it (twice), whether it is unusual or mapped
-)
+PLACE_BYTES = 30  # of a row: its place, how far to trust it (twice), unusual or not, mapped or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +134,11 @@ class LargeResult:
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
-        """What is to be said where only the rows of the map are shown."""
-        if self.sampling is None or self.sampling.whole:
+        """What is to be said where only the rows of the map are here."""
+        if self.sampling is None or self.positions is None:
             return ()
-        return (("sample", self.sampling.sentence()),)
+        some = len(self.positions) < self.sampling.n
+        return (("sample", self.sampling.sentence()),) if some else ()
 
     def of_the_map(self) -> "LargeResult":
         """The rows that the map was made of, as a result of their own."""

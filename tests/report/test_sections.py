@@ -108,9 +108,9 @@ def test_numbers_that_are_left_out_are_not_said_not_to_be_there(content):
 def test_the_overview_speaks_of_no_parameters(content):
     facts = dict(next(block.pairs for block in overview(content).blocks if block.kind == "facts"))
     assert "300 iterations, KL" in facts["t-SNE"]
-    told = replace(content, notes=("one", "two"), seconds={"place": 1.0})
+    told = replace(content, notes=("One is a sentence.", "two"), seconds={"place": 1.0})
     facts = dict(next(block.pairs for block in overview(told).blocks if block.kind == "facts"))
-    assert facts["notes"] == "one; two"
+    assert facts["notes"] == "One is a sentence; two."
     assert facts["time"] == "1.0 s (placing 1.0)"
 
 

@@ -145,7 +145,8 @@ def _facts(content: Content) -> list[tuple[str, str]]:
         facts.append(("left out", _left_out(content.left_out)))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]
     if content.notes:
-        facts.append(("notes", "; ".join(shown(text, 300) for text in content.notes)))
+        told = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
+        facts.append(("notes", f"{told}."))
     facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
