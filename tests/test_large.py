@@ -216,3 +216,12 @@ def test_what_is_shown_is_said_only_where_it_is_a_part():
     assert told[1].startswith("Shown are 100 of 300 rows")
     whole = run_blocks(source(table(rows=60), rows=47), dimensions=2, n_components=2)
     assert whole.told == whole.of_the_map().told == ()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, np.float32, bool])
+def test_whole_numbers_are_scaled_as_numbers(kind):
+    X = np.random.default_rng(0).integers(0, 2 if kind is bool else 9, (300, 5)).astype(kind)
+    found = run_blocks(source(X, rows=70), scale="standard", n_components=3)
+    numbers = X.astype(np.float64)
+    wanted = PCA(3).fit((numbers - numbers.mean(0)) / numbers.std(0, ddof=1))
+    assert np.allclose(found.pca.explained_variance_, wanted.explained_variance_, rtol=1e-5)

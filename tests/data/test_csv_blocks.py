@@ -144,3 +144,12 @@ def test_letters_that_straddle_chunks_are_letters(tmp_path, monkeypatch):
         monkeypatch.setattr(csv_blocks, "STEP", step)
         source = gnomon.source(save(tmp_path, text), rows=9)
         np.testing.assert_array_equal(rows_of(source)[:, 0], np.arange(60) + 0.5)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_no_row_is_lost_where_the_last_chunk_is_full(tmp_path, monkeypatch, end):
+    names, rows = "a,b\n", "\n".join(f"{i},{i + 1}" for i in range(30)) + end
+    (tmp_path / "t.csv").write_text(names + rows, newline="")
+    for step in (1, len(rows), len(rows) // 2, len(rows) + 1):
+        monkeypatch.setattr(csv_blocks, "STEP", step)
+        assert gnomon.source(tmp_path / "t.csv", rows=7).rows == 30

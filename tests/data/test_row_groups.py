@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from gnomon import source
 from gnomon.data import row_groups
 from gnomon.data.row_groups import ParquetGroups
 from gnomon.engine import LocalEngine
-from gnomon.errors import ChangedSourceError
+from gnomon.errors import ChangedSourceError, DataError
 
 
 def write(path, rows=100, columns=6, group=20, names=None):
@@ -183,13 +184,48 @@ def test_what_repeats_counts_as_large_as_it_is_once_decoded(tmp_path, monkeypatc
     assert count() == 4
 
 
-def test_text_counts_as_large_as_it_is_stored(tmp_path, monkeypatch):
-    texts = pa.table({"a": [f"{i:0200}" for i in range(100)]})
-    pq.write_table(texts, tmp_path / "t.parquet", use_dictionary=False, compression="none")
+def test_texts_and_lists_are_never_taken_to_be_small(tmp_path):
+    columns = {"a": ["long " * 500] * 100, "b": [[1.0] * 500] * 100, "c": [1.0] * 100}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     groups = ParquetGroups(tmp_path / "t.parquet")
-    for most, batches in ((30_000, 1), (10_000, 4)):
-        monkeypatch.setattr(row_groups, "WHOLE", most)
-        assert sum(1 for _ in groups.batches(range(1), [0], 30)) == batches
+    count = [sum(1 for _ in groups.batches(range(1), [j], 30)) for j in range(3)]
+    assert count == [4, 4, 1]
+
+
+def test_what_was_read_is_let_go_once_it_is_decoded(tmp_path, monkeypatch):
+    groups = ParquetGroups(write(tmp_path / "t.parquet"))
+    groups.disk.past = True
+    read, kept = groups.disk.read_parts, []
+
+    def parts(ranges):
+        found = read(ranges)
+        kept.extend(weakref.ref(octets) for _, octets in found)
+        return found
+
+    monkeypatch.setattr(groups.disk, "read_parts", parts)
+    batches = groups.batches(range(1), [0, 1], 7)
+    next(batches)
+    assert kept
+    assert all(octets() is None for octets in kept)
+
+
+def test_a_damaged_page_is_named_with_its_file(tmp_path):
+    path = write(tmp_path / "t.parquet")
+    table = source(path, rows=10)
+    start = extents(path)[1][0]
+    octets = bytearray(path.read_bytes())
+    octets[start : start + 40] = b"\xff" * 40
+    path.write_bytes(octets)
+    with pytest.raises(DataError, match=r"t\.parquet is a damaged file"):
+        table.read(table.partitions[2])
+
+
+def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    path = write(tmp_path / "t.parquet")
+    table = source(path, rows=10)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        table.files[0].read(table.files[0].pieces[2])
 
 
 def test_threads_take_strips_of_columns_from_opposite_ends(tmp_path, monkeypatch):

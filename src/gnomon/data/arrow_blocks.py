@@ -162,7 +162,7 @@ class ArrowBlocks(BlockFile):
         """What the file says about itself."""
         try:
             return question()
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
 
     def _tables(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
@@ -178,12 +178,14 @@ class ArrowBlocks(BlockFile):
                     yield table.slice(0, rows)
                     there -= rows
                     waiting = table.slice(rows).to_batches() if there else []
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
         if there:
             yield pa.Table.from_batches(waiting)
 
-    def _damaged(self, error: Exception) -> FileError:
+    def _damaged(self, error: Exception) -> Exception:
+        if getattr(error, "errno", None) is not None:  # the system's; pyarrow's own have no number
+            return error
         return FileError(f"{self.name} is a damaged file ({brief(error)}).", DAMAGED)
 
 

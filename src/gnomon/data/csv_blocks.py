@@ -211,10 +211,10 @@ class _Survey:
 
     def _records(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Of every chunk: the bytes after its records, and the lines on which they end."""
-        whole = True
+        whole, size = True, self.file.path.stat().st_size
         while whole:
             chunk = np.frombuffer(self.file._bytes(self.at, STEP), np.uint8)
-            whole = chunk.size == STEP
+            whole = chunk.size == STEP and self.at + STEP < size  # and more to come
             self._check_text(chunk, whole)
             if self.finder is not None:
                 yield self._find(self.finder, chunk, whole)

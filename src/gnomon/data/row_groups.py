@@ -25,7 +25,7 @@ ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
 WHOLE = 2**26  # bytes of a row group that is read and decoded at once
 PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
 PIECE = 2**17  # bytes of a column that are read at a time, at the least
-WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4}  # bytes of a decoded number; 8 of all others
+WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4, "DOUBLE": 8, "INT64": 8}  # bytes, once decoded
 
 
 class ParquetGroups:
@@ -34,7 +34,8 @@ class ParquetGroups:
     def __init__(self, path: Path) -> None:
         self.path, self.disk = path, Disk(path)
         self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
-        self.width: int | None = None  # bytes of a row, once it is decoded
+        self.width: int | None = None  # bytes of a row's numbers, once they are decoded
+        self.flat: set[str] = set()  # columns of numbers
         self.columns: list[str] = self._open(0).schema_arrow.names
 
     def __getstate__(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class ParquetGroups:
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
         there = sum(self._metadata().row_group(i).num_rows for i in groups)
-        whole = there <= rows or self._is_small(groups)
+        whole = there <= rows or self._is_small(groups, names)
         piece = 0 if whole else max(PIECE, PIECES // len(self.columns))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
         parts: Parts = ()
@@ -67,7 +68,10 @@ class ParquetGroups:
             columns=names,
             use_threads=False,
         )
-        for batch in list(found) if whole else found:  # what was read is let go once it is decoded
+        if whole:
+            found = iter(list(found))
+            del parts  # what was read is let go once it is decoded
+        for batch in found:
             yield batch if names is not self.columns else batch.select(columns)
 
     def fetch(self, groups: range, columns: list[int]) -> None:
@@ -88,12 +92,17 @@ class ParquetGroups:
                     os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
                 left -= stop - start
 
-    def _is_small(self, groups: range) -> bool:
-        """Whether there is room for these row groups as a whole."""
+    def _is_small(self, groups: range, names: list[str]) -> bool:
+        """Whether there is room for these row groups as a whole, as far as that can be known."""
         meta = self._metadata()
         if self.width is None:
-            types = (meta.schema.column(j).physical_type for j in range(meta.num_columns))
-            self.width = sum(WIDTHS.get(kind, 8) for kind in types)
+            leaves = [meta.schema.column(j) for j in range(meta.num_columns)]
+            flat = [leaf for leaf in leaves if leaf.path in self.columns
+                    and leaf.physical_type in WIDTHS]  # fmt: skip
+            self.flat = {leaf.path for leaf in flat}
+            self.width = sum(WIDTHS[leaf.physical_type] for leaf in flat)
+        if not self.flat.issuperset(names):  # texts and lists: nobody knows how long they are
+            return False
         found = [meta.row_group(i) for i in groups]
         # What repeats takes little room in the file, and its own once it is decoded.
         decoded = sum(group.num_rows for group in found) * self.width

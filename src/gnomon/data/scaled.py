@@ -30,7 +30,9 @@ class ScaledSource(Source):
     """The rows of another source, (x − mean) / std."""
 
     def __init__(self, source: Source, preparation: Preparation) -> None:
-        super().__init__(source.columns, source.dtype, source.partitions, source.names)
+        floats = source.dtype.kind == "f"  # whole numbers have no place for what is scaled
+        dtype = source.dtype if floats else np.dtype(np.float64)
+        super().__init__(source.columns, dtype, source.partitions, source.names)
         self.source, self.mean, self.std = source, preparation.mean, preparation.std
         self.seals = source.seals  # of the pass that found the mean, too
 
