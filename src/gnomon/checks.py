@@ -14,7 +14,14 @@ from gnomon.inputs import check_real
 from gnomon.pca import PCA
 from gnomon.tsne.sampled import LEAST_SAMPLE, Sampling, choose_sample
 
-__all__ = ["check_room", "check_run", "sample_rows", "sample_within", "usual_perplexity"]
+__all__ = [
+    "check_room",
+    "check_rows",
+    "check_run",
+    "sample_rows",
+    "sample_within",
+    "usual_perplexity",
+]
 
 PERPLEXITY = 30.0
 FIRST = 100  # rows that are looked at before all are
@@ -31,17 +38,23 @@ def check_run(prepared: Prepared, perplexity: float | None, mapped: int | None =
     `mapped` are the rows that the map is made of, if not all.
     """
     X, name = prepared.X, prepared.table.name
-    least, what = (2, "PCA") if perplexity is None else (3, "a map")
-    if len(X) < least:
-        raise FileError(f"{name}: {count(len(X), 'row')}, where {what} needs {least} or more.")
+    check_rows(name, len(X), perplexity, mapped)
     if perplexity is None:
         return
-    check_real("perplexity", perplexity, 1.0, (len(X) if mapped is None else mapped) - 1)
     if (X[:FIRST] == X[0]).all() and (X[FIRST:] == X[0]).all():
         raise FileError(
             f"{name}: all rows are the same in the columns in use, so there is nothing to map.",
             "Use other columns.",
         )
+
+
+def check_rows(name: str, n: int, perplexity: float | None, mapped: int | None = None) -> None:
+    """Refuse fewer rows than there is a map of, or a PCA if `perplexity` is None."""
+    least, what = (2, "PCA") if perplexity is None else (3, "a map")
+    if n < least:
+        raise FileError(f"{name}: {count(n, 'row')}, where {what} needs {least} or more.")
+    if perplexity is not None:
+        check_real("perplexity", perplexity, 1.0, (n if mapped is None else mapped) - 1)
 
 
 def check_room(

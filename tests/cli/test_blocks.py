@@ -301,3 +301,9 @@ def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
         wait_until(lambda: not any(worker.is_running() for worker in workers), 10)
     assert os.listdir(tmp_path / "out") == ["scores.parquet"]
     assert (tmp_path / "out" / "scores.parquet").read_bytes() == b"the old one"
+
+
+def test_inspect_refuses_what_map_would(here):
+    for options in (("--perplexity", "5000"), ("--sample", "20", "--perplexity", "25")):
+        for command in ("inspect", "map"):
+            assert refused(gnomon(command, "cells", *options, folder=here), 2, "perplexity")

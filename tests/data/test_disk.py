@@ -21,6 +21,7 @@ def past(monkeypatch):
     """Every file is long, every disk quick, and every file system can."""
     monkeypatch.setattr(disk, "LONG", 0)
     monkeypatch.setattr(disk, "QUICK", 0.0)
+    monkeypatch.setattr(disk, "_rates", {})
     monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
 
 
@@ -68,8 +69,8 @@ def test_any_part_of_a_file_is_read(tmp_path, past, asked, size, at, count):
     assert reader.past
     assert reader.read(at, count).tobytes() == wanted
     assert all(where % PAGE == length % PAGE == to % PAGE == 0 for where, length, to in asked)
-    assert len(asked) == (count > 0) or at + count > size
-    reader.past = False
+    assert len(asked) == (count > 0 and at < size)
+    reader.can = False
     assert reader.read(at, count).tobytes() == wanted
 
 
@@ -119,6 +120,26 @@ def test_a_disk_that_is_slower_than_the_cache_is_left_to_it(
         assert reader.past == (quick or trial < TRIALS)
         assert reader.read(0, disk.SHORT).tobytes() == octets
     assert len(reader.rates) == TRIALS
+
+
+def test_what_is_known_of_a_disk_holds_for_all_files_on_it(tmp_path, past, monkeypatch):
+    monkeypatch.setattr(disk, "QUICK", 1e30)
+    write(tmp_path / "f", disk.SHORT)
+    write(tmp_path / "g", disk.SHORT)
+    for _ in range(TRIALS // 2):
+        for name in "fg":
+            assert Disk(tmp_path / name).past
+            Disk(tmp_path / name).read(0, disk.SHORT)
+    assert not Disk(tmp_path / "f").past
+
+
+def test_a_file_is_read_past_the_cache_of_this_system_or_as_usual(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "LONG", 0)
+    octets = write(tmp_path / "f", 5 * PAGE + 77)
+    reader = Disk(tmp_path / "f")
+    assert [reader.read(at, 6000).tobytes() for at in (0, 5000, 16_000)] == [
+        octets[at : at + 6000] for at in (0, 5000, 16_000)
+    ]
 
 
 def test_one_quick_read_is_enough(tmp_path, past, monkeypatch):

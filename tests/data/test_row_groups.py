@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gnomon import source
-from gnomon.data import row_groups
+from gnomon.data import disk, row_groups
 from gnomon.data.row_groups import ParquetGroups
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, DataError
@@ -194,7 +194,9 @@ def test_texts_and_lists_are_never_taken_to_be_small(tmp_path):
 
 def test_what_was_read_is_let_go_once_it_is_decoded(tmp_path, monkeypatch):
     groups = ParquetGroups(write(tmp_path / "t.parquet"))
-    groups.disk.past = True
+    groups.disk.can = True
+    monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
+    monkeypatch.setattr(disk, "_rates", {})
     read, kept = groups.disk.read_parts, []
 
     def parts(ranges):

@@ -377,3 +377,9 @@ def test_a_folder_without_any_rows_is_refused(tmp_path):
         gnomon.source(tmp_path / "t")
     with pytest.raises(DataError, match=r"1\.parquet has names of columns and no rows"):
         gnomon.source(tmp_path / "t" / "1.parquet")
+
+
+def test_columns_that_were_named_loosely_are_not_called_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("Name,Sex,a,note\nx,f,1,p\ny,m,2,q\nz,f,4,r\n")
+    found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name")
+    assert found.left_out == ("note",)

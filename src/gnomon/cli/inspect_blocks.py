@@ -24,7 +24,7 @@ def look_at_blocks(
     data: str, asked: Asked, *, words: Words, reading: dict[str, Any]
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
-    from gnomon.checks import usual_perplexity
+    from gnomon.checks import check_rows, usual_perplexity
     from gnomon.data.room import Room
     from gnomon.errors import TooLargeError
     from gnomon.large import MOST_COMPONENTS, BlockTable, rows_to_map
@@ -38,6 +38,7 @@ def look_at_blocks(
     n, d = source.shape
     most = min(asked.sample or n, n)
     usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
+    check_rows(table.name, n, usual, most)
     pca = PCA(parse_components(asked.components), n_jobs=asked.threads)
     with room.explained():
         plan = pca.plan(source, memory=room.limit)

@@ -23,28 +23,34 @@ LONG = 2**27  # bytes of a file that the cache is spared
 PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, in file and memory
 QUICK = 8e8  # bytes a second; a quicker disk needs no cache
 TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
-SHORT = 2**18  # bytes of a read that says nothing about a disk
+SHORT = 2**17  # bytes of a read that says nothing about a disk
 
 Octets = NDArray[np.uint8]
 Ranges = Sequence[tuple[int, int]]  # bytes from, to
 Parts = Sequence[tuple[int, Octets]]
 
 _trial = threading.Lock()
+_rates: dict[int, list[float]] = {}
 
 
 class Disk:
-    """Reads parts of a file, on any thread; a copy can be pickled.
-
-    Attributes
-    ----------
-    past : bool
-        Whether it reads past the cache.
-    """
+    """Reads parts of a file, on any thread; a copy can be pickled."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.past = hasattr(os, "O_DIRECT") and path.stat().st_size >= LONG
-        self.rates: list[float] = []
+        found = path.stat()
+        self.path, self.device = path, found.st_dev
+        self.can = hasattr(os, "O_DIRECT") and found.st_size >= LONG
+
+    @property
+    def rates(self) -> list[float]:
+        """Bytes a second of the reads that were timed, of any file on this disk."""
+        return _rates.setdefault(self.device, [])
+
+    @property
+    def past(self) -> bool:
+        """Whether it reads past the cache."""
+        # The best of them: something else may have been in the way of the others.
+        return self.can and (len(self.rates) < TRIALS or max(self.rates) >= QUICK)
 
     def read(self, at: int, size: int) -> Octets:
         """Bytes `at` to `at` + `size`, as far as the file goes, in memory of their own."""
@@ -56,7 +62,7 @@ class Disk:
             with _trial:
                 return self._timed(at, size)
         except OSError:  # not every file system can; what is wrong with the file is told below
-            self.past = False
+            self.can = False
             return self._as_usual(at, size)
 
     def read_parts(self, ranges: Ranges) -> Parts:
@@ -69,8 +75,6 @@ class Disk:
         start = time.perf_counter()
         found = self._past_the_cache(at, size)
         self.rates.append(found.size / (time.perf_counter() - start))
-        # The best of them: something else may have been in the way of the others.
-        self.past = len(self.rates) < TRIALS or max(self.rates) >= QUICK
         return found
 
     def _past_the_cache(self, at: int, size: int) -> Octets:

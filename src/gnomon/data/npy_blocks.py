@@ -2,7 +2,8 @@
 
 A block is read into memory of its own rather than mapped: mapped pages count as memory of the
 process for as long as the file is open, and a file that is cut short while it is mapped ends the
-process instead of raising an error.
+process instead of raising an error. Files with columns first, whose rows are everywhere, are mapped
+for as long as a block is copied.
 """
 
 from pathlib import Path

@@ -13,7 +13,7 @@ from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import BlockFile, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
-from gnomon.data.names import as_names
+from gnomon.data.names import as_names, find_name
 from gnomon.data.npy_blocks import NpyBlocks
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
 from gnomon.data.roles import Wishes
@@ -64,7 +64,8 @@ def source(
         Names of the columns of an array, a Dask array or a function's blocks.
     rows : int, optional
         Rows of a block; by default as many as make two million numbers. The last bits of a result
-        depend on it, and on nothing else about blocks: not on threads, workers or the kind of file.
+        depend on it, and on nothing else about blocks: not on threads or workers. Row groups of
+        Parquet that are no multiple of it end with a shorter block.
         Dask arrays and functions have blocks of their own.
 
     Returns
@@ -231,7 +232,9 @@ def _left_out(file: BlockFile, wishes: Wishes) -> tuple[str, ...]:
     chosen = getattr(file, "chosen", None)
     if chosen is None or wishes.columns is not None:
         return ()
-    known = {*chosen.numbers, *wishes.drop, wishes.label, wishes.id}
+    told = [name for name in (*wishes.drop, wishes.label, wishes.id) if name is not None]
+    found = (find_name("drop", name, file.all_names, file.name) for name in told)
+    known = {*chosen.numbers, *found}
     return tuple(name for name in file.all_names if name not in known)
 
 
