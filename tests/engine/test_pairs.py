@@ -57,6 +57,23 @@ def test_what_one_pass_saw_of_a_table_holds_for_the_passes_of_the_pair_and_back(
         engine.map(first, fresh[0 if changed == "mine" else 1])
 
 
+def test_a_pair_learns_what_its_tables_have_seen_since_it_was_made():
+    for known in ("mine", "both"):
+        X, Y = table(20, 2, 0), table(20, 2, 1)
+        mine, theirs = ArraySource(X, 6), ArraySource(Y, 7)
+        pair, engine = pair_by_row(mine, theirs), LocalEngine(1)
+        assert len(pair.seals) == 0
+        engine.map(first, mine)
+        if known == "both":
+            engine.map(first, theirs)
+        assert len(pair.seals) == (len(pair.partitions) if known == "both" else 0)
+        X[15, 0] += 1
+        with pytest.raises(ChangedSourceError, match=r"rows 12 to 17 changed .* not those of the"):
+            engine.map(first, pair)
+        with pytest.raises(ChangedSourceError, match=r"rows 12 to 17 changed .* not those of the"):
+            engine.map(first, mine)  # whose own are as they were
+
+
 def test_tables_of_other_lengths_are_not_paired_by_row():
     with pytest.raises(DataError, match=r"same number of rows; got 5 and 6.*`id`"):
         pair_by_row(ArraySource(table(5, 2, 0)), ArraySource(table(6, 2, 0)))

@@ -10,8 +10,8 @@ in ascending order of a column of ids: a merge join, block by block.
    one likes, here and on a cluster.
 """
 
-from collections import UserDict
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Partition, Seal, Source
+from gnomon.engine.task import changed
 from gnomon.errors import DataError
 
 Array = NDArray[Any]
@@ -99,25 +100,38 @@ class PairedSource(Source):
         return X[:, : self.widths[0]], X[:, self.widths[0] :]
 
 
-class _Seals(UserDict[int, Any]):
-    """The seals of a pair: those of both tables, which learn from it and it from them."""
+class _Seals(MutableMapping[int, Seal]):
+    """The seals of a pair, which are those of both tables."""
 
     def __init__(self, left: Source, right: Source, partitions: Sequence[Partition]) -> None:
-        super().__init__()
         self.tables = left.seals, right.seals
-        for partition in partitions:
-            seal = tuple(
-                (side, piece.partition.index, self.tables[side].get(piece.partition.index))
-                for side, pieces in enumerate(partition.place)
-                for piece in pieces
-            )
-            if all(known is not None for _, _, known in seal):
-                self.data[partition.index] = seal
+        self.places = {partition.index: partition.place for partition in partitions}
+
+    def __getitem__(self, index: int) -> Seal:
+        """Those of all partitions that it is from; a KeyError if one of them is not known yet."""
+        return tuple(
+            (side, piece.partition.index, self.tables[side][piece.partition.index])
+            for side, pieces in enumerate(self.places[index])
+            for piece in pieces
+        )
 
     def __setitem__(self, index: int, seal: Any) -> None:
-        super().__setitem__(index, seal)
-        for side, at, found in seal:
-            self.tables[side][at] = found
+        pieces = [piece for pieces in self.places[index] for piece in pieces]
+        for (side, at, found), piece in zip(seal, pieces, strict=True):
+            if self.tables[side].setdefault(at, found) != found:  # one side was known, one not
+                raise changed(piece.partition)
+
+    def __delitem__(self, index: int) -> None:
+        raise TypeError("What the tables know is not forgotten.")
+
+    def __iter__(self) -> Iterator[int]:
+        for index in self.places:
+            with suppress(KeyError):
+                self[index]
+                yield index
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _stack(parts: list[Array]) -> Array:

@@ -24,7 +24,9 @@ Seals = tuple[tuple[int, Seal], ...]
 ATTEMPTS = 3
 PAUSE = 0.05  # seconds before the second attempt; twice as long before the third
 
-__all__ = ["ATTEMPTS", "Part", "Seals", "Task"]
+OTHER = "its numbers are not those of the first time"
+
+__all__ = ["ATTEMPTS", "Part", "Seals", "Task", "changed"]
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,16 @@ class Task(Generic[T]):
         expected = (partition.rows, self.source.columns)
         for has, had, what in zip(X.shape, expected, ("rows", "columns"), strict=True):
             if has != had:
-                raise _changed(partition, f"it gave {has} {what} instead of {had}")
+                raise changed(partition, f"it gave {has} {what} instead of {had}")
         if seal is not None and seal != found:
-            raise _changed(partition, "its numbers are not those of the first time")
+            raise changed(partition)
         with one_blas_thread():
             value = self.function(Block(partition, X, beside))
         return Part(value, ((partition.index, found),), partition.rows)
 
 
-def _changed(partition: Partition, how: str) -> ChangedSourceError:
+def changed(partition: Partition, how: str = OTHER) -> ChangedSourceError:
+    """What is told of a partition that is not what it was."""
     return ChangedSourceError(
         f"{partition} changed while it was in use: {how}. Leave it alone and start again."
     )
