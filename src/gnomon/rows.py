@@ -27,12 +27,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from gnomon.errors import DataError
 from gnomon.inputs import Table, is_sparse
+from gnomon.kernels import kernel
 from gnomon.parallel import map_blocks, row_blocks
 
 Floats = NDArray[np.floating[Any]]
 
 # A block of this many bytes stays in a core's cache while it is shifted and multiplied.
 BLOCK_BYTES = 1_500_000
+TURNED = 2**16  # numbers of a block that are turned by a compiled loop
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
@@ -192,8 +194,33 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
     elif shift.dtype.itemsize > out.dtype.itemsize:
         # float32 rows of a model fitted in float64: the difference needs the longer type
         out[...] = part.astype(shift.dtype) - shift
+    elif _lies_in_columns(part, shift, out):
+        _shift_and_turn(part.T, shift, out)
     else:
         np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
+
+
+def _lies_in_columns(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> bool:
+    """Whether the numbers lie column after column, and are many: a kernel compiles for a while."""
+    same = part.dtype == shift.dtype == out.dtype and part.dtype.isnative
+    return bool(same and part.size >= TURNED and part.strides[0] == part.itemsize)
+
+
+@kernel
+def _shift_and_turn(columns: Floats, shift: Floats, out: Floats) -> None:
+    """out[i, j] = columns[j, i] − shift[j]: the bits of NumPy in a third of its time."""
+    d, m = columns.shape
+    fours = d // 4 * 4
+    for j in range(0, fours, 4):  # as many as make a vector, which is written as one
+        a, b, c, e = shift[j], shift[j + 1], shift[j + 2], shift[j + 3]
+        for i in range(m):
+            out[i, j] = columns[j, i] - a
+            out[i, j + 1] = columns[j + 1, i] - b
+            out[i, j + 2] = columns[j + 2, i] - c
+            out[i, j + 3] = columns[j + 3, i] - e
+    for j in range(fours, d):
+        for i in range(m):
+            out[i, j] = columns[j, i] - shift[j]
 
 
 def _subtract_integers(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:

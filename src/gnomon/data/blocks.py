@@ -87,16 +87,25 @@ def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
     plain = pa.from_numpy_dtype(chosen.dtype)
     if not wishes.na and all(column.type == plain for column in cells):
         # Column beside column, as they came: whoever uses the block turns it while it is cached.
-        turned = np.empty((len(cells), block.n_rows), chosen.dtype)
-        for j, column in enumerate(cells):
-            turned[j] = column.to_numpy()
-        return turned.T
+        return beside_each_other(cells, chosen.dtype)
     seen = {
         name: _with_values(as_column(name, block.columns[name], wishes.na, block.decimal))
         for name in chosen.numbers
     }
     table, _ = gather_numbers(block, _only(chosen.numbers, seen), wishes.na, wishes.keep)
     return table.astype(chosen.dtype, copy=False)
+
+
+def beside_each_other(cells: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Columns that are of the type already as one Fortran-ordered table, NaN where they miss."""
+    if all(column.num_chunks == 1 for column in cells):
+        batch = pa.RecordBatch.from_arrays([column.chunk(0) for column in cells], [""] * len(cells))
+        table: NDArray[Any] = batch.to_tensor(null_to_nan=True, row_major=False).to_numpy()
+        return table
+    turned = np.empty((len(cells), len(cells[0])), dtype)
+    for j, column in enumerate(cells):
+        turned[j] = column.to_numpy()
+    return turned.T
 
 
 def _with_values(column: Column) -> Column:

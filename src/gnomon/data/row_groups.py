@@ -7,7 +7,8 @@ is asked to fetch the next row group while one is decoded.
 """
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from gnomon.data.disk import Disk, DiskFile, Parts, Ranges
+from gnomon.data.disk import Disk, DiskFile, Ranges
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
@@ -25,6 +26,7 @@ ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
 WHOLE = 2**26  # bytes of a row group that is read and decoded at once
 PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
 PIECE = 2**17  # bytes of a column that are read at a time, at the least
+Spans = list[tuple[str, int, int]]  # a column, bytes from, to
 WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4, "DOUBLE": 8, "INT64": 8}  # bytes, once decoded
 
 
@@ -36,10 +38,15 @@ class ParquetGroups:
         self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
         self.width: int | None = None  # bytes of a row's numbers, once they are decoded
         self.flat: set[str] = set()  # columns of numbers
-        self.columns: list[str] = self._open(0).schema_arrow.names
+        self.spans: tuple[Any, int, Spans] = None, -1, []  # of the row group looked at last
+        self.readers = threading.local()
+        self.columns: list[str] = self._open(path, 0).schema_arrow.names
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": None}
+        return {**self.__dict__, "known": None, "spans": (None, -1, []), "readers": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, readers=threading.local())
 
     def sizes(self) -> list[int]:
         """Rows of each row group."""
@@ -56,23 +63,37 @@ class ParquetGroups:
         if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
             names = self.columns
         there = sum(self._metadata().row_group(i).num_rows for i in groups)
-        whole = there <= rows or self._is_small(groups, names)
-        piece = 0 if whole else max(PIECE, PIECES // len(self.columns))
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        parts: Parts = ()
-        if whole and self.disk.past:
-            parts = self.disk.read_parts(self._ranges(groups, {*names}))
-        found = self._open(piece, parts).iter_batches(
-            batch_size=max(1, there) if whole else rows,
-            row_groups=list(groups),
-            columns=names,
-            use_threads=False,
-        )
-        if whole:
-            found = iter(list(found))
-            del parts  # what was read is let go once it is decoded
+        asked = {"row_groups": list(groups), "columns": names, "use_threads": False}
+        if there <= rows or self._is_small(groups, names):
+            found = iter(self._whole(asked, max(1, there)))
+        else:
+            file = DiskFile(self.disk) if self.disk.past else self.path
+            reader = self._open(file, max(PIECE, PIECES // len(self.columns)))
+            found = reader.iter_batches(batch_size=rows, **asked)
         for batch in found:
             yield batch if names is not self.columns else batch.select(columns)
+
+    def _whole(self, asked: dict[str, Any], rows: int) -> list[Any]:
+        """All that is asked for, decoded; what was read for that is let go."""
+        if not self.disk.past:
+            return list(self._open(self.path, 0).iter_batches(batch_size=rows, **asked))
+        file, reader = self._reader()
+        file.parts = self.disk.read_parts(self._ranges(asked["row_groups"], {*asked["columns"]}))
+        try:
+            return list(reader.iter_batches(batch_size=rows, **asked))
+        finally:
+            file.parts = ()
+
+    def _reader(self) -> tuple[DiskFile, Any]:
+        """One for each thread: to open a file takes as long as to decode some columns."""
+        meta = self._metadata()
+        mine = self.readers.__dict__
+        if mine.get("meta") is not meta:
+            file = DiskFile(self.disk)
+            mine.update(meta=meta, found=(file, self._open(file, 0)))
+        found: tuple[DiskFile, Any] = mine["found"]
+        return found
 
     def fetch(self, groups: range, columns: list[int]) -> None:
         """Have the system read what `batches` will, as far as it can be asked to.
@@ -109,27 +130,33 @@ class ParquetGroups:
         stored = sum(group.total_byte_size for group in found)
         return bool(max(decoded, stored) <= WHOLE)
 
-    def _ranges(self, groups: range, names: set[str]) -> Ranges:
+    def _ranges(self, groups: Iterable[int], names: set[str]) -> Ranges:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
-        meta = self._metadata()
         found: list[tuple[int, int]] = []
         for i in groups:
-            group = meta.row_group(i)
-            for j in range(group.num_columns):
-                chunk = group.column(j)
-                path = chunk.path_in_schema
+            for path, start, stop in self._spans(i):
                 if path not in names and path.partition(".")[0] not in names:
                     continue
-                first = chunk.dictionary_page_offset
-                start = chunk.data_page_offset if first is None else first
-                stop = start + chunk.total_compressed_size
                 if found and 0 <= start - found[-1][1] < PIECE:
                     start = found.pop()[0]
                 found.append((start, stop))
         return found
 
-    def _open(self, buffer: int, parts: Parts = ()) -> Any:
-        file = DiskFile(self.disk, parts) if self.disk.past else self.path
+    def _spans(self, group: int) -> Spans:
+        """Where each column of a row group stands in the file."""
+        meta, known = self._metadata(), self.spans
+        if known[0] is not meta or known[1] != group:
+            found = meta.row_group(group)
+            spans = []
+            for j in range(found.num_columns):
+                chunk = found.column(j)
+                first = chunk.dictionary_page_offset
+                start = chunk.data_page_offset if first is None else first
+                spans.append((chunk.path_in_schema, start, start + chunk.total_compressed_size))
+            known = self.spans = meta, group, spans
+        return known[2]
+
+    def _open(self, file: DiskFile | Path, buffer: int) -> Any:
         return pq.ParquetFile(file, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False)
 
     def _metadata(self) -> Any:

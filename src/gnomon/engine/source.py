@@ -174,8 +174,13 @@ def checksum(X: NDArray[Any]) -> int:
     octets = np.ascontiguousarray(lying).reshape(-1).view(np.uint8)
     whole = octets.size // 8
     words, rest = octets[: 8 * whole].view(np.uint64), octets[8 * whole :]
+    lines = words[: whole // _WORDS * _WORDS].reshape(-1, _WORDS)
+    last = words[lines.size :]
+    # Other threads run meanwhile; `dot` of whole numbers would hold them up, and is slower.
+    found = np.einsum("ij,j->i", lines, _MULTIPLIERS).tolist()
+    if last.size:
+        found.append(int(np.einsum("i,i->", last, _MULTIPLIERS[: last.size])))
     total = octets.size
-    for start in range(0, whole, _WORDS):
-        chunk = words[start : start + _WORDS]
-        total = (total * _STEP + int(np.dot(chunk, _MULTIPLIERS[: chunk.size]))) % 2**64
+    for each in found:
+        total = (total * _STEP + each) % 2**64
     return (total * _STEP + int.from_bytes(rest.tobytes(), "little")) % 2**64
