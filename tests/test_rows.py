@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from gnomon import rows as rows_module
 from gnomon.rows import BLOCK_BYTES, Rows, amplitude, exponent_for, read_rows, scratch, working_type
 
 F4, F8 = np.dtype(np.float32), np.dtype(np.float64)
@@ -55,6 +56,29 @@ def test_rows_and_columns_are_read_by_the_formula(parts, dtype, make):
         part = rows.read_columns(start, stop)
         assert part.flags.c_contiguous
         np.testing.assert_allclose(part, expected[:, start:stop].astype(float), atol=close)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 3, 4, 5, 11])
+def test_columns_are_turned_by_a_compiled_loop_into_the_same_bits(monkeypatch, columns, dtype):
+    table = (rng.standard_normal((8000, columns)) * 3 + 100).astype(dtype)
+    table[57, 0], table[99, -1] = np.nan, -np.inf
+    turned, loop = [], rows_module._shift_and_turn
+    monkeypatch.setattr(rows_module, "TURNED", 1000 * columns)
+    monkeypatch.setattr(rows_module, "_shift_and_turn", lambda *a: turned.append(1) or loop(*a))
+    shift = table[0].copy()
+    for stored in (np.asfortranarray(table), np.asfortranarray(np.vstack([table, table]))[:8000]):
+        rows = Rows(stored, np.dtype(dtype), shift)
+        assert np.array_equal(rows.read(50, 4050), table[50:4050] - shift, equal_nan=True)
+        assert len(turned) == 1
+        rows.read(50, 60)  # too few to compile for
+        assert len(turned) == 1
+        turned.clear()
+    swapped = np.asfortranarray(table).astype(table.dtype.newbyteorder())
+    for other in (table, swapped, np.asfortranarray(table.astype(np.float16))):
+        if columns > 1 or other.dtype != dtype:  # a single column lies both ways
+            Rows(other, np.dtype(dtype), shift).read(50, 4050)
+    assert not turned
 
 
 def test_a_row_has_the_same_bits_wherever_it_is_read():

@@ -40,7 +40,7 @@ from gnomon.tsne.sampled import (
     unplaced,
 )
 
-__all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "rows_to_map", "run_blocks"]
+__all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "MapRoom", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
 PLACE_BYTES = 30  # of a row: its place, how far to trust it (twice), unusual or not, mapped or not
@@ -250,10 +250,9 @@ def _map(
     """The map of as many rows as there is room for, and the places of all others."""
     (n, d), room = source.shape, Room.of(memory)
     components = _first_scores(pca, source, engine)
-    sampling = rows_to_map(
-        room, name, (n, d), tsne.perplexity, scores=components.nbytes,
-        processes=engine.processes, asked=asked, seed=seed,
-    )  # fmt: skip
+    budget = MapRoom(room, name, (n, d), tsne.perplexity, components.nbytes, engine.processes)
+    sampling = budget.choose(asked, seed)
+    budget.check(sampling)
     if not sampling.whole:
         stage.tell("sample", sampling)
     if d > WIDE:
@@ -273,35 +272,60 @@ def _map(
     return {**found, "quality": quality, "rows": rows, "trust": trust}
 
 
-def rows_to_map(
-    room: Room,
-    name: str,
-    shape: tuple[int, int],
-    perplexity: float,
-    *,
-    scores: int,
-    processes: int = 0,
-    asked: int | None = None,
-    seed: int = 0,
-) -> Sampling:
-    """Which rows of a source are mapped beside so many bytes of `scores`: all, if there is room.
+@dataclass(frozen=True)
+class MapRoom:
+    """Room for a map of some rows of a source, beside what is kept of all of them.
 
-    A map of every row is one of a sample that leaves nobody out.
+    Attributes
+    ----------
+    room : Room
+    name : str
+        Of the table, for messages.
+    shape : tuple of int
+    perplexity : float
+    scores : int
+        Bytes of the scores that are kept.
+    processes : int
+        Workers that place rows.
     """
-    n, d = shape
-    # The mapped rows are here, and with what finds them in every worker that places others.
-    times = 1 + 2 * processes
 
-    def needed(m: int) -> float:
-        return map_bytes(m, d, perplexity) + times * 8.0 * m * d
+    room: Room
+    name: str
+    shape: tuple[int, int]
+    perplexity: float
+    scores: int
+    processes: int = 0
 
-    held = {"scores": scores, "places": PLACE_BYTES * n}
-    sampling = sample_within(
-        room, name, n, asked=asked, seed=seed, needed=needed, **held
-    ) or Sampling(np.arange(n), n, seed, "there is memory for all")
-    m = sampling.rows.size  # which may have been asked for
-    room.check(f"{name}: a map of {m:,} rows", sum(held.values()) + needed(m))
-    return sampling
+    def choose(self, asked: int | None = None, seed: int = 0) -> Sampling:
+        """Which rows are mapped: as many as asked for, otherwise all, if there is room.
+
+        A map of every row is one of a sample that leaves nobody out.
+        """
+        n = self.shape[0]
+        return sample_within(
+            self.room, self.name, n, asked=asked, seed=seed, needed=self._needed, **self._held
+        ) or Sampling(np.arange(n), n, seed, "there is memory for all")
+
+    def check(self, sampling: Sampling) -> None:
+        """Refuse more rows than there is room for: they may have been asked for."""
+        m = sampling.rows.size
+        map_ = map_bytes(m, self.shape[1], self.perplexity)
+        self.room.check(f"{self.name}: a map of {m:,} rows", map_ + self.beside(m))
+
+    def beside(self, mapped: int) -> int:
+        """Bytes that are kept beside the map itself, of all rows and of those mapped."""
+        return sum(self._held.values()) + self._rows(mapped)
+
+    @property
+    def _held(self) -> dict[str, int]:
+        return {"scores": self.scores, "places": PLACE_BYTES * self.shape[0]}
+
+    def _rows(self, mapped: int) -> int:
+        # They are here, and with what finds them in every worker that places others.
+        return (1 + 2 * self.processes) * 8 * mapped * self.shape[1]
+
+    def _needed(self, mapped: int) -> float:
+        return map_bytes(mapped, self.shape[1], self.perplexity) + self._rows(mapped)
 
 
 def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float32]:

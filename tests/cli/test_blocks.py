@@ -16,6 +16,7 @@ from engine.clusters import processes, wait_until, within
 
 from gnomon import TSNE
 from gnomon.cli.blocks import in_blocks
+from gnomon.estimate import map_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
 
@@ -307,3 +308,19 @@ def test_inspect_refuses_what_map_would(here):
     for options in (("--perplexity", "5000"), ("--sample", "20", "--perplexity", "25")):
         for command in ("inspect", "map"):
             assert refused(gnomon(command, "cells", *options, folder=here), 2, "perplexity")
+
+
+def test_inspect_says_what_was_asked_for_where_there_is_no_room_for_it(tmp_path):
+    write_folder(tmp_path / "cells", table(20_000))
+    asked = ["cells", "--sample", "10000", "--memory", "370MB"]
+    done = gnomon("inspect", *asked, "--json", folder=tmp_path)
+    assert "Sample   10,000 rows drawn at random are mapped, the other 10,000" in done.stderr
+    assert "Warning  This is more memory than there is" in done.stderr
+    assert refused(gnomon("map", *asked, folder=tmp_path), 4, "a map of 10,000 rows needs")
+    needed = json.loads(done.stdout)["estimate"]["peak_bytes"]
+    fewer = gnomon("inspect", *asked, "--components", "1", "--json", folder=tmp_path)
+    # of every row three scores fewer, in four bytes each
+    assert json.loads(fewer.stdout)["estimate"]["peak_bytes"] == needed - 20_000 * 3 * 4
+    # beside the map: 30 bytes for a place, 4 scores of every row, 4 numbers of each one mapped
+    beside = 20_000 * (30 + 4 * 4) + 10_000 * 4 * 8
+    assert needed == beside + map_bytes(10_000, 4, 30)

@@ -123,9 +123,11 @@ def test_a_ragged_line_is_found(tmp_path, monkeypatch):
         rows_of(source)
 
 
-def test_texts_that_cannot_be_read_in_blocks_are_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", [97, 2**20])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_texts_that_cannot_be_read_in_blocks_are_refused(tmp_path, monkeypatch, end, step):
     monkeypatch.setattr(csv_blocks, "BEGINNING", 400)
-    monkeypatch.setattr(csv_blocks, "STEP", 97)
+    monkeypatch.setattr(csv_blocks, "STEP", step)
     start = "a,b,c\n" + "\n".join(lines()) + "\n"
     for tail, said in (
         (b'1,"2,3\n4,5,6\n', r"line 202: a quote is opened and never closed"),
@@ -133,7 +135,7 @@ def test_texts_that_cannot_be_read_in_blocks_are_refused(tmp_path, monkeypatch):
         (b"1,2,3\n1,\xe9,3\n", r"line 203: byte 0xE9 is not UTF-8"),
     ):
         with pytest.raises(DataError, match=said):
-            gnomon.source(save(tmp_path, start.encode() + tail))
+            gnomon.source(save(tmp_path, (start.encode() + tail).replace(b"\n", end)))
     with pytest.raises(DataError, match="is UTF-16, which is not read in blocks"):
         gnomon.source(save(tmp_path, start.encode("utf-16")))
 

@@ -11,6 +11,7 @@ import pytest
 
 from gnomon import source
 from gnomon.data import disk, row_groups
+from gnomon.data.blocks import beside_each_other
 from gnomon.data.row_groups import ParquetGroups
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, DataError
@@ -209,6 +210,43 @@ def test_what_was_read_is_let_go_once_it_is_decoded(tmp_path, monkeypatch):
     next(batches)
     assert kept
     assert all(octets() is None for octets in kept)
+
+
+def test_a_thread_opens_a_file_once_until_it_is_written_anew(tmp_path, monkeypatch):
+    path = write(tmp_path / "t.parquet")
+    groups = ParquetGroups(path)
+    groups.disk.can = True
+    monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
+    monkeypatch.setattr(disk, "_rates", {})
+    opened, opens = [], groups._open
+    monkeypatch.setattr(groups, "_open", lambda *a: opened.append(a) or opens(*a))
+
+    def first(group):
+        return next(groups.batches(range(group, group + 1), [1], 7)).column(0).to_pylist()
+
+    expected = pq.read_table(path).column(1).to_pylist()
+    assert [first(i) for i in (0, 3, 0)] == [expected[i : i + 20] for i in (0, 60, 0)]
+    assert len(opened) == 1
+    pq.write_table(pa.table([[8.0] * 9, [9.0] * 9], ["c0", "c1"]), path)
+    assert first(0) == [9.0] * 9
+    assert len(opened) == 2
+    again = pickle.loads(pickle.dumps(ParquetGroups(path)))
+    assert next(again.batches(range(1), [0], 99)).column(0).to_pylist() == [8.0] * 9
+
+
+def test_columns_stand_beside_each_other_however_they_come():
+    whole = pa.array([1.0, None, 3.0, 4.0], pa.float32())
+    other = pa.array([5.0, 6.0, float("nan"), 8.0], pa.float32())
+    parts = [whole.slice(0, 3), whole.slice(3)]
+    expected = np.array([[1, 5], [np.nan, 6], [3, np.nan], [4, 8]], np.float32)
+    for first in ([whole], parts):
+        cells = [pa.chunked_array(first), pa.chunked_array([other])]
+        found = beside_each_other(cells, np.dtype(np.float32))
+        assert found.dtype == np.float32
+        assert found.flags.f_contiguous
+        np.testing.assert_array_equal(found, expected)
+        cut = beside_each_other([column.slice(1, 2) for column in cells], np.dtype(np.float32))
+        np.testing.assert_array_equal(cut, expected[1:3])
 
 
 def test_a_damaged_page_is_named_with_its_file(tmp_path):

@@ -1,9 +1,10 @@
 import pickle
 
 import numpy as np
+import pytest
 
 from gnomon.engine.arrays import ArraySource
-from gnomon.engine.source import Partition, checksum, partition_rows
+from gnomon.engine.source import _MULTIPLIERS, _STEP, Partition, checksum, partition_rows
 
 
 def test_a_checksum_changes_with_every_number_and_its_place():
@@ -20,6 +21,20 @@ def test_a_checksum_changes_with_every_number_and_its_place():
     assert first not in seen
     assert checksum(X) == first
     assert checksum(np.asfortranarray(X)) == checksum(np.ascontiguousarray(X.T))
+
+
+@pytest.mark.parametrize("numbers", [0, 1, 2, 8191, 16384, 16385, 40001])
+def test_a_checksum_is_what_its_formula_says(numbers):
+    X = np.random.default_rng(0).standard_normal((numbers, 1)).astype(np.float32)
+    octets = X.tobytes()
+    words = [int.from_bytes(octets[at : at + 8], "little") for at in range(0, len(octets), 8)]
+    rest = words.pop() if len(octets) % 8 else 0
+    total = len(octets)
+    for start in range(0, len(words), len(_MULTIPLIERS)):
+        chunk = words[start : start + len(_MULTIPLIERS)]
+        products = (a * int(b) for a, b in zip(chunk, _MULTIPLIERS, strict=False))
+        total = (total * _STEP + sum(products)) % 2**64
+    assert checksum(X) == (total * _STEP + rest) % 2**64
 
 
 def test_a_partition_says_where_it_stands():

@@ -27,7 +27,7 @@ def look_at_blocks(
     from gnomon.checks import check_rows, usual_perplexity
     from gnomon.data.room import Room
     from gnomon.errors import TooLargeError
-    from gnomon.large import MOST_COMPONENTS, BlockTable, rows_to_map
+    from gnomon.large import MOST_COMPONENTS, BlockTable, MapRoom
     from gnomon.pca import PCA
 
     start, room = time.perf_counter(), Room.of(asked.memory)
@@ -42,13 +42,17 @@ def look_at_blocks(
     pca = PCA(parse_components(asked.components), n_jobs=asked.threads)
     with room.explained():
         plan = pca.plan(source, memory=room.limit)
-    sampling = None
+    # Of what is not a number, such as 90%, nobody knows yet how many they are.
+    most_kept = plan.n_components if isinstance(plan.n_components, int) else d
+    scores = 4 * n * min(MOST_COMPONENTS, most_kept, d)
+    budget, sampling = MapRoom(room, table.name, (n, d), usual, scores), None
     with suppress(TooLargeError):  # which is said below
-        scores = 4 * n * min(MOST_COMPONENTS, d)
-        drawn = rows_to_map(room, table.name, (n, d), usual, scores=scores, asked=asked.sample)
+        drawn = budget.choose(asked.sample)
         sampling = None if drawn.whole else drawn
+    mapped = n if sampling is None else sampling.rows.size
+    found = Found(source.shape, source.dtype, plan, sampling, usual, copied=budget.beside(mapped))
     return {
         "table": table.to_dict(),
         "preparation": {"missing": asked.missing, "scale": asked.scale},
-        **tell(Found(source.shape, source.dtype, plan, sampling, usual), asked, words),
+        **tell(found, asked, words),
     }

@@ -26,6 +26,7 @@ from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_o
 from gnomon.data.content import Content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
+from gnomon.data.disk import read_as_usual
 from gnomon.data.lines import NEWLINE, QUOTE, RETURN, read_records
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
@@ -105,13 +106,7 @@ class CsvBlocks(BlockFile):
         return numbers_of(raw, self.chosen, self.wishes)
 
     def _bytes(self, begin: int, size: int) -> bytes:
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(begin)
-            parts = []
-            while size > 0 and (part := file.read(size)):
-                parts.append(part)
-                size -= len(part)
-        return b"".join(parts)
+        return read_as_usual(self.path, begin, size).tobytes()
 
     def _sniff(self, head: bytes) -> Dialect:
         return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
@@ -213,7 +208,7 @@ class _Survey:
         """Of every chunk: the bytes after its records, and the lines on which they end."""
         whole, size = True, self.file.path.stat().st_size
         while whole:
-            chunk = np.frombuffer(self.file._bytes(self.at, STEP), np.uint8)
+            chunk = read_as_usual(self.file.path, self.at, STEP)
             whole = chunk.size == STEP and self.at + STEP < size  # and more to come
             self._check_text(chunk, whole)
             if self.finder is not None:
@@ -302,4 +297,7 @@ class _Survey:
             ) from None
 
     def _line_of(self, chunk: NDArray[np.uint8], at: int) -> int:
-        return self.line + int(np.count_nonzero(chunk[:at] == NEWLINE))
+        """The line of a byte; a return ends one as well, unless a newline follows."""
+        text, after = chunk[:at], chunk[1 : at + 1]
+        alone = (text[: after.size] == RETURN) & (after != NEWLINE)
+        return self.line + int(np.count_nonzero(text == NEWLINE) + np.count_nonzero(alone))

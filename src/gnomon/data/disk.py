@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["Disk", "DiskFile", "Parts", "Ranges"]
+__all__ = ["Disk", "DiskFile", "Parts", "Ranges", "read_as_usual"]
 
 LONG = 2**27  # bytes of a file that the cache is spared
 PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, in file and memory
@@ -55,7 +55,7 @@ class Disk:
     def read(self, at: int, size: int) -> Octets:
         """Bytes `at` to `at` + `size`, as far as the file goes, in memory of their own."""
         if not self.past or not size:
-            return self._as_usual(at, size)
+            return read_as_usual(self.path, at, size)
         try:
             if len(self.rates) >= TRIALS or size < SHORT:
                 return self._past_the_cache(at, size)
@@ -63,7 +63,7 @@ class Disk:
                 return self._timed(at, size)
         except OSError:  # not every file system can; what is wrong with the file is told below
             self.can = False
-            return self._as_usual(at, size)
+            return read_as_usual(self.path, at, size)
 
     def read_parts(self, ranges: Ranges) -> Parts:
         """Each range at once, as far as the file goes, and where it begins."""
@@ -92,14 +92,16 @@ class Disk:
             os.close(file)
         return aligned[at - first : max(at - first, min(there, at - first + size))]
 
-    def _as_usual(self, at: int, size: int) -> Octets:
-        found = np.empty(size, np.uint8)
-        there = 0
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(at)
-            while there < size and (more := file.readinto(found[there:].data)):
-                there += more
-        return found[:there]
+
+def read_as_usual(path: Path, at: int, size: int) -> Octets:
+    """Bytes `at` to `at` + `size`, as far as the file goes, in memory of their own."""
+    found = np.empty(size, np.uint8)
+    there = 0
+    with path.open("rb", buffering=0) as file:
+        file.seek(at)
+        while there < size and (more := file.readinto(found[there:].data)):
+            there += more
+    return found[:there]
 
 
 class DiskFile(io.RawIOBase):
