@@ -202,7 +202,7 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
 
 def _lies_in_columns(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> bool:
     """Whether the numbers lie column after column, and are many: a kernel compiles for a while."""
-    same = part.dtype == shift.dtype == out.dtype and part.dtype.isnative
+    same = part.dtype == shift.dtype == out.dtype
     return bool(same and part.size >= TURNED and part.strides[0] == part.itemsize)
 
 
