@@ -3,17 +3,20 @@
 import os
 import pickle
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gnomon import source
+from gnomon import PCA, source
 from gnomon.data import disk, row_groups
 from gnomon.data.blocks import beside_each_other
 from gnomon.data.row_groups import ParquetGroups
+from gnomon.data.scaled import ScaledSource
 from gnomon.engine import LocalEngine
+from gnomon.engine.pairs import pair_by_row
 from gnomon.errors import ChangedSourceError, DataError
 
 
@@ -307,3 +310,26 @@ def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):
     for partition in table.partitions[:3]:
         table.read(partition)
     assert list(table.files[0].cursors) == [1]  # the second row group, half read
+
+
+def test_row_groups_that_were_only_looked_at_are_let_go(tmp_path):
+    write(tmp_path / "a.parquet", group=50)
+    write(tmp_path / "b.parquet", group=50)
+
+    def sources():
+        return [source(tmp_path / name, rows=5) for name in ("a.parquet", "b.parquet")]
+
+    a, b = sources()
+    few = [a.partitions[i] for i in (3, 11, 18)]
+    scaled = ScaledSource(a, SimpleNamespace(mean=np.zeros(6), std=np.ones(6)))
+    pair = pair_by_row(a, b)
+    for table in (a, scaled, pair):
+        chosen = [table.partitions[i] for i in (3, 11, 18)]
+        LocalEngine(2).map(lambda block: len(block.X), table.only(chosen))
+        assert not a.files[0].cursors
+        assert not b.files[0].cursors
+    LocalEngine(1).map(lambda block: len(block.X), a.only(few[:1]))
+    assert list(a.files[0].cursors) == [0]  # whoever reads on finds it open
+    a, _ = sources()
+    PCA(2).fit(a)
+    assert not a.files[0].cursors

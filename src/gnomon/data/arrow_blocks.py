@@ -98,11 +98,16 @@ class ArrowBlocks(BlockFile):
             if table is None:
                 return np.empty((0, self.columns), self.dtype)
             found[i] = table.columns
-        self._let_go(number, strips)
+        self._done_with(number, strips)
         columns = [column for i in range(len(strips)) for column in found[i]]
         return numbers_of(
             self._raw(columns, self.chosen.numbers, piece.first), self.chosen, self.wishes
         )
+
+    def let_go(self) -> None:
+        """Whoever reads on in a row group begins it again."""
+        with _lock:
+            self.cursors.clear()
 
     def _strips(self, number: int) -> list[Cursor[Any]]:
         """Where the strips of a run are being read; only a few runs are, at a time."""
@@ -125,7 +130,7 @@ class ArrowBlocks(BlockFile):
         bounds = row_blocks(len(self.used), -(-len(self.used) // most))
         return [self.used[begin:end] for begin, end in bounds]
 
-    def _let_go(self, number: int, strips: list[Cursor[Any]]) -> None:
+    def _done_with(self, number: int, strips: list[Cursor[Any]]) -> None:
         """Forget about a run whose blocks are all given: nobody will ask for them again."""
         blocks = len(self.runs[number].rows)
         if all(strip.given >= blocks for strip in strips):

@@ -50,6 +50,9 @@ class BlockFile(ABC):
     def read(self, piece: Piece) -> NDArray[Any]:
         """The rows of a piece, shape (rows, columns); fewer if the file has lost some."""
 
+    def let_go(self) -> None:  # noqa: B027  (most have nothing open)
+        """Close what is kept open for the pieces that follow those read so far."""
+
 
 @dataclass(frozen=True)
 class Chosen:

@@ -46,6 +46,10 @@ class ScaledSource(Source):
         scaled: NDArray[Any] = (X - self.mean) / self.std
         return scaled.astype(self.dtype), seal
 
+    def let_go(self) -> None:
+        """Of the source itself."""
+        self.source.let_go()
+
 
 def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource:
     """`source`, scaled if its columns ask for it, and what was done, as of a table in memory.

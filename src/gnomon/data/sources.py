@@ -173,6 +173,11 @@ class FileSource(Source):
         block = self.files[number].read(Piece(partition.first, partition.rows, place))
         return np.asarray(block, self.dtype)
 
+    def let_go(self) -> None:
+        """Of every file."""
+        for file in self.files:
+            file.let_go()
+
     def _refuse_other_size(self, number: int, partition: Partition) -> None:
         """Sooner and plainer than what would follow from bytes that are somewhere else."""
         path, size = self.paths[number]

@@ -84,6 +84,11 @@ class PairedSource(Source):
             blocks.append(_stack(parts))
         return self._beside(*blocks), tuple(seals)
 
+    def let_go(self) -> None:
+        """Of both tables."""
+        self.left.let_go()
+        self.right.let_go()
+
     def _beside(self, mine: Array, theirs: Array) -> Array:
         if self.ids is not None:
             here, there = self.ids
