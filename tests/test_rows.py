@@ -64,20 +64,24 @@ def test_columns_are_turned_by_a_compiled_loop_into_the_same_bits(monkeypatch, c
     table = (rng.standard_normal((8000, columns)) * 3 + 100).astype(dtype)
     table[57, 0], table[99, -1] = np.nan, -np.inf
     turned, loop = [], rows_module._shift_and_turn
-    monkeypatch.setattr(rows_module, "TURNED", 1000 * columns)
+    monkeypatch.setattr(rows_module, "LONG", 8000 * columns)
     monkeypatch.setattr(rows_module, "_shift_and_turn", lambda *a: turned.append(1) or loop(*a))
     shift = table[0].copy()
     for stored in (np.asfortranarray(table), np.asfortranarray(np.vstack([table, table]))[:8000]):
         rows = Rows(stored, np.dtype(dtype), shift)
         assert np.array_equal(rows.read(50, 4050), table[50:4050] - shift, equal_nan=True)
         assert len(turned) == 1
-        rows.read(50, 60)  # too few to compile for
+        for shorter in (replace(rows, X=stored[:-1]), replace(rows, long=False)):
+            shorter.read(50, 4050)  # too few to compile for
         assert len(turned) == 1
+        block = replace(rows, X=stored[50:60], long=True)  # of a long table
+        assert np.array_equal(block.read(0, 10), table[50:60] - shift, equal_nan=True)
+        assert len(turned) == 2
         turned.clear()
     swapped = np.asfortranarray(table).astype(table.dtype.newbyteorder())
     for other in (table, swapped, np.asfortranarray(table.astype(np.float16))):
         if columns > 1 or other.dtype != dtype:  # a single column lies both ways
-            Rows(other, np.dtype(dtype), shift).read(50, 4050)
+            Rows(other, np.dtype(dtype), shift, long=True).read(50, 4050)
     assert not turned
 
 

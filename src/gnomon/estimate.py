@@ -69,11 +69,13 @@ def estimate(
     iterations: int,
     threads: int,
     copied: int = 0,
+    beside: int = 0,
     mapped: int | None = None,
 ) -> Cost:
     """The cost of PCA by `plan` and of a map of the same table; `copied` bytes of it are a copy.
 
-    `mapped` rows make the map, if not all; the others are placed on it.
+    `mapped` rows make the map, if not all; the others are placed on it. `beside` are bytes that
+    are kept beside the map, and not before.
     """
     rows, d = plan.shape
     n = rows if mapped is None else mapped
@@ -87,7 +89,7 @@ def estimate(
         pca_seconds=faster * plan.operations / OPERATIONS,
         tsne_seconds=faster * (again + SEARCH * n * k) + iterations * step,
         trust_seconds=faster * (SCORE * min(n, SCORED) + TRUST * n),
-        peak_bytes=copied + max(plan.peak_bytes, map_bytes(n, d, perplexity)),
+        peak_bytes=copied + max(plan.peak_bytes, beside + map_bytes(n, d, perplexity)),
         threads=threads,
         iterations=iterations,
         place_seconds=faster * PLACE * (rows - n),

@@ -34,7 +34,7 @@ Floats = NDArray[np.floating[Any]]
 
 # A block of this many bytes stays in a core's cache while it is shifted and multiplied.
 BLOCK_BYTES = 1_500_000
-TURNED = 2**16  # numbers of a block that are turned by a compiled loop
+LONG = 2**26  # numbers of a table that a compiled loop saves more time than it takes to load
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
@@ -64,6 +64,12 @@ class Rows:
     factor: NDArray[np.float64] | None = None
     root_weight: NDArray[np.float64] | None = None
     names: NDArray[Any] | None = None  # of the columns, for error messages
+    long: bool | None = None  # whether the table that a block is of is long; None for a whole table
+
+    @property
+    def is_long(self) -> bool:
+        """Whether compiled loops pay."""
+        return self.shape[0] * self.shape[1] >= LONG if self.long is None else self.long
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -102,7 +108,11 @@ class Rows:
         if is_sparse(part):
             part = part.toarray()
         z = np.empty(part.shape, self.work) if out is None else _view(out, part.shape)
-        _subtract(part, self.shift[columns], z)
+        shift = self.shift[columns]
+        if self.is_long and _lies_in_columns(part, shift, z):
+            _shift_and_turn(part.T, shift, z)
+        else:
+            _subtract(part, shift, z)
         if self.exponent:
             np.ldexp(z, -self.exponent, out=z)
         if self.offset is not None:
@@ -194,16 +204,13 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
     elif shift.dtype.itemsize > out.dtype.itemsize:
         # float32 rows of a model fitted in float64: the difference needs the longer type
         out[...] = part.astype(shift.dtype) - shift
-    elif _lies_in_columns(part, shift, out):
-        _shift_and_turn(part.T, shift, out)
     else:
         np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
 
 
 def _lies_in_columns(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> bool:
-    """Whether the numbers lie column after column, and are many: a kernel compiles for a while."""
-    same = part.dtype == shift.dtype == out.dtype
-    return bool(same and part.size >= TURNED and part.strides[0] == part.itemsize)
+    """Whether the numbers are of the working type and lie column after column."""
+    return bool(part.dtype == shift.dtype == out.dtype and part.strides[0] == part.itemsize)
 
 
 @kernel

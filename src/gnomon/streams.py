@@ -90,7 +90,8 @@ class Stream(Rows):
     def _of_blocks(self, function: OfRows[T]) -> "_OfBlock":
         """`function` as engines want it, without anything that belongs to single rows."""
         none = np.empty((0, self.shape[1]), self.X.dtype)
-        like = Rows(none, self.work, self.shift, self.exponent, self.offset, self.factor)
+        like = Rows(none, self.work, self.shift, self.exponent, self.offset, self.factor,
+                    long=self.is_long)  # fmt: skip
         return _OfBlock(like, function)
 
     def _beside(self, weights: Weights) -> Sequence[Any] | None:

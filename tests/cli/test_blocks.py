@@ -324,3 +324,7 @@ def test_inspect_says_what_was_asked_for_where_there_is_no_room_for_it(tmp_path)
     # beside the map: 30 bytes for a place, 4 scores of every row, 4 numbers of each one mapped
     beside = 20_000 * (30 + 4 * 4) + 10_000 * 4 * 8
     assert needed == beside + map_bytes(10_000, 4, 30)
+    workers = gnomon("map", *asked[:3], "--workers", "2", "--dry-run", "--json", folder=tmp_path)
+    # in each of them the mapped rows, and what finds them
+    each = 2 * 10_000 * 4 * 8
+    assert json.loads(workers.stdout)["estimate"]["peak_bytes"] == needed + 2 * each

@@ -140,6 +140,17 @@ def test_texts_that_cannot_be_read_in_blocks_are_refused(tmp_path, monkeypatch, 
         gnomon.source(save(tmp_path, start.encode("utf-16")))
 
 
+def test_the_line_is_right_where_chunks_meet(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "BEGINNING", 40)
+    returns = b"a,b,c\r" + b"1,2,3\r" * 8 + b"1,\0,3\r"
+    letters = b"a,b,t\n" + b"1,2,x\n" * 7 + "1,2,€\n".encode() + b"1,2,\xe9\n1,2,x\n"
+    for step in range(5, 40):
+        monkeypatch.setattr(csv_blocks, "STEP", step)
+        for text, said in ((returns, "line 10: there is a NUL"), (letters, "line 10: byte 0xE9")):
+            with pytest.raises(DataError, match=said):
+                gnomon.source(save(tmp_path, text))
+
+
 def test_letters_that_straddle_chunks_are_letters(tmp_path, monkeypatch):
     text = "a,b,note\n" + "".join(f"{i}.5,{i}.25,größe {i % 3}\n" for i in range(60))
     for step in (31, 32, 33):

@@ -305,6 +305,18 @@ def test_columns_of_the_same_name_are_read_once(tmp_path, monkeypatch):
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize("names", [["s.x", "b", "s"], ["s", "s.x", "b"], ["b", "s.x.y", "s"]])
+def test_a_name_with_a_dot_is_not_taken_for_a_part_of_another(tmp_path, names):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    inside = pa.array([{"x": a, "y": b} for a, b in X[:, :2]])
+    columns = [inside if name == "s" else pa.array(X[:, j]) for j, name in enumerate(names)]
+    pq.write_table(pa.table(columns, names), tmp_path / "t.parquet", row_group_size=20)
+    table = source(tmp_path / "t.parquet", rows=5, drop=["s"])
+    assert table.names == tuple(name for name in names if name != "s")
+    found = np.concatenate([table.read(partition) for partition in table.partitions])
+    assert np.array_equal(found, X[:, [j for j, name in enumerate(names) if name != "s"]])
+
+
 def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):
     table = source(write(tmp_path / "t.parquet"), rows=10)
     for partition in table.partitions[:3]:

@@ -85,13 +85,15 @@ class Asked(NamedTuple):
     sample: int | None
     threads: int | None
     memory: "Room | None"
+    dask: str | None = None
+    workers: int | None = None
 
 
 def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
     from gnomon.cli.blocks import in_blocks
 
-    if in_blocks(data, dask=None, workers=None, memory=asked.memory):
+    if in_blocks(data, dask=asked.dask, workers=asked.workers, memory=asked.memory):
         from gnomon.cli.inspect_blocks import look_at_blocks
 
         return look_at_blocks(data, asked, words=words, reading=reading)
@@ -135,6 +137,7 @@ class Found(NamedTuple):
     perplexity: float
     held: int = 0  # bytes of the table as it is kept
     copied: int = 0  # and of those that are not the table's own
+    beside: int = 0  # and of what is kept beside a map
 
 
 def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
@@ -156,6 +159,7 @@ def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
         iterations=TSNE().max_iter,
         threads=thread_count(asked.threads),
         copied=found.copied,
+        beside=found.beside,
     )
     size = readable_bytes(n * d * found.dtype.itemsize)
     words.say("Table", f"{n:,} × {d:,} {found.dtype}, {size}")

@@ -45,12 +45,14 @@ def look_at_blocks(
     # Of what is not a number, such as 90%, nobody knows yet how many they are.
     most_kept = plan.n_components if isinstance(plan.n_components, int) else d
     scores = 4 * n * min(MOST_COMPONENTS, most_kept, d)
-    budget, sampling = MapRoom(room, table.name, (n, d), usual, scores), None
+    processes = asked.workers or 0  # of a cluster elsewhere nobody knows yet how many
+    budget = MapRoom(room, table.name, (n, d), usual, scores, processes)
+    sampling = None
     with suppress(TooLargeError):  # which is said below
         drawn = budget.choose(asked.sample)
         sampling = None if drawn.whole else drawn
     mapped = n if sampling is None else sampling.rows.size
-    found = Found(source.shape, source.dtype, plan, sampling, usual, copied=budget.beside(mapped))
+    found = Found(source.shape, source.dtype, plan, sampling, usual, beside=budget.beside(mapped))
     return {
         "table": table.to_dict(),
         "preparation": {"missing": asked.missing, "scale": asked.scale},

@@ -86,7 +86,8 @@ def command(
     if dry_run:
         from gnomon.cli.inspect import Asked, look
 
-        wanted = Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory)
+        wanted = Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory,
+                       dask, workers)  # fmt: skip
         seen = look(data, wanted, words=words, **reading)
         if as_json:
             from gnomon.cli.results import say_json

@@ -70,8 +70,7 @@ class ArrowBlocks(BlockFile):
         groups = self._asked(self.file.sizes)
         if not sum(groups):
             raise NoRowsError(f"{self.name} has names of columns and no rows.")
-        # Of columns with the same name pyarrow reads all.
-        self.most_strips = STRIPS if len({*columns}) == len(columns) else 1
+        self.most_strips = STRIPS if self.file.apart else 1
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
         self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes)

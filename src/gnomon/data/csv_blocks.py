@@ -60,7 +60,7 @@ class CsvBlocks(BlockFile):
 
     def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
-        head = self._bytes(0, BEGINNING)
+        head = read_as_usual(path, 0, BEGINNING).tobytes()
         if head.startswith(UTF16):
             raise FileError(f"{self.name} is UTF-16, which is not read in blocks.", ENCODE)
         self.skip = len(BOM) if head.startswith(BOM) else 0
@@ -76,8 +76,8 @@ class CsvBlocks(BlockFile):
     def read(self, piece: Piece) -> NDArray[Any]:
         """The rows of a block."""
         place: Place = piece.place
-        data = self._bytes(place.begin, place.end - place.begin)
-        if len(data) < place.end - place.begin:
+        data = read_as_usual(self.path, place.begin, place.end - place.begin)
+        if data.size < place.end - place.begin:
             return np.empty((0, self.columns), self.dtype)
         used = {self.all_names.index(name): name for name in self.chosen.numbers}
         types = {
@@ -86,9 +86,9 @@ class CsvBlocks(BlockFile):
         }
         try:
             table = pc.read_csv(
-                pa.BufferReader(data),
+                pa.BufferReader(data.data),
                 pc.ReadOptions(
-                    column_names=list(types), block_size=len(data) + 1, use_threads=False
+                    column_names=list(types), block_size=data.size + 1, use_threads=False
                 ),
                 pc.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=self.quotes),
                 pc.ConvertOptions(
@@ -101,12 +101,9 @@ class CsvBlocks(BlockFile):
                 ),
             )
         except pa.ArrowInvalid as error:
-            self._explain(data, place, error)
+            self._explain(data.tobytes(), place, error)
         raw = RawTable(self.name, dict(zip(self.chosen.numbers, table.columns, strict=True)))
         return numbers_of(raw, self.chosen, self.wishes)
-
-    def _bytes(self, begin: int, size: int) -> bytes:
-        return read_as_usual(self.path, begin, size).tobytes()
 
     def _sniff(self, head: bytes) -> Dialect:
         return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
@@ -229,6 +226,7 @@ class _Survey:
         self.line, self.quoted_from = finder.line, finder.quoted_from
         self.quotes += int(np.count_nonzero(chunk == QUOTE))
         self.at += chunk.size
+        self.before = int(chunk[-1]) if chunk.size else self.before
         return records
 
     def _refuse_unusual(self, chunk: NDArray[np.uint8], whole: bool) -> None:
@@ -284,12 +282,13 @@ class _Survey:
                 f"{name}, line {line}: there is a NUL byte.",
                 "The file is damaged, or it is no text.",
             )
-        if chunk.max(initial=0) < 128 and not self.decoder.getstate()[0]:
+        begun = len(self.decoder.getstate()[0])  # bytes of a letter, in the chunk before
+        if chunk.max(initial=0) < 128 and not begun:
             return
         try:
             self.decoder.decode(chunk.tobytes(), final=not whole)
         except UnicodeDecodeError as error:
-            line = self._line_of(chunk, error.start)
+            line = self._line_of(chunk, max(0, error.start - begun))
             raise FileError(
                 f"{name}, line {line}: byte 0x{error.object[error.start]:02X} is not UTF-8, and "
                 "other encodings are not read in blocks.",
@@ -298,6 +297,6 @@ class _Survey:
 
     def _line_of(self, chunk: NDArray[np.uint8], at: int) -> int:
         """The line of a byte; a return ends one as well, unless a newline follows."""
-        text, after = chunk[:at], chunk[1 : at + 1]
-        alone = (text[: after.size] == RETURN) & (after != NEWLINE)
-        return self.line + int(np.count_nonzero(text == NEWLINE) + np.count_nonzero(alone))
+        text = np.concatenate([[self.before], chunk[: at + 1]])
+        alone = (text[:-1] == RETURN) & (text[1:] != NEWLINE)
+        return self.line + int(np.count_nonzero(text[1:-1] == NEWLINE) + np.count_nonzero(alone))

@@ -29,6 +29,10 @@ PIECE = 2**17  # bytes of a column that are read at a time, at the least
 Spans = list[tuple[str, int, int]]  # a column, bytes from, to
 WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4, "DOUBLE": 8, "INT64": 8}  # bytes, once decoded
 
+MOST_READERS = 2  # of a thread: two tables may be read side by side
+
+_mine = threading.local()
+
 
 class ParquetGroups:
     """Row groups of a Parquet file; a copy that was pickled looks at the file again."""
@@ -39,14 +43,16 @@ class ParquetGroups:
         self.width: int | None = None  # bytes of a row's numbers, once they are decoded
         self.flat: set[str] = set()  # columns of numbers
         self.spans: tuple[Any, int, Spans] = None, -1, []  # of the row group looked at last
-        self.readers = threading.local()
         self.columns: list[str] = self._open(path, 0).schema_arrow.names
+        # Of columns with the same name pyarrow reads all, and with "s" a column "s.x" as well.
+        outer = {
+            name[:i] for name in self.columns for i, letter in enumerate(name) if letter == "."
+        }
+        same = len({*self.columns}) < len(self.columns)
+        self.apart = not same and outer.isdisjoint(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": None, "spans": (None, -1, []), "readers": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, readers=threading.local())
+        return {**self.__dict__, "known": None, "spans": (None, -1, [])}
 
     def sizes(self) -> list[int]:
         """Rows of each row group."""
@@ -59,41 +65,47 @@ class ParquetGroups:
 
     def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
         """Batches of the columns with these numbers."""
-        names = [self.columns[j] for j in columns]
-        if len(set(self.columns)) < len(self.columns):  # pyarrow would take all of one name
-            names = self.columns
+        names = [self.columns[j] for j in columns] if self.apart else self.columns
         there = sum(self._metadata().row_group(i).num_rows for i in groups)
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
-        asked = {"row_groups": list(groups), "columns": names, "use_threads": False}
+        asked = {
+            "row_groups": list(groups), "columns": names if self.apart else None,
+            "use_threads": False,
+        }  # fmt: skip
         if there <= rows or self._is_small(groups, names):
-            found = iter(self._whole(asked, max(1, there)))
+            found = iter(self._whole(asked, self._ranges(groups, {*names}), max(1, there)))
         else:
             file = DiskFile(self.disk) if self.disk.past else self.path
             reader = self._open(file, max(PIECE, PIECES // len(self.columns)))
             found = reader.iter_batches(batch_size=rows, **asked)
         for batch in found:
-            yield batch if names is not self.columns else batch.select(columns)
+            yield batch if self.apart else batch.select(columns)
 
-    def _whole(self, asked: dict[str, Any], rows: int) -> list[Any]:
+    def _whole(self, asked: dict[str, Any], ranges: Ranges, rows: int) -> list[Any]:
         """All that is asked for, decoded; what was read for that is let go."""
         if not self.disk.past:
             return list(self._open(self.path, 0).iter_batches(batch_size=rows, **asked))
         file, reader = self._reader()
-        file.parts = self.disk.read_parts(self._ranges(asked["row_groups"], {*asked["columns"]}))
+        file.parts = self.disk.read_parts(ranges)
         try:
             return list(reader.iter_batches(batch_size=rows, **asked))
         finally:
             file.parts = ()
 
     def _reader(self) -> tuple[DiskFile, Any]:
-        """One for each thread: to open a file takes as long as to decode some columns."""
+        """The one of this thread, if it has read this file just now.
+
+        To open a file takes as long as to decode some columns.
+        """
         meta = self._metadata()
-        mine = self.readers.__dict__
-        if mine.get("meta") is not meta:
-            file = DiskFile(self.disk)
-            mine.update(meta=meta, found=(file, self._open(file, 0)))
-        found: tuple[DiskFile, Any] = mine["found"]
-        return found
+        latest: list[tuple[Any, DiskFile, Any]] = _mine.__dict__.setdefault("latest", [])
+        for known, file, reader in latest:
+            if known is meta:
+                return file, reader
+        file = DiskFile(self.disk)
+        latest.append((meta, file, self._open(file, 0)))
+        del latest[:-MOST_READERS]
+        return latest[-1][1:]
 
     def fetch(self, groups: range, columns: list[int]) -> None:
         """Have the system read what `batches` will, as far as it can be asked to.
@@ -170,6 +182,8 @@ class ParquetGroups:
 
 class FeatherGroups:
     """Record batches of a Feather file."""
+
+    apart = True  # columns are read by their numbers
 
     def __init__(self, path: Path) -> None:
         self.path = path
