@@ -29,6 +29,14 @@ class Counting(ArraySource):
         return some
 
 
+@pytest.mark.parametrize("long", [True, False])
+def test_blocks_know_whether_the_table_is_long(monkeypatch, long):
+    X = numbers()
+    monkeypatch.setattr("gnomon.rows.LONG", X.size if long else X.size + 1)
+    stream = read_source(ArraySource(X, rows=1000), LocalEngine(1))
+    assert stream.map(lambda rows, _: rows.is_long) == [long] * 3
+
+
 def test_the_shift_is_the_mean_of_rows_from_a_few_partitions_everywhere():
     X = numbers()
     X[:1024] = 0  # blank rows before the data

@@ -239,6 +239,18 @@ def test_a_thread_opens_a_file_once_until_it_is_written_anew(tmp_path, monkeypat
     assert next(again.batches(range(1), [0], 99)).column(0).to_pylist() == [8.0] * 9
 
 
+def test_a_thread_keeps_no_more_readers_than_tables_are_read_side_by_side(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
+    monkeypatch.setattr(disk, "_rates", {})
+    monkeypatch.setattr(disk, "LONG", 0)
+    for name in "abcd":
+        groups = ParquetGroups(write(tmp_path / f"{name}.parquet"))
+        assert next(groups.batches(range(1), [0], 99)).num_rows == 20
+    kept = row_groups._mine.latest
+    assert len(kept) == 2
+    assert kept[-1][0] is groups._metadata()
+
+
 def test_columns_stand_beside_each_other_however_they_come():
     whole = pa.array([1.0, None, 3.0, 4.0], pa.float32())
     other = pa.array([5.0, 6.0, float("nan"), 8.0], pa.float32())
