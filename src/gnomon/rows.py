@@ -34,7 +34,7 @@ Floats = NDArray[np.floating[Any]]
 
 # A block of this many bytes stays in a core's cache while it is shifted and multiplied.
 BLOCK_BYTES = 1_500_000
-LONG = 2**26  # numbers of a table that a compiled loop saves more time than it takes to load
+LONG = 2**26  # numbers of a table; to load a compiled loop takes longer than it saves on fewer
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
