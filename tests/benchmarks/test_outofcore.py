@@ -1,4 +1,5 @@
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import outofcore
@@ -20,6 +21,9 @@ def test_both_files_hold_the_same_table_and_are_read_to_the_end(files):
     assert outofcore.decode_once(files["parquet"])["rows"] == n
     whole = np.concatenate(list(outofcore.read_blocks(files["npy"])))
     assert np.array_equal(np.concatenate(list(outofcore.decoded_blocks(files["parquet"]))), whole)
+    default = outofcore.write_parquet(files["parquet"], files["npy"], by_default=True)
+    assert np.array_equal(np.concatenate(list(outofcore.decoded_blocks(default))), whole)
+    assert pq.read_metadata(default).row_group(0).column(0).has_dictionary_page
     np.testing.assert_allclose(outofcore.covariance(files["npy"]), np.cov(whole.T), rtol=1e-4)
 
 
@@ -58,6 +62,7 @@ def row(**changes):
         ({"resident": 1.3e9}, "1,300 MB resident"),
         ({"ratio": 9.9}, "9.9 times IncrementalPCA"),
         ({"error": 2e-3}, "less exact"),
+        ({"ratio": None, "peer_seconds": None, "peer_error": None, "times": 9}, "| –  "),
     ],
 )
 def test_a_target_that_is_missed_is_said(change, said):
@@ -78,14 +83,21 @@ def test_all_are_measured_in_turn_and_ratios_are_medians_of_pairs(files, monkeyp
         return {"seconds": seconds, "resident": 10 * seconds, "error": 0.1, "plan": "once"}
 
     monkeypatch.setattr(outofcore, "measure", measure)
-    found = outofcore.measure_row("parquet", files, "parquet", np.eye(2), Settings())
+    both = files["npy"], files["parquet"]
+    found = outofcore.measure_row("parquet 8 GB", *both, np.eye(2), Settings())
     turn = [("read", ".npy"), ("ours", ".parquet"), ("incremental", ".parquet")]
     assert done == [*turn, *turn, *turn, ("arrow", ".parquet")]
     assert (found["reading"], found["seconds"], found["peer_seconds"]) == (2.0, 5.0, 66.0)
     assert (found["times"], found["ratio"]) == (2.0, 11.0)
     assert (found["resident"], found["arrow"]) == (60.0, 7.0)
+    done.clear()
+    found = outofcore.measure_row("parquet by default 8 GB", *both, np.eye(2), Settings())
+    assert done == [*turn[:2], *turn[:2], *turn[:2], ("arrow", ".parquet")]
+    assert (found["times"], found["ratio"], found["peer_seconds"]) == (2.0, None, None)
 
 
 def test_small_rows_are_measured_only_when_asked_for():
-    with pytest.raises(BenchmarkError, match=r"npy 8 GB, parquet 8 GB, npy 0\.5 GB"):
+    with pytest.raises(
+        BenchmarkError, match=r"npy 8 GB, parquet 8 GB, parquet by default 8 GB, npy 0\.5"
+    ):
         next(outofcore.rows(Settings(only="nothing")))
