@@ -73,7 +73,11 @@ def test_a_target_that_is_missed_is_said(change, said):
 
 
 def test_all_are_measured_in_turn_and_ratios_are_medians_of_pairs(files, monkeypatch):
-    times = {"read": [2.0, 4.0, 1.0], "ours": [4.0, 6.0, 5.0], "incremental": [80.0, 66.0, 45.0]}
+    times = {
+        "read": [2.0, 4.0, 1.0],
+        "ours": [9.0, 4.0, 6.0, 5.0],
+        "incremental": [80.0, 66.0, 45.0],
+    }
     done = []
 
     def measure(task, file, *_):
@@ -86,13 +90,13 @@ def test_all_are_measured_in_turn_and_ratios_are_medians_of_pairs(files, monkeyp
     both = files["npy"], files["parquet"]
     found = outofcore.measure_row("parquet 8 GB", *both, np.eye(2), Settings())
     turn = [("read", ".npy"), ("ours", ".parquet"), ("incremental", ".parquet")]
-    assert done == [*turn, *turn, *turn, ("arrow", ".parquet")]
+    assert done == [turn[1], *turn, *turn, *turn, ("arrow", ".parquet")]
     assert (found["reading"], found["seconds"], found["peer_seconds"]) == (2.0, 5.0, 66.0)
     assert (found["times"], found["ratio"]) == (2.0, 11.0)
     assert (found["resident"], found["arrow"]) == (60.0, 7.0)
     done.clear()
     found = outofcore.measure_row("parquet by default 8 GB", *both, np.eye(2), Settings())
-    assert done == [*turn[:2], *turn[:2], *turn[:2], ("arrow", ".parquet")]
+    assert done == [turn[1], *turn[:2], *turn[:2], *turn[:2], ("arrow", ".parquet")]
     assert (found["times"], found["ratio"], found["peer_seconds"]) == (2.0, None, None)
 
 
