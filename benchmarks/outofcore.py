@@ -127,8 +127,8 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
         f"{COLUMNS} columns of float32 about a mean of 100; everybody reads from the disk, in "
         "fresh processes, imports not counted. All three are measured in turn, as a rule three "
         "times, after one fit that is not timed (kernels compile once a machine, and the disk is "
-        "done with what was written); times and ratios are medians. Gnomon reads past the system's cache, which is what "
-        "makes it quicker than reading with NumPy (decision 0021).",
+        "done with what was written); times and ratios are medians. Gnomon reads past the system's "
+        "cache, which is what makes it quicker than reading with NumPy (decision 0021).",
         f"Reading once: the `.npy` file by `numpy.fromfile` in blocks of {BLOCK:,} rows. "
         f"IncrementalPCA(n_components={COMPONENTS}) was given blocks of as many rows of each file, "
         "those of Parquet as pyarrow decodes them on two threads.",
