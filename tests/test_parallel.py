@@ -93,6 +93,32 @@ def test_an_error_in_a_block_is_raised_and_stops_the_others():
     assert len(ran) < 100
 
 
+def test_while_one_thread_adds_the_other_goes_on():
+    second_done = threading.Event()
+
+    def work(start, stop):
+        if start == 2:
+            second_done.set()
+        return start
+
+    def add(start):
+        if start == 0:
+            assert second_done.wait(10)
+
+    fold_blocks(work, row_blocks(3, 1), add, n_jobs=2)
+
+
+def test_an_error_while_adding_is_raised_and_stops_the_others():
+    ran = []
+
+    def add(start):
+        raise ZeroDivisionError("the sum")
+
+    with pytest.raises(ZeroDivisionError, match="the sum"):
+        fold_blocks(lambda a, b: ran.append(a), row_blocks(1000, 1), add, n_jobs=3)
+    assert len(ran) <= 4
+
+
 def test_an_inner_call_stays_on_its_thread():
     def inner(start, stop):
         return threading.get_ident()
@@ -176,6 +202,23 @@ def test_an_error_beside_or_inside_is_raised_and_nothing_is_left_behind(n_jobs, 
     with pytest.raises(ZeroDivisionError, match=where):
         both()
     assert map_blocks(lambda start, stop: start, blocks, n_jobs=n_jobs) == list(range(50))
+
+
+def test_more_helpers_than_the_work_inside_has_use_for_all_leave_it():
+    """Seven helpers of the work beside wait for room in work for two; none waits for ever."""
+    done = run("""
+    import time
+    from gnomon.parallel import beside, map_blocks, row_blocks
+
+    def slow_first(start, stop):
+        time.sleep(0.3 if start == 0 else 0)
+        return start
+
+    with beside(lambda a, b: time.sleep(0.01), row_blocks(200, 1), n_jobs=8):
+        assert map_blocks(slow_first, row_blocks(12, 1), n_jobs=2) == list(range(12))
+    print("left")
+    """)  # fmt: skip
+    assert (done.stdout, done.returncode) == ("left\n", 0), done.stderr
 
 
 def test_work_beside_work_stays_on_its_thread():
@@ -386,3 +429,93 @@ def test_ctrl_c_stops_at_the_next_block_and_gives_blas_its_threads_back():
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == "stopped\n"
     assert process.returncode == 0
+
+
+def test_an_interrupt_at_any_moment_stops_the_work_and_breaks_nothing():
+    """A timer interrupts the main thread, every time a little later, with new helpers each time."""
+    done = run("""
+    import signal, threading, time
+    from threadpoolctl import threadpool_info
+    from gnomon import parallel
+    from gnomon.parallel import beside, fold_blocks, map_blocks, one_blas_thread, row_blocks
+    count = lambda: {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+    with one_blas_thread():
+        pass
+    before, ran, interrupted = count(), [], 0
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def work(start, stop):
+        ran.append(start)
+        time.sleep(2e-4)
+
+    def alone():
+        fold_blocks(work, row_blocks(8, 1), repr, n_jobs=2)
+
+    def both():
+        with beside(work, row_blocks(8, 1), n_jobs=2):
+            map_blocks(work, row_blocks(4, 1), n_jobs=2)
+
+    signal.signal(signal.SIGALRM, interrupt)
+    for action in (alone, both):
+        for step in range(300):
+            parallel._helpers = parallel._Helpers()
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-6 + step * 5e-6)
+                    action()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            begun = len(ran)
+            time.sleep(1e-3)
+            assert len(ran) == begun, "still at work"
+            two = threading.Barrier(2)  # nobody passes it alone
+            map_blocks(lambda a, b: two.wait(20), row_blocks(2, 1), n_jobs=2)
+            assert count() == before
+    assert interrupted > 100, interrupted
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_while_a_helper_starts_neither_lets_it_go_on_nor_hangs_at_exit():
+    done = run("""
+    import time
+    from gnomon import parallel
+    from gnomon.parallel import map_blocks, row_blocks
+    start, ran = parallel.start_new_thread, []
+
+    def interrupted(*args):
+        start(*args)
+        raise KeyboardInterrupt
+
+    def work(a, b):
+        ran.append(a)
+        time.sleep(0.01)
+
+    parallel.start_new_thread = interrupted
+    try:
+        map_blocks(work, row_blocks(10_000, 1), n_jobs=2)
+    except KeyboardInterrupt:
+        assert len(ran) < 100, len(ran)
+        print("stopped")
+    """)
+    assert (done.stdout, done.returncode) == ("stopped\n", 0), done.stderr
+
+
+def test_a_thread_that_outlives_the_main_one_still_has_helpers():
+    done = run("""
+    import threading, time
+    from gnomon.parallel import map_blocks, row_blocks
+
+    def late():
+        threading.main_thread().join()
+        two = threading.Barrier(2)  # nobody passes it alone
+        map_blocks(lambda a, b: two.wait(20), row_blocks(2, 1), n_jobs=2)
+        print("computed")
+
+    threading.Thread(target=late).start()
+    """)
+    assert (done.stdout, done.returncode) == ("computed\n", 0), done.stderr

@@ -11,23 +11,32 @@ How it works:
 4. BLAS runs one thread wherever a result is computed (`one_blas_thread`): its bits change with its
    thread count, and our blocks already use the cores.
 
-An error or Ctrl-C stops everybody at the next block. After a fork the child starts with a pool of
-its own. Inside joblib or Dask workers `n_jobs=None` keeps to the threads that those allow.
+An error or Ctrl-C stops everybody at the next block. Ctrl-C can come between any two steps of the
+main thread, also inside the standard library. So locks are entered by ``with`` alone, which it
+cannot tear, and threads wait for tokens in queues. `threading.Condition`, `Thread.start` and
+`concurrent.futures` do not survive it: they may leave a lock held, give back one that they lost, or
+forget a thread that Python then waits for at exit.
+
+After a fork the child starts with a pool of its own. Inside joblib or Dask workers `n_jobs=None`
+keeps to the threads that those allow.
 """
 
 import os
 import sys
 import threading
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gnomon.errors import refuse
 
 T = TypeVar("T")
 Block = tuple[int, int]
+Settings = Sequence[tuple[Any, int]]  # BLAS libraries, and the threads of each
 
 __all__ = [
     "beside",
@@ -109,12 +118,14 @@ def fold_blocks(
     work = _Work(function, blocks, add, threads)
     other = _busy.beside
     with one_blas_thread():
-        if other is not None and other.has_blocks():
-            other.first = work  # its helpers are awake
-        else:
-            work.call_helpers()
         try:
+            if other is not None and other.left:
+                other.first = work  # its helpers are awake
+            else:
+                _helpers.call(work)
             work.run()
+        except BaseException as error:
+            work.stop(error)
         finally:
             if other is not None:
                 other.first = None
@@ -138,15 +149,14 @@ def beside(
         return
     work = _Work(function, blocks, _forget, threads)
     with one_blas_thread():
-        work.call_helpers()
         try:
+            _helpers.call(work)
             _busy.beside = work
             yield
             _busy.beside = None
             work.run()
-        except BaseException:
-            work.stop()
-            raise
+        except BaseException as error:
+            work.stop(error)
         finally:
             _busy.beside = None
             work.settle()
@@ -160,8 +170,9 @@ def _on_this_thread(
     function: Callable[[int, int], T], blocks: Sequence[Block], add: Callable[[T], object]
 ) -> None:
     """One block after the other: waking nobody is what small work can gain."""
-    outer, _busy.in_block = _busy.in_block, True
+    outer = _busy.in_block
     try:
+        _busy.in_block = True
         with one_blas_thread():
             for start, stop in blocks:
                 add(function(start, stop))
@@ -195,7 +206,7 @@ _busy = _Busy()
 
 
 class _Work:
-    """One call of `fold_blocks` or `beside`: which block is next, which results wait."""
+    """One call of `fold_blocks` or `beside`: which blocks are left, which results wait."""
 
     def __init__(
         self,
@@ -205,93 +216,138 @@ class _Work:
         threads: int,
     ) -> None:
         self.function, self.blocks, self.add = function, blocks, add
-        self.most_open = threads + 1
-        self.taken = self.added = 0
+        self.threads, self.helpers = threads, 0
+        self.left = deque(range(len(blocks)))
+        self.room: SimpleQueue[None] = SimpleQueue()  # a token for each result that may exist
+        self._make_room(threads + 1)
         self.waiting: dict[int, Any] = {}
-        self.inside = 0  # threads in `run`
+        self.added = 0
+        self.adding = threading.Lock()  # never waited for: who has it looks again
+        self.inside = 0  # helpers in `help`
+        self.counting = threading.Lock()  # around `inside`
+        self.gone: SimpleQueue[None] = SimpleQueue()  # a token for each helper that has left
         self.stopped = False
         self.error: BaseException | None = None
-        self.turn = threading.Condition()
         self.first: _Work | None = None  # more urgent than the blocks here
 
-    def call_helpers(self) -> None:
-        """Wake others; one that comes too late, because the pool is busy, finds nothing to do."""
-        for _ in range(self.most_open - 2):
-            _shared_pool().submit(self.run)
-
-    def has_blocks(self) -> bool:
-        return self.taken < len(self.blocks)
-
-    def run(self) -> None:
-        """Take blocks until none is left; the first error is kept and stops everybody."""
-        outer, _busy.in_block = _busy.in_block, True
-        with self.turn:
+    def help(self) -> None:
+        """What a helper does; one that comes too late, as it was busy, finds nothing to do."""
+        with self.counting:
             self.inside += 1
         try:
+            if self.left:
+                self.run()
+        except BaseException as error:
+            self.stop(error)
+        finally:
+            with self.counting:
+                self.inside -= 1
+            self.gone.put(None)
+
+    def run(self) -> None:
+        """Take blocks until none is left."""
+        outer = _busy.in_block
+        try:
+            _busy.in_block = True
             with one_blas_thread():  # this thread's own setting, where there is one
                 while (index := self._take()) is not None:
                     self._finish(index, self.function(*self.blocks[index]))
                     if (first := self.first) is not None:
-                        first.run()
-        except BaseException as error:
-            self.stop(error)
+                        first.help()
         finally:
             _busy.in_block = outer
-            with self.turn:
-                self.inside -= 1
-                self.turn.notify_all()
+
+    def stop(self, error: BaseException) -> None:
+        """Let nobody take another block, nor wait for one; the first error is kept."""
+        self.error = self.error or error
+        self.stopped = True
+        self.left.clear()
+        self._make_room(self.threads)
 
     def settle(self) -> None:
-        """Wait for the last thread to leave, Ctrl-C or not; raise what went wrong."""
+        """Wait for the last helper to leave, Ctrl-C or not; raise what went wrong."""
         waiting = True
         while waiting:
             try:
-                with self.turn:
-                    while self.inside:
-                        self.turn.wait()
+                while self.inside:
+                    self.gone.get()
                 waiting = False
             except BaseException as error:
                 self.stop(error)
+        _helpers.let_go(self)
         if self.error is not None:
             raise self.error
 
+    def _make_room(self, results: int) -> None:
+        for _ in range(results):
+            self.room.put(None)
+
     def _take(self) -> int | None:
-        with self.turn:
-            while not self.stopped and self.taken < len(self.blocks):
-                if self.taken < self.added + self.most_open:
-                    break
-                self.turn.wait()
-            if self.stopped or self.taken == len(self.blocks):
-                return None
-            self.taken += 1
-            return self.taken - 1
+        if not self.left:
+            return None
+        self.room.get()
+        try:
+            return self.left.popleft()
+        except IndexError:  # others took the last ones meanwhile, or all have to stop
+            self._make_room(1)  # whoever waits for room has to leave too
+            return None
 
     def _finish(self, index: int, result: Any) -> None:
-        with self.turn:
-            self.waiting[index] = result
-            while self.added in self.waiting and not self.stopped:
-                self.add(self.waiting.pop(self.added))
-                self.added += 1
-            self.turn.notify_all()
-
-    def stop(self, error: BaseException | None = None) -> None:
-        with self.turn:
-            self.stopped = True
-            self.error = self.error or error
-            self.turn.notify_all()
+        """Add this result and those that waited for it, or leave it to the thread that adds."""
+        self.waiting[index] = result
+        while self.added in self.waiting and not self.stopped:
+            if not self.adding.acquire(blocking=False):
+                return
+            try:
+                if self.added in self.waiting:
+                    self.add(self.waiting.pop(self.added))
+                    self.added += 1
+                    self._make_room(1)
+            finally:
+                self.adding.release()
 
 
 _POOL_SIZE = 63  # threads are started as they are needed; this is only a ceiling
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
 
 
-def _shared_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(_POOL_SIZE, thread_name_prefix="gnomon")
-        return _pool
+class _Helpers:
+    """Threads that wait to be called. Python ends without them: who called them has waited."""
+
+    def __init__(self) -> None:
+        self.calls: SimpleQueue[_Work] = SimpleQueue()
+        self.wanted = self.started = 0
+        self.counting = threading.Lock()
+
+    def call(self, work: _Work) -> None:
+        """Wake as many as `work` has use for, and start those that are missing.
+
+        One that is about to leave its last work is not missing: threads that start anew have cold
+        caches and no scratch memory yet.
+        """
+        helpers = work.threads - 1
+        with self.counting:
+            self.wanted += helpers
+            work.helpers = helpers
+            while self.started < min(self.wanted, _POOL_SIZE):
+                start_new_thread(self._serve, ())
+                self.started += 1  # after it: Ctrl-C may leave one too many, never one too few
+        for _ in range(helpers):
+            self.calls.put(work)
+
+    def let_go(self, work: _Work) -> None:
+        with self.counting:
+            self.wanted -= work.helpers
+            work.helpers = 0
+
+    def _serve(self) -> None:
+        threading.current_thread().name = "gnomon"
+        while True:
+            work = self.calls.get()
+            work.help()
+            del work  # and the data that it holds
+
+
+_helpers = _Helpers()
 
 
 class _BlasLimiter:
@@ -304,35 +360,39 @@ class _BlasLimiter:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.inside = 0
-        self.mine = threading.local()
+        self.inside: set[int] = set()  # threads
+        self.mine = _Mine()
         self.shared: list[Any] = []  # libraries with one setting for the process
         self.own: list[Any] = []  # built on OpenMP: every thread has its own setting
-        self.before: list[int] = []
+        self.before: Settings = ()
         self.with_faiss = False
 
     def enter(self) -> None:
-        if getattr(self.mine, "depth", 0) > 0:  # this thread holds it already
-            self.mine.depth += 1
+        self.mine.depth += 1
+        if self.mine.depth > 1:  # this thread holds it already
             return
         with self.lock:
-            if self.inside == 0:
+            if not self.inside:
                 self._find_libraries()
-                self.before = _limit(self.shared)
-            self.inside += 1
-        self.mine.depth = 1
-        self.mine.own = self.own
-        self.mine.before = _limit(self.own)
+                self.before = _settings(self.shared)
+            self.inside.add(threading.get_ident())
+            if len(self.inside) == 1:
+                _set_to_one(self.before)
+        self.mine.before = _settings(self.own)
+        _set_to_one(self.mine.before)
 
-    def leave(self) -> None:
-        self.mine.depth -= 1
-        if self.mine.depth > 0:
+    def leave(self, depth: int) -> None:
+        """Go back to `depth`, from wherever `enter` came to."""
+        self.mine.depth = depth
+        if depth > 0:
             return
-        _restore(self.mine.own, self.mine.before)
+        _restore(self.mine.before)
+        self.mine.before = ()
+        me = threading.get_ident()
         with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                _restore(self.shared, self.before)
+            if self.inside == {me}:
+                _restore(self.before)
+            self.inside.discard(me)
 
     def _find_libraries(self) -> None:
         with_faiss = "faiss" in sys.modules  # it brings a BLAS of its own
@@ -349,21 +409,29 @@ class _BlasLimiter:
     def after_fork(self) -> None:
         """Only the forking thread is left in the child: forget the calls of all others."""
         self.lock = threading.Lock()
-        held = getattr(self.mine, "depth", 0) > 0
-        if self.inside > 0 and not held:
-            _restore(self.shared, self.before)
-        self.inside = int(held)
+        mine = self.inside & {threading.get_ident()}
+        if self.inside and not mine:
+            _restore(self.before)
+        self.inside = mine
 
 
-def _limit(libraries: list[Any]) -> list[int]:
-    """Set every library to one thread; returns what they had."""
-    before = [library.get_num_threads() for library in libraries]
-    _restore(libraries, [1] * len(libraries))
-    return before
+class _Mine(threading.local):
+    """How often a thread is inside, and its own settings from before."""
+
+    depth = 0
+    before: Settings = ()
 
 
-def _restore(libraries: list[Any], counts: list[int]) -> None:
-    for library, count in zip(libraries, counts, strict=True):
+def _settings(libraries: list[Any]) -> Settings:
+    return [(library, library.get_num_threads()) for library in libraries]
+
+
+def _set_to_one(settings: Settings) -> None:
+    _restore([(library, 1) for library, _ in settings])
+
+
+def _restore(settings: Settings) -> None:
+    for library, count in settings:
         # Past the rule that only one thread of the process may set it: ours is the one place.
         getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
@@ -374,16 +442,17 @@ _blas = _BlasLimiter()
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold NumPy's, SciPy's and faiss's BLAS to one thread while inside."""
-    _blas.enter()
+    depth = _blas.mine.depth
     try:
+        _blas.enter()
         yield
     finally:
-        _blas.leave()
+        _blas.leave(depth)
 
 
 def _after_fork() -> None:
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+    global _helpers
+    _helpers = _Helpers()
     _busy.in_block, _busy.beside = False, None
     _blas.after_fork()
 

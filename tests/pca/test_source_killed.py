@@ -42,15 +42,18 @@ def test_ctrl_c_ends_a_running_transform_and_leaves_the_old_file(tmp_path):
             time.sleep(0.02)
         model.transform(gnomon.source(X, rows=10), to=sys.argv[1], force=True, progress=told)
     """
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code), str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert child.stdout.readline() == "10\n"  # it is writing
-    child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=20)
+    ) as child:
+        try:
+            assert child.stdout.readline() == "10\n"  # it is writing
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert child.returncode != 0
     assert "KeyboardInterrupt" in said
     assert path.read_bytes() == old
