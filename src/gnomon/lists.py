@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import map_blocks, row_blocks
 
 Floats32 = NDArray[np.float32]
 Floats64 = NDArray[np.float64]

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
 from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, Whole
-from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, quiet, row_blocks
+from gnomon.parallel import fold_blocks, map_blocks, quiet, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 from gnomon.streams import Stream
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
@@ -45,7 +46,7 @@ from gnomon.models.fields import (
     UnfitError,
     Whole,
 )
-from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import map_blocks, row_blocks
 from gnomon.records import Record
 from gnomon.rows import Rows, read_rows
 

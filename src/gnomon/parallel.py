@@ -8,41 +8,38 @@ How it works:
    somebody else's work, and nested calls cannot lock each other out.
 3. Results are handed back, or added up, in the order of the blocks (`map_blocks`, `fold_blocks`).
    `beside` has the others work on something else while the caller goes on.
-4. BLAS runs one thread wherever a result is computed (`one_blas_thread`): its bits change with its
-   thread count, and our blocks already use the cores.
+4. BLAS runs one thread meanwhile (`gnomon.blas`).
 
-An error or Ctrl-C stops everybody at the next block. Ctrl-C can come between any two steps of the
-main thread, also inside the standard library. So locks are entered by ``with`` alone, which it
-cannot tear, and threads wait for tokens in queues. `threading.Condition`, `Thread.start` and
-`concurrent.futures` do not survive it: they may leave a lock held, give back one that they lost, or
-forget a thread that Python then waits for at exit.
+An error or Ctrl-C stops everybody at the next block. Ctrl-C raises in the main thread where a
+function begins, after a call, and where a loop goes back, also inside the standard library:
+`threading.Condition`, `Thread.start` and `concurrent.futures` may then leave a lock held, give back
+one that they lost, or forget a thread that Python waits for at exit; and a ``with`` whose manager
+is written in Python may never be left. So threads wait for tokens in queues, the calling thread
+waits for no lock here, and the clean-up of `_see_through` is done again where it was torn.
 
 After a fork the child starts with a pool of its own. Inside joblib or Dask workers `n_jobs=None`
 keeps to the threads that those allow.
 """
 
 import os
-import sys
 import threading
 from _thread import start_new_thread
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from gnomon.blas import hold_blas
 from gnomon.errors import refuse
 
 T = TypeVar("T")
 Block = tuple[int, int]
-Settings = Sequence[tuple[Any, int]]  # BLAS libraries, and the threads of each
 
 __all__ = [
     "beside",
     "fold_blocks",
     "map_blocks",
-    "one_blas_thread",
     "quiet",
     "row_blocks",
     "thread_count",
@@ -113,56 +110,62 @@ def fold_blocks(
     alone = _busy.in_block or len(blocks) == 1
     threads = 1 if alone else min(thread_count(n_jobs), len(blocks), 1 + _POOL_SIZE)
     if threads == 1:
-        _on_this_thread(function, blocks, add)
+        hold_blas(lambda: _on_this_thread(function, blocks, add))
         return
-    work = _Work(function, blocks, add, threads)
+    work = _Work(function, blocks, add, threads, room=threads + 1)
     other = _busy.beside
-    with one_blas_thread():
-        try:
-            if other is not None and other.left:
-                other.first = work  # its helpers are awake
-            else:
-                _helpers.call(work)
-            work.run()
-        except BaseException as error:
-            work.stop(error)
-        finally:
-            if other is not None:
-                other.first = None
-            work.settle()
+
+    def lead() -> None:
+        if other is not None and other.left:
+            other.first = work  # its helpers are awake
+        else:
+            _helpers.call(work, after=other)
+        work.run()
+
+    try:
+        hold_blas(lambda: _see_through(work, lead))
+    finally:
+        if other is not None:
+            other.first = None
 
 
-@contextmanager
 def beside(
-    function: Callable[[int, int], object], blocks: Sequence[Block], *, n_jobs: int | None = None
-) -> Iterator[None]:
-    """Have other threads call `function` for every block while this one does what is inside.
+    function: Callable[[int, int], object],
+    blocks: Sequence[Block],
+    meanwhile: Callable[[], T],
+    *,
+    n_jobs: int | None = None,
+) -> T:
+    """``meanwhile()``, while other threads call `function` for every block.
 
     What this thread hands out meanwhile comes first: the others look for it between two blocks. At
     the end this thread helps with the blocks that are left. Waking threads costs as much as a small
     piece of work does, so it is done once for both.
     """
     threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks) + 1, 1 + _POOL_SIZE)
-    if threads == 1 or _busy.beside is not None:
-        yield
+    work = _Work(function, blocks, _forget, threads, room=len(blocks) + threads)
+
+    def first_the_one() -> T:
+        found = meanwhile()
         _on_this_thread(function, blocks, _forget)
-        return
-    work = _Work(function, blocks, _forget, threads)
-    with one_blas_thread():
+        return found
+
+    def lead() -> T:
+        _helpers.call(work)
         try:
-            _helpers.call(work)
             _busy.beside = work
-            yield
-            _busy.beside = None
-            work.run()
-        except BaseException as error:
-            work.stop(error)
+            found = meanwhile()
         finally:
             _busy.beside = None
-            work.settle()
+        work.run()
+        return found
+
+    if threads == 1 or _busy.beside is not None:
+        return hold_blas(first_the_one)
+    return hold_blas(lambda: _see_through(work, lead))
 
 
-def _forget(result: object) -> None:
+def _forget(*_: object) -> None:
     pass
 
 
@@ -173,9 +176,8 @@ def _on_this_thread(
     outer = _busy.in_block
     try:
         _busy.in_block = True
-        with one_blas_thread():
-            for start, stop in blocks:
-                add(function(start, stop))
+        for start, stop in blocks:
+            add(function(start, stop))
     finally:
         _busy.in_block = outer
 
@@ -206,7 +208,10 @@ _busy = _Busy()
 
 
 class _Work:
-    """One call of `fold_blocks` or `beside`: which blocks are left, which results wait."""
+    """One call of `fold_blocks` or `beside`: which blocks are left, which results wait.
+
+    At most `room` results exist at a time.
+    """
 
     def __init__(
         self,
@@ -214,12 +219,13 @@ class _Work:
         blocks: Sequence[Block],
         add: Callable[[Any], object],
         threads: int,
+        room: int,
     ) -> None:
         self.function, self.blocks, self.add = function, blocks, add
-        self.threads, self.helpers = threads, 0
+        self.threads = threads
         self.left = deque(range(len(blocks)))
         self.room: SimpleQueue[None] = SimpleQueue()  # a token for each result that may exist
-        self._make_room(threads + 1)
+        self._make_room(room)
         self.waiting: dict[int, Any] = {}
         self.added = 0
         self.adding = threading.Lock()  # never waited for: who has it looks again
@@ -236,9 +242,11 @@ class _Work:
             self.inside += 1
         try:
             if self.left:
-                self.run()
+                hold_blas(self.run)  # this thread's own setting, where there is one
         except BaseException as error:
-            self.stop(error)
+            self.error = self.error or error
+            self.stopped = True
+            self.clear()
         finally:
             with self.counting:
                 self.inside -= 1
@@ -249,34 +257,34 @@ class _Work:
         outer = _busy.in_block
         try:
             _busy.in_block = True
-            with one_blas_thread():  # this thread's own setting, where there is one
-                while (index := self._take()) is not None:
-                    self._finish(index, self.function(*self.blocks[index]))
-                    if (first := self.first) is not None:
-                        first.help()
+            while (index := self._take()) is not None:
+                self._finish(index, self.function(*self.blocks[index]))
+                if (first := self.first) is not None:
+                    first.help()
         finally:
             _busy.in_block = outer
 
-    def stop(self, error: BaseException) -> None:
-        """Let nobody take another block, nor wait for one; the first error is kept."""
-        self.error = self.error or error
-        self.stopped = True
+    def clear(self) -> None:
+        """Let nobody take another block, nor wait for one."""
         self.left.clear()
-        self._make_room(self.threads)
+        self._make_room(1)
 
     def settle(self) -> None:
-        """Wait for the last helper to leave, Ctrl-C or not; raise what went wrong."""
+        """Wait for the last helper to leave, and forget what the work was about."""
         waiting = True
         while waiting:
             try:
+                if self.stopped:
+                    self.clear()
                 while self.inside:
                     self.gone.get()
+                _helpers.works.discard(self)
                 waiting = False
             except BaseException as error:
-                self.stop(error)
-        _helpers.let_go(self)
-        if self.error is not None:
-            raise self.error
+                self.stopped, self.error = True, error
+        # A helper that is busy elsewhere has it in its queue still.
+        self.function = self.add = _forget
+        self.waiting.clear()
 
     def _make_room(self, results: int) -> None:
         for _ in range(results):
@@ -295,6 +303,7 @@ class _Work:
     def _finish(self, index: int, result: Any) -> None:
         """Add this result and those that waited for it, or leave it to the thread that adds."""
         self.waiting[index] = result
+        del result
         while self.added in self.waiting and not self.stopped:
             if not self.adding.acquire(blocking=False):
                 return
@@ -307,6 +316,29 @@ class _Work:
                 self.adding.release()
 
 
+def _see_through(work: _Work, lead: Callable[[], T]) -> T:
+    """``lead()``; then wait until nobody is at work, Ctrl-C or not, and raise what went wrong.
+
+    What goes wrong on this thread, Ctrl-C among it, comes before what went wrong on others.
+    """
+    found: list[T] = []
+    try:
+        found.append(lead())
+    except BaseException as error:
+        work.stopped, work.error = True, error
+    try:
+        work.settle()
+    except BaseException as error:  # Ctrl-C before it had begun to wait
+        work.stopped, work.error = True, error
+        work.settle()
+    if work.error is not None:
+        try:
+            raise work.error
+        finally:
+            work.error = None  # its traceback leads here: they would keep each other
+    return found[0]
+
+
 _POOL_SIZE = 63  # threads are started as they are needed; this is only a ceiling
 
 
@@ -315,146 +347,43 @@ class _Helpers:
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[_Work] = SimpleQueue()
-        self.wanted = self.started = 0
-        self.counting = threading.Lock()
+        self.works: set[_Work] = set()  # that are under way
+        self.started = 0
 
-    def call(self, work: _Work) -> None:
+    def call(self, work: _Work, *, after: _Work | None = None) -> None:
         """Wake as many as `work` has use for, and start those that are missing.
 
-        One that is about to leave its last work is not missing: threads that start anew have cold
-        caches and no scratch memory yet.
+        One that is about to leave its last work, or `after`, is not missing: threads that start
+        anew have cold caches and no scratch memory yet. Two callers at once, or Ctrl-C, may start
+        one too many, never one too few.
         """
-        helpers = work.threads - 1
-        with self.counting:
-            self.wanted += helpers
-            work.helpers = helpers
-            while self.started < min(self.wanted, _POOL_SIZE):
+        self.works.add(work)
+        self.works.discard(after)
+        wanted = sum(each.threads - 1 for each in tuple(self.works))
+        while self.started < min(wanted, _POOL_SIZE):
+            try:
                 start_new_thread(self._serve, ())
-                self.started += 1  # after it: Ctrl-C may leave one too many, never one too few
-        for _ in range(helpers):
+            except RuntimeError:  # there are no more: the caller works too
+                break
+            self.started += 1
+        for _ in range(min(work.threads - 1, self.started)):
             self.calls.put(work)
-
-    def let_go(self, work: _Work) -> None:
-        with self.counting:
-            self.wanted -= work.helpers
-            work.helpers = 0
 
     def _serve(self) -> None:
         threading.current_thread().name = "gnomon"
         while True:
             work = self.calls.get()
             work.help()
-            del work  # and the data that it holds
+            del work
 
 
 _helpers = _Helpers()
-
-
-class _BlasLimiter:
-    """Holds BLAS to one thread while anybody is inside; process-wide, locked and counted.
-
-    threadpoolctl finds the libraries. Its own limits are not enough: they are saved and restored a
-    call at a time, so two overlapping calls restore each other's and can leave the whole process at
-    one thread; and from 3.8 on the limits of all threads but the first are ignored.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside: set[int] = set()  # threads
-        self.mine = _Mine()
-        self.shared: list[Any] = []  # libraries with one setting for the process
-        self.own: list[Any] = []  # built on OpenMP: every thread has its own setting
-        self.before: Settings = ()
-        self.with_faiss = False
-
-    def enter(self) -> None:
-        self.mine.depth += 1
-        if self.mine.depth > 1:  # this thread holds it already
-            return
-        with self.lock:
-            if not self.inside:
-                self._find_libraries()
-                self.before = _settings(self.shared)
-            self.inside.add(threading.get_ident())
-            if len(self.inside) == 1:
-                _set_to_one(self.before)
-        self.mine.before = _settings(self.own)
-        _set_to_one(self.mine.before)
-
-    def leave(self, depth: int) -> None:
-        """Go back to `depth`, from wherever `enter` came to."""
-        self.mine.depth = depth
-        if depth > 0:
-            return
-        _restore(self.mine.before)
-        self.mine.before = ()
-        me = threading.get_ident()
-        with self.lock:
-            if self.inside == {me}:
-                _restore(self.before)
-            self.inside.discard(me)
-
-    def _find_libraries(self) -> None:
-        with_faiss = "faiss" in sys.modules  # it brings a BLAS of its own
-        if self.shared and with_faiss == self.with_faiss:  # looking takes 5 ms
-            return
-        self.with_faiss = with_faiss
-        import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
-        from threadpoolctl import ThreadpoolController
-
-        found = [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
-        self.own = [lib for lib in found if getattr(lib, "threading_layer", "") == "openmp"]
-        self.shared = [lib for lib in found if lib not in self.own]
-
-    def after_fork(self) -> None:
-        """Only the forking thread is left in the child: forget the calls of all others."""
-        self.lock = threading.Lock()
-        mine = self.inside & {threading.get_ident()}
-        if self.inside and not mine:
-            _restore(self.before)
-        self.inside = mine
-
-
-class _Mine(threading.local):
-    """How often a thread is inside, and its own settings from before."""
-
-    depth = 0
-    before: Settings = ()
-
-
-def _settings(libraries: list[Any]) -> Settings:
-    return [(library, library.get_num_threads()) for library in libraries]
-
-
-def _set_to_one(settings: Settings) -> None:
-    _restore([(library, 1) for library, _ in settings])
-
-
-def _restore(settings: Settings) -> None:
-    for library, count in settings:
-        # Past the rule that only one thread of the process may set it: ours is the one place.
-        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
-
-
-_blas = _BlasLimiter()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Hold NumPy's, SciPy's and faiss's BLAS to one thread while inside."""
-    depth = _blas.mine.depth
-    try:
-        _blas.enter()
-        yield
-    finally:
-        _blas.leave(depth)
 
 
 def _after_fork() -> None:
     global _helpers
     _helpers = _Helpers()
     _busy.in_block, _busy.beside = False, None
-    _blas.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "gnomon"
 
 # Lowest first. A module may import from its own layer and those before it.
 LAYERS = [
-    ["errors"],
+    ["errors", "blas"],
     ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
     ["inputs", "engine"],
     ["rows", "streams"],

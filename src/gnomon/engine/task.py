@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from gnomon.blas import one_blas_thread
 from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.errors import ChangedSourceError, GnomonError, PartitionError
-from gnomon.parallel import one_blas_thread
 
 T = TypeVar("T")
 Seals = tuple[tuple[int, Seal], ...]

@@ -11,9 +11,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import MissingValueError, refuse
 from gnomon.inputs import check_table, check_weights
-from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import fold_blocks, row_blocks
 from gnomon.pca.labels import Labels, holds_labels, read_labels
 from gnomon.pca.measure import EPS, Matrix, Measurement, Vector, ratio
 from gnomon.pca.project import project

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal, lapack
 
-from gnomon.parallel import one_blas_thread
+from gnomon.blas import one_blas_thread
 
 Matrix = NDArray[np.float64]
 

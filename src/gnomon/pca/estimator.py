@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.blas import one_blas_thread
 from gnomon.certificate import certify, inseparable_groups
 from gnomon.engine import Source, as_engine
 from gnomon.errors import DataError, UnavailableError, refuse
@@ -25,7 +26,7 @@ from gnomon.memory import parse_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.moments import Moments, moments_of_rows
-from gnomon.parallel import one_blas_thread, thread_count
+from gnomon.parallel import thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.blocks import check_rows
 from gnomon.pca.diagnose import Diagnostics

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from gnomon.blas import one_blas_thread
 from gnomon.moments import column_moments
-from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import fold_blocks, row_blocks
 from gnomon.pca.eigen import Eigen
 from gnomon.pca.operator import operator_for
 from gnomon.pca.problem import Matrix, Problem, Solution, product_error, residual_norms

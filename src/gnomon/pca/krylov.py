@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gnomon.blas import one_blas_thread
 from gnomon.moments import column_moments
-from gnomon.parallel import fold_blocks, map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import fold_blocks, map_blocks, row_blocks
 from gnomon.pca.eigen import Eigen
 from gnomon.pca.gram import orthonormal
 from gnomon.pca.operator import operator_for

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import DataWarning, UnavailableError
-from gnomon.parallel import one_blas_thread
 from gnomon.pca.measure import EPS, Matrix, Measurement, Vector, ratio
 
 __all__ = ["Likelihood"]

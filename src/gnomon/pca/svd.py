@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from gnomon.blas import one_blas_thread
 from gnomon.moments import Moments, column_moments, moments_of_rows
-from gnomon.parallel import fold_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import fold_blocks, row_blocks
 from gnomon.pca.problem import Matrix, Problem, Solution, product_error
 from gnomon.rows import Floats, Rows
 

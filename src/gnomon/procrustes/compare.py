@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.engine import Source
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
 from gnomon.moments import CrossMoments, moments_of_rows
 from gnomon.neighbors import find_neighbors
-from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import map_blocks, row_blocks
 from gnomon.procrustes.frame import Frame, Rules, fit_frame
 from gnomon.procrustes.pairs import Pair, read_pair
 from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, Kernels, PairStream, open_pair

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import DataError, NotConvergedWarning, refuse
 from gnomon.inputs import check_choice, check_integer, check_real
-from gnomon.parallel import one_blas_thread
 from gnomon.procrustes.align import read_ids
 from gnomon.procrustes.gram_sweeps import GramSweeps
 from gnomon.procrustes.placement import Placement, Sets, read_sets

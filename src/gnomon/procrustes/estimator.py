@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.blas import one_blas_thread
 from gnomon.engine import Source
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import Table, check_choice, check_table, check_weights
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.moments import CrossMoments
-from gnomon.parallel import one_blas_thread, thread_count
+from gnomon.parallel import thread_count
 from gnomon.procrustes.batch import Batch, fit_batch
 from gnomon.procrustes.certificate import certify_rotation
 from gnomon.procrustes.frame import Frame, Rules, fit_frame

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.engine import Source
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import Table, check_choice, check_integer
-from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import map_blocks, row_blocks
 from gnomon.procrustes.frame import Rules, fit_frame
 from gnomon.procrustes.pairs import read_pair
 from gnomon.procrustes.solve import REFLECTIONS, solve_many

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_choice, refuse_bad_values
-from gnomon.parallel import one_blas_thread
 from gnomon.procrustes.solve import solve
 from gnomon.procrustes.tables import read_table, speaking_of
 from gnomon.records import Record

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.blas import one_blas_thread
 from gnomon.carry import carry
 from gnomon.errors import UnavailableError, refuse
 from gnomon.inputs import Table, check_table, refuse_bad_values
-from gnomon.parallel import one_blas_thread
 from gnomon.procrustes.frame import Frame
 from gnomon.procrustes.pairs import read_pair
 from gnomon.procrustes.tables import read_table, speaking_of

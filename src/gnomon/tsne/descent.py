@@ -35,9 +35,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import GnomonError
 from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, one_blas_thread, row_blocks
+from gnomon.parallel import map_blocks, row_blocks
 
 Floats = NDArray[np.floating[Any]]
 Floats64 = NDArray[np.float64]

@@ -17,6 +17,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.blas import one_blas_thread
 from gnomon.errors import TooLargeError, UnavailableError, refuse
 from gnomon.inputs import (
     Table,
@@ -30,7 +31,6 @@ from gnomon.memory import available_bytes, readable_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.neighbors import Neighbors, NeighborSearch
-from gnomon.parallel import one_blas_thread
 from gnomon.pca import PCA
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint

@@ -95,8 +95,12 @@ class OverMesh:
         """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
         pull, block = self.attraction.pull_by_blocks(Y)
         helped = self.attraction.values.size >= WORTH_WAKING
-        with beside(block, row_blocks(len(Y), PULL_ROWS), n_jobs=self.n_jobs if helped else 1):
-            gradient, total, _ = self.push(Y, low, high)
+        gradient, total, _ = beside(
+            block,
+            row_blocks(len(Y), PULL_ROWS),
+            lambda: self.push(Y, low, high),
+            n_jobs=self.n_jobs if helped else 1,
+        )
         return pull, gradient, total
 
     def push(
