@@ -87,6 +87,7 @@ WAYS = {
         import faiss
         with one_blas_thread():
             assert held() == {1}, held()
+        assert held() == {1}, held()
     """,
     "while another thread is inside": """
     inside, leave = threading.Event(), threading.Event()

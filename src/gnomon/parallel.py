@@ -27,7 +27,7 @@ from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from gnomon.blas import hold_blas
@@ -121,12 +121,10 @@ def fold_blocks(
         else:
             _helpers.call(work, after=other)
         work.run()
-
-    try:
-        hold_blas(lambda: _see_through(work, lead))
-    finally:
         if other is not None:
             other.first = None
+
+    hold_blas(lambda: _see_through(work, lead))
 
 
 def beside(
@@ -269,19 +267,20 @@ class _Work:
         self.left.clear()
         self._make_room(1)
 
-    def settle(self) -> None:
-        """Wait for the last helper to leave, and forget what the work was about."""
-        waiting = True
-        while waiting:
-            try:
-                if self.stopped:
-                    self.clear()
-                while self.inside:
-                    self.gone.get()
-                _helpers.works.discard(self)
-                waiting = False
-            except BaseException as error:
-                self.stopped, self.error = True, error
+    def settle(self, patience: float | None) -> None:
+        """Wait for the last helper to leave, and forget what the work was about.
+
+        None leaves within `patience` seconds, if there is a limit, where one waits for a lock that
+        this thread has and was torn out of: then it is left behind.
+        """
+        if self.stopped:
+            self.clear()
+        try:
+            while self.inside:
+                self.gone.get(timeout=patience)
+        except Empty:
+            _helpers.started -= self.inside
+        _helpers.works.discard(self)
         # A helper that is busy elsewhere has it in its queue still.
         self.function = self.add = _forget
         self.waiting.clear()
@@ -316,21 +315,28 @@ class _Work:
                 self.adding.release()
 
 
+PATIENCE = 10.0  # seconds that Ctrl-C waits for the blocks of others; the second one does not
+
+
 def _see_through(work: _Work, lead: Callable[[], T]) -> T:
     """``lead()``; then wait until nobody is at work, Ctrl-C or not, and raise what went wrong.
 
     What goes wrong on this thread, Ctrl-C among it, comes before what went wrong on others.
     """
     found: list[T] = []
+    patience, less = None, PATIENCE
     try:
         found.append(lead())
+    except Exception as error:
+        work.stopped, work.error = True, error
     except BaseException as error:
         work.stopped, work.error = True, error
+        patience, less = PATIENCE, 0.0
     try:
-        work.settle()
-    except BaseException as error:  # Ctrl-C before it had begun to wait
+        work.settle(patience)
+    except BaseException as error:  # Ctrl-C, maybe before it had begun to wait
         work.stopped, work.error = True, error
-        work.settle()
+        work.settle(less)
     if work.error is not None:
         try:
             raise work.error
