@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -719,3 +720,23 @@ def test_any_bytes_are_refused_in_words_or_read(tmp_path_factory, content):
         read(path)
     except DataError as error:
         assert str(error).startswith("t.csv")  # noqa: PT017 (either outcome is right)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "a,b\n1,2\n3,4,5\n"])
+def test_no_thread_has_the_bytes_when_a_table_is_read_or_refused(write, monkeypatch, text):
+    """One that gives them back while Python ends aborts the process."""
+    real, gone = csv_files.pc.read_csv, []
+
+    def slow(source, *options):
+        def let_go(held):
+            time.sleep(0.2)
+            gone.append(True)
+            held.clear()
+
+        threading.Thread(target=let_go, args=([source],)).start()
+        return real(source, *options)
+
+    monkeypatch.setattr(csv_files.pc, "read_csv", slow)
+    with suppress(FileError):
+        read(write(text))
+    assert gone

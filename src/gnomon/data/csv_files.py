@@ -7,6 +7,8 @@ all columns, as text: slow, but every value can be shown in the error, or be a l
 """
 
 import re
+import time
+import weakref
 from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -30,6 +32,7 @@ __all__ = ["read_csv"]
 BLOCK = 2**23
 LARGEST_BLOCK = 2**30
 ROWS_A_BLOCK = 64
+PATIENCE = 1.0  # seconds
 
 TEXT, WHOLE, NUMBER = pa.string(), pa.int32(), pa.float64()
 
@@ -92,15 +95,17 @@ def _read(
     data: NDArray[np.uint8], seen: Survey, dialect: Dialect, kinds: list[pa.DataType],
     na: Sequence[str], name: str,
 ) -> Any:  # fmt: skip
-    body = pa.py_buffer(data[dialect.body :])
     line = max((sum(map(len, row)) + len(row) for row in dialect.sample), default=0)
     block = min(LARGEST_BLOCK, max(BLOCK, ROWS_A_BLOCK * line))
     surprises = 0
     while True:
         types = {str(j): kind for j, kind in enumerate(kinds)}
+        body = data[dialect.body :]
+        held, source = weakref.ref(body), pa.BufferReader(pa.py_buffer(body))
+        del body
         try:
             return pc.read_csv(
-                pa.BufferReader(body),
+                source,
                 pc.ReadOptions(column_names=list(types), block_size=block),
                 pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=seen.quotes > 0),
                 pc.ConvertOptions(
@@ -126,6 +131,20 @@ def _read(
             else:
                 _refuse_ragged(data, dialect, name)
                 raise FileError(f"{name} cannot be read as CSV ({error}).") from None
+        finally:
+            del source
+            _wait_until_gone(held)
+
+
+def _wait_until_gone(held: "weakref.ref[NDArray[np.uint8]]") -> None:
+    """Until pyarrow has let go of the bytes.
+
+    One of its threads has them a moment longer than it takes to read them. If it gives them back
+    while Python ends, as it does after an error of the command, the process is aborted.
+    """
+    end = time.monotonic() + PATIENCE
+    while held() is not None and time.monotonic() < end:
+        time.sleep(1e-4)
 
 
 def _refuse_ragged(data: NDArray[np.uint8], dialect: Dialect, name: str) -> None:
