@@ -243,12 +243,56 @@ def test_a_thread_keeps_no_more_readers_than_tables_are_read_side_by_side(tmp_pa
     monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
     monkeypatch.setattr(disk, "_rates", {})
     monkeypatch.setattr(disk, "LONG", 0)
-    for name in "abcd":
-        groups = ParquetGroups(write(tmp_path / f"{name}.parquet"))
-        assert next(groups.batches(range(1), [0], 99)).num_rows == 20
+    files = [ParquetGroups(write(tmp_path / f"{name}.parquet")) for name in "abcd"]
     kept = row_groups._mine.latest
-    assert len(kept) == 2
-    assert kept[-1][0] is groups._metadata()
+    kept.clear()
+    for groups in [*files, files[2], files[0], files[2]]:
+        assert next(groups.batches(range(1), [0], 99)).num_rows == 20
+        assert len(kept) <= 2
+    assert {*kept} == {files[0], files[2]}
+    assert kept[files[2]][0] is files[2]._metadata()
+    del files, groups
+    assert not kept, "readers of files that nobody knows any more"
+
+
+def test_numbers_of_lists_are_found_under_their_longer_names(tmp_path):
+    vectors = pa.array([[1.0, 2.0], [3.0, 4.0]])
+    table = pa.table([vectors, vectors, pa.array([1.0, 2.0])], ["v", "v.w", "x"])
+    path = tmp_path / "lists.parquet"
+    pq.write_table(table, path)
+    groups = ParquetGroups(path)
+    chunks = {chunk: (start, stop) for chunk, start, stop in groups._spans(0)}
+    assert groups._ranges(range(1), {"x"}) == [chunks["x"]]
+    (found,) = groups._ranges(range(1), {"v.w", "x"})
+    assert found == (chunks["v.w.list.element"][0], chunks["x"][1])
+
+
+def test_where_columns_stand_is_not_looked_up_where_the_cache_is_in_use(tmp_path, monkeypatch):
+    groups = ParquetGroups(write(tmp_path / "t.parquet"))
+    monkeypatch.setattr(groups, "_ranges", lambda *_: pytest.fail("nobody needs it"))
+    assert next(groups.batches(range(1), [0], 99)).num_rows == 20
+
+
+@pytest.mark.parametrize("names", [["a", "b", "a"], ["a.b.c", "b", "a.b"]])
+def test_columns_whose_names_pyarrow_confuses_are_their_own(tmp_path, names):
+    path = tmp_path / "t.parquet"
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    pq.write_table(pa.table(list(X.T), names), path, row_group_size=20)
+    found = LocalEngine().map(_rows, source(path, rows=30))
+    np.testing.assert_array_equal(np.concatenate(found), X)
+
+
+def test_a_number_that_stands_for_a_missing_value_is_one_in_blocks_too(tmp_path):
+    path = tmp_path / "t.parquet"
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    X[40, 1] = -999
+    pq.write_table(pa.table(list(X.T), ["a", "b"]), path, row_group_size=20)
+    found = np.concatenate(LocalEngine().map(_rows, source(path, rows=30, na="-999")))
+    assert np.argwhere(np.isnan(found)).tolist() == [[40, 1]]
+
+
+def _rows(block):
+    return np.array(block.X)
 
 
 def test_columns_stand_beside_each_other_however_they_come():

@@ -8,10 +8,11 @@ is asked to fetch the next row group while one is decoded.
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
@@ -31,7 +32,15 @@ WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4, "DOUBLE": 8, "INT64": 8}  # byte
 
 MOST_READERS = 2  # of a thread: two tables may be read side by side
 
-_mine = threading.local()
+
+class _Readers(threading.local):
+    """Those of the files that a thread read last, as long as somebody knows these files."""
+
+    def __init__(self) -> None:
+        self.latest: WeakKeyDictionary[ParquetGroups, tuple[Any, Any, Any]] = WeakKeyDictionary()
+
+
+_mine = _Readers()
 
 
 class ParquetGroups:
@@ -73,7 +82,7 @@ class ParquetGroups:
             "use_threads": False,
         }  # fmt: skip
         if there <= rows or self._is_small(groups, names):
-            found = iter(self._whole(asked, self._ranges(groups, {*names}), max(1, there)))
+            found = iter(self._whole(asked, groups, {*names}, max(1, there)))
         else:
             file = DiskFile(self.disk) if self.disk.past else self.path
             reader = self._open(file, max(PIECE, PIECES // len(self.columns)))
@@ -81,12 +90,12 @@ class ParquetGroups:
         for batch in found:
             yield batch if self.apart else batch.select(columns)
 
-    def _whole(self, asked: dict[str, Any], ranges: Ranges, rows: int) -> list[Any]:
+    def _whole(self, asked: dict[str, Any], groups: range, names: set[str], rows: int) -> list[Any]:
         """All that is asked for, decoded; what was read for that is let go."""
         if not self.disk.past:
             return list(self._open(self.path, 0).iter_batches(batch_size=rows, **asked))
         file, reader = self._reader()
-        file.parts = self.disk.read_parts(ranges)
+        file.parts = self.disk.read_parts(self._ranges(groups, names))
         try:
             return list(reader.iter_batches(batch_size=rows, **asked))
         finally:
@@ -97,15 +106,16 @@ class ParquetGroups:
 
         To open a file takes as long as to decode some columns.
         """
-        meta = self._metadata()
-        latest: list[tuple[Any, DiskFile, Any]] = _mine.__dict__.setdefault("latest", [])
-        for known, file, reader in latest:
-            if known is meta:
-                return file, reader
+        meta, latest = self._metadata(), _mine.latest
+        known, file, reader = latest.get(self, (None, None, None))
+        if known is meta:
+            return file, reader
+        latest.pop(self, None)  # the newest is last
         file = DiskFile(self.disk)
-        latest.append((meta, file, self._open(file, 0)))
-        del latest[:-MOST_READERS]
-        return latest[-1][1:]
+        latest[self] = meta, file, self._open(file, 0)
+        while len(latest) > MOST_READERS:
+            del latest[next(iter(latest))]
+        return latest[self][1:]
 
     def fetch(self, groups: range, columns: list[int]) -> None:
         """Have the system read what `batches` will, as far as it can be asked to.
@@ -142,12 +152,15 @@ class ParquetGroups:
         stored = sum(group.total_byte_size for group in found)
         return bool(max(decoded, stored) <= WHOLE)
 
-    def _ranges(self, groups: Iterable[int], names: set[str]) -> Ranges:
+    def _ranges(self, groups: range, names: set[str]) -> Ranges:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
         found: list[tuple[int, int]] = []
         for i in groups:
-            for path, start, stop in self._spans(i):
-                if path not in names and path.partition(".")[0] not in names:
+            spans = self._spans(i)
+            # The numbers of a column of lists stand under a longer name.
+            lists = tuple(f"{name}." for name in names.difference(path for path, *_ in spans))
+            for path, start, stop in spans:
+                if path not in names and not path.startswith(lists):
                     continue
                 if found and 0 <= start - found[-1][1] < PIECE:
                     start = found.pop()[0]
