@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.engine import Engine, Source, as_engine
+from gnomon.engine.arrays import as_source
 from gnomon.engine.pairs import PairedSource, pair_by_id, pair_by_row
 from gnomon.engine.source import Block
-from gnomon.errors import DataError
+from gnomon.errors import DataError, refuse
 from gnomon.moments import CrossMoments
 from gnomon.procrustes.frame import Frame
 from gnomon.procrustes.pairs import Pair, read_pair
@@ -29,7 +30,24 @@ SHIFT_ROWS = 1024
 SAMPLE_ROWS = 10_000
 SAMPLE_SEED = 0
 
-__all__ = ["SAMPLE_ROWS", "SAMPLE_SEED", "Kernels", "PairStream", "open_pair"]
+__all__ = ["SAMPLE_ROWS", "SAMPLE_SEED", "Kernels", "PairStream", "as_sources", "open_pair"]
+
+
+def as_sources(X: Any, Y: Any, id: str | None, engine: Any) -> tuple[Any, Any] | None:
+    """Both as sources, those of Dask arrays too, or None where neither is one.
+
+    What only sources have a use for is then refused: it would do nothing, unseen.
+    """
+    left, right = as_source(X), as_source(Y)
+    if left is not None or right is not None:
+        return (X if left is None else left), (Y if right is None else right)
+    if id is not None:
+        way = "`gnomon.align` joins those, by `ids_x` and `ids_y`."
+        refuse("id", "be None for tables in memory", id, way)
+    if engine is not None:
+        way = "Make sources of them by `gnomon.source`."
+        refuse("engine", "be None for tables in memory", type(engine).__name__, way)
+    return None
 
 
 def open_pair(X: Any, Y: Any, id: str | None, engine: Any, n_jobs: int | None) -> "PairStream":
@@ -59,6 +77,7 @@ class PairStream:
         chosen = source.partitions[:: max(1, -(-len(source.partitions) // SHIFT_PARTITIONS))]
         each = max(1, SHIFT_ROWS // max(1, len(chosen)))
         some = np.concatenate(engine.map(_Evenly(each), source.only(chosen)))
+        source.let_go()  # nobody will ask for the partitions that follow these
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.nan_to_num(some.mean(axis=0, dtype=np.float64), posinf=0.0, neginf=0.0)
         kind = source.dtype if source.dtype.kind == "f" else np.dtype(np.float64)
