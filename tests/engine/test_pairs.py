@@ -3,7 +3,7 @@ import pytest
 
 from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import ArraySource
-from gnomon.engine.pairs import pair_by_id, pair_by_row
+from gnomon.engine.pairs import call, pair_by_id, pair_by_row
 from gnomon.errors import ChangedSourceError, DataError
 
 
@@ -129,3 +129,40 @@ def test_ids_must_be_a_column_and_have_something_in_common():
     odd = ArraySource(with_ids(table(4, 2, 0), [0.5, 1.5, 2.5, 3.5]), names=["a", "id", "b"])
     with pytest.raises(DataError, match="no id in common"):
         pair_by_id(named, odd, "id", LocalEngine(1))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_ids_that_float64_cannot_tell_apart_are_refused(sign, kind):
+    def ids(first, step):
+        found = sign * (first + step * np.arange(6, dtype=np.int64))
+        return np.column_stack([np.arange(6), np.sort(found)]).astype(kind)
+
+    names = ["a", "id"]
+    good = ArraySource(ids(2**53 - 6, 1), rows=3, names=names)
+    assert pair_by_id(good, good, "id", LocalEngine(1)).rows == 6
+    odd, even = (ArraySource(ids(2**53 + i, 4), rows=3, names=names) for i in (1, 0))
+    for step in (odd, ArraySource(ids(2**53, 1), rows=3, names=names)):
+        says = r"ids of Y must be between -2\^53 and 2\^53.* row 0, has about -?9007199254.*\. "
+        with pytest.raises(DataError, match=says + "Give the rows"):
+            pair_by_id(good, step, "id", LocalEngine(1))
+    with pytest.raises(DataError, match=r"ids of X must be between"):
+        pair_by_id(odd, even, "id", LocalEngine(1))
+
+
+def test_errors_speak_of_tables_by_their_names_where_they_have_any():
+    def named(ids, name):
+        found = ArraySource(with_ids(table(4, 2, 0), ids), names=["a", "id", "b"])
+        return call(found, name)
+
+    def join(left, right, name="id"):
+        pair_by_id(named(left, "new/"), named(right, "old/"), name, LocalEngine(1))
+
+    with pytest.raises(DataError, match=r"^new/ and old/ have no id in common in the column 'id'"):
+        join([0, 1, 2, 3], [10, 11, 12, 13])
+    with pytest.raises(DataError, match=r"^The ids of old/ must ascend"):
+        join([0, 1, 2, 3], [3, 2, 1, 0])
+    with pytest.raises(DataError, match=r"^new/ has no column 'key' of numbers"):
+        join([0, 1, 2, 3], [0, 1, 2, 3], "key")
+    with pytest.raises(DataError, match=r"^new/ and Y must have the same number of rows"):
+        pair_by_row(named([0, 1, 2, 3], "new/"), ArraySource(table(5, 2, 0)))

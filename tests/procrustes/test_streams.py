@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gnomon import Procrustes, compare, permutation_test
@@ -132,3 +133,46 @@ def test_the_permutation_test_of_sources_is_that_of_a_sample(monkeypatch):
     assert some.rows == 50
     assert some.correlation != whole.correlation
     assert some.correlation == pytest.approx(whole.correlation, abs=0.05)
+
+
+def asked(X, Y, **how):
+    """All that take two tables, as functions that are yet to be called."""
+    return [
+        lambda: Procrustes().fit(X, Y, **how).disparity_,
+        lambda: compare(X, Y, **how).disparity,
+        lambda: permutation_test(X, Y, 9, **how).p_value,
+    ]
+
+
+@pytest.mark.parametrize("frame", [np.asarray, pd.DataFrame])
+def test_what_is_for_sources_is_refused_where_there_are_none(frame):
+    X, Y = map(frame, pair(n=30))
+    for work in asked(X, Y, id="cell"):
+        with pytest.raises(ParameterError, match=r"`id` must be None for .*'cell'.*gnomon\.align"):
+            work()
+    for work in asked(X, Y, engine=LocalEngine(1)):
+        with pytest.raises(ParameterError, match=r"`engine` must be None for .*gnomon\.source"):
+            work()
+
+
+class Counting(LocalEngine):
+    passes = 0
+
+    def map(self, *args, **how):
+        self.passes += 1
+        return super().map(*args, **how)
+
+
+def test_dask_arrays_are_sources_by_themselves():
+    da = pytest.importorskip("dask.array")
+    X, Y = pair(n=120)
+    lazy = da.from_array(X, chunks=(50, 4)), da.from_array(Y, chunks=(40, 2))
+    engine = Counting(2)
+    for at, (ours, theirs) in enumerate(
+        zip(asked(*lazy, engine=engine), asked(X, Y), strict=True), 1
+    ):
+        assert ours() == pytest.approx(theirs(), rel=1e-9)
+        assert engine.passes >= at
+    assert Procrustes().fit(*lazy).n_features_in_ == 4
+    with pytest.raises(DataError, match="must both be sources, or both tables in memory; Y is a"):
+        Procrustes().fit(lazy[0], Y)

@@ -26,7 +26,21 @@ from gnomon.errors import DataError
 
 Array = NDArray[Any]
 
-__all__ = ["PairedSource", "pair_by_id", "pair_by_row"]
+__all__ = ["PairedSource", "call", "called", "pair_by_id", "pair_by_row"]
+
+WHOLE = 2.0**53  # from here on float64, which blocks are of, gives several whole numbers one place
+
+
+def call(source: Source, name: str) -> Source:
+    """The same source under a name, by which errors about pairs speak of it."""
+    named = source.only(source.partitions)
+    named.__dict__["called"] = name
+    return named
+
+
+def called(source: Source, otherwise: str) -> str:
+    """The name that `call` gave it."""
+    return str(source.__dict__.get("called", otherwise))
 
 
 @dataclass(frozen=True)
@@ -147,7 +161,8 @@ def pair_by_row(left: Source, right: Source) -> PairedSource:
     """Row i of the one belongs to row i of the other."""
     if left.rows != right.rows:
         raise DataError(
-            f"X and Y must have the same number of rows; got {left.rows:,} and {right.rows:,}. "
+            f"{called(left, 'X')} and {called(right, 'Y')} must have the same number of rows; got "
+            f"{left.rows:,} and {right.rows:,}. "
             "Give `id`, the name of a column, where rows belong together by ids."
         )
     starts = np.array([partition.start for partition in right.partitions])
@@ -170,11 +185,12 @@ def pair_by_row(left: Source, right: Source) -> PairedSource:
 
 def pair_by_id(left: Source, right: Source, name: str, engine: Engine) -> PairedSource:
     """Rows with equal ids belong together; in both tables the column `name` ascends."""
-    ids = _id_column(left, name, "X"), _id_column(right, name, "Y")
+    names = called(left, "X"), called(right, "Y")
+    ids = _id_column(left, name, names[0]), _id_column(right, name, names[1])
     left, right = (_without_empty(source) for source in (left, right))
     mine, theirs = (
         _bounds(source, column, engine, which)
-        for source, column, which in zip((left, right), ids, ("X", "Y"), strict=True)
+        for source, column, which in zip((left, right), ids, names, strict=True)
     )
     candidates = []
     for partition, (low, high) in zip(left.partitions, mine, strict=True):
@@ -194,7 +210,8 @@ def pair_by_id(left: Source, right: Source, name: str, engine: Engine) -> Paired
             pieces = tuple(Piece(other, 0, other.rows) for other in others)
             partitions.append(_joined(partitions, partition, own, pieces, count))
     if not partitions:
-        raise DataError(f"X and Y have no id in common in the column '{name}'. Check the ids.")
+        a, b = names
+        raise DataError(f"{a} and {b} have no id in common in the column '{name}'. Check the ids.")
     return PairedSource(left, right, partitions, ids)
 
 
@@ -253,12 +270,22 @@ class _Ascending:
 
     def __call__(self, block: Block) -> tuple[float, float]:
         ids = block.X[:, self.column].astype(float)
+        large = np.flatnonzero(np.abs(ids) >= WHOLE)
+        if large.size:  # before their order, which may be lost already
+            raise self._too_large(block.partition, int(large[0]), ids[large[0]])
         wrong = np.flatnonzero(~(ids[1:] > ids[:-1]))
         if wrong.size or np.isnan(ids[0]):
             row = int(wrong[0]) + 1 if wrong.size else 0
             at = block.partition
             raise _unsorted(self.which, at, at.first + row, ids[max(row - 1, 0)], ids[row])
         return float(ids[0]), float(ids[-1])
+
+    def _too_large(self, where: Partition, row: int, id: float) -> DataError:
+        return DataError(
+            f"The ids of {self.which} must be between -2^53 and 2^53 to be joined in blocks, where "
+            f"larger whole numbers cannot be told apart; {where.file}, row {where.first + row}, "
+            f"has about {id:.0f}. Give the rows smaller numbers, the same in both tables."
+        )
 
 
 @dataclass(frozen=True)

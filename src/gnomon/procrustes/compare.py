@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
-from gnomon.engine import Source
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
 from gnomon.moments import CrossMoments, moments_of_rows
@@ -29,7 +28,14 @@ from gnomon.neighbors import find_neighbors
 from gnomon.parallel import map_blocks, row_blocks
 from gnomon.procrustes.frame import Frame, Rules, fit_frame
 from gnomon.procrustes.pairs import Pair, read_pair
-from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, Kernels, PairStream, open_pair
+from gnomon.procrustes.streams import (
+    SAMPLE_ROWS,
+    SAMPLE_SEED,
+    Kernels,
+    PairStream,
+    as_sources,
+    open_pair,
+)
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 from gnomon.rows import Rows
@@ -114,7 +120,7 @@ def compare(
 
     Parameters
     ----------
-    X, Y : arrays or dataframes, or both sources
+    X, Y : arrays or dataframes, or both sources or Dask arrays
         Sources are read in blocks, in four passes; the overlap of neighbourhoods is then that of
         10,000 rows drawn at random.
     n_neighbors : int
@@ -135,8 +141,9 @@ def compare(
     (1.0, 1.0, 1.0)
     """
     k = check_integer("n_neighbors", n_neighbors, 1)
-    if isinstance(X, Source) or isinstance(Y, Source):
-        return _compare_sources(open_pair(X, Y, id, engine, n_jobs), k, n_jobs)
+    sources = as_sources(X, Y, id, engine)
+    if sources is not None:
+        return _compare_sources(open_pair(*sources, id, engine, n_jobs), k, n_jobs)
     left, right = read_table(X, "X"), read_table(Y, "Y")
     pair = read_pair(left, right, None, n_jobs=n_jobs).in_float64()
     n = pair.rows()

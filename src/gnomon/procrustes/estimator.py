@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.blas import one_blas_thread
-from gnomon.engine import Source
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import Table, check_choice, check_table, check_weights
 from gnomon.models.classes import Saved
@@ -23,7 +22,7 @@ from gnomon.procrustes.pairs import Pair, read_pair
 from gnomon.procrustes.robust import ROBUST, fit_robust
 from gnomon.procrustes.solve import REFLECTIONS
 from gnomon.procrustes.state import FIELDS, unpack
-from gnomon.procrustes.streams import open_pair
+from gnomon.procrustes.streams import as_sources, open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.procrustes.transform import Transformation
 from gnomon.procrustes.warn import warn_of_frame
@@ -172,10 +171,10 @@ class Procrustes(Transformation, Saved, BaseEstimator):
 
         Parameters
         ----------
-        X : array, dataframe or source, shape (n, dx)
-        y : array, dataframe or source, shape (n, dy)
+        X : array, dataframe, source or Dask array, shape (n, dx)
+        y : array, dataframe, source or Dask array, shape (n, dy)
             Y, by the name that scikit-learn gives to what is fitted to. Row i of X belongs to row i
-            of Y. A 1-D Y is one column. Sources are read in blocks, once or twice.
+            of Y. A 1-D Y is one column. Sources and Dask arrays are read in blocks, once or twice.
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the pair, 0 an absent pair.
         id : str, optional
@@ -184,8 +183,9 @@ class Procrustes(Transformation, Saved, BaseEstimator):
             For sources: who reads them; by default threads of this machine.
         """
         self._forget()
-        if isinstance(X, Source) or isinstance(y, Source):
-            return self._fit_sources(X, y, sample_weight, id, engine)
+        sources = as_sources(X, y, id, engine)
+        if sources is not None:
+            return self._fit_sources(*sources, sample_weight, id, engine)
         X, Y, weights = self._check_pair(X, y, sample_weight, reset=True)
         rules = self._rules(X.shape[1], Y.shape[1])
         pair = read_pair(X, Y, weights, names=self._names(), n_jobs=self.n_jobs)

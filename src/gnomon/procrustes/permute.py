@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
-from gnomon.engine import Source
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import Table, check_choice, check_integer
 from gnomon.parallel import map_blocks, row_blocks
 from gnomon.procrustes.frame import Rules, fit_frame
 from gnomon.procrustes.pairs import read_pair
 from gnomon.procrustes.solve import REFLECTIONS, solve_many
-from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, open_pair
+from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, as_sources, open_pair
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 
@@ -89,7 +88,7 @@ def permutation_test(
 
     Parameters
     ----------
-    X, Y : arrays or dataframes, or both sources
+    X, Y : arrays or dataframes, or both sources or Dask arrays
         Of sources, 10,000 rows drawn at random are tested, always with the same seed.
     n_permutations : int, default=999
     reflection : {"allow", "forbid", "force"}
@@ -108,8 +107,9 @@ def permutation_test(
     """
     count = check_integer("n_permutations", n_permutations, 1)
     check_choice("reflection", reflection, REFLECTIONS)
-    if isinstance(X, Source) or isinstance(Y, Source):
-        X, Y = open_pair(X, Y, id, engine, n_jobs).sample(SAMPLE_ROWS, SAMPLE_SEED)
+    sources = as_sources(X, Y, id, engine)
+    if sources is not None:
+        X, Y = open_pair(*sources, id, engine, n_jobs).sample(SAMPLE_ROWS, SAMPLE_SEED)
     left, right = read_table(X, "X"), read_table(Y, "Y")
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)

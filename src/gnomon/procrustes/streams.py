@@ -42,10 +42,10 @@ def as_sources(X: Any, Y: Any, id: str | None, engine: Any) -> tuple[Any, Any] |
     if left is not None or right is not None:
         return (X if left is None else left), (Y if right is None else right)
     if id is not None:
-        way = "`gnomon.align` joins those, by `ids_x` and `ids_y`."
+        way = "`gnomon.align` joins those by ids; `gnomon.source` makes sources of them."
         refuse("id", "be None for tables in memory", id, way)
     if engine is not None:
-        way = "Make sources of them by `gnomon.source`."
+        way = "`gnomon.source` makes sources of them."
         refuse("engine", "be None for tables in memory", type(engine).__name__, way)
     return None
 
