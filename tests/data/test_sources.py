@@ -383,3 +383,86 @@ def test_columns_that_were_named_loosely_are_not_called_left_out(tmp_path):
     (tmp_path / "t.csv").write_text("Name,Sex,a,note\nx,f,1,p\ny,m,2,q\nz,f,4,r\n")
     found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name")
     assert found.left_out == ("note",)
+
+
+def test_blocks_without_rows_are_no_blocks():
+    X = numbers(dtype=np.float64)
+    source = gnomon.source(lambda: iter([X[:0], X[:50], X[:0], X[50:], X[:0]]))
+    assert [partition.rows for partition in source.partitions] == [50, 53]
+    np.testing.assert_array_equal(rows_of(source), X)
+    found = gnomon.PCA(2).fit(source)
+    expected = gnomon.PCA(2).fit(gnomon.source(lambda: iter([X[:50], X[50:]])))
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    nothing = gnomon.source(lambda: iter([X[:0]]))
+    assert nothing.shape == (0, 4)
+    with pytest.raises(DataError, match="has 0 rows"):
+        gnomon.PCA(2).fit(nothing)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", "g", ">g"])
+@pytest.mark.parametrize("named", [False, True])
+def test_bytes_in_another_order_and_long_floats_are_read_as_usual(dtype, named):
+    import dask.array as da
+
+    X = np.round(100 * numbers(dtype=np.float64))
+    names = list("abcd") if named else None
+    odd = X.astype(dtype)
+    plain = np.dtype(dtype).newbyteorder("=") if dtype[-1] != "g" else np.dtype(np.float64)
+    expected = gnomon.PCA(2).fit(gnomon.source(X.astype(plain), names=names))
+    for table in (odd, lambda: iter([odd]), da.from_array(odd, chunks=(200, 4))):
+        source = gnomon.source(table, names=names)
+        assert source.dtype == plain
+        assert source.read(source.partitions[0]).dtype == plain
+        found = gnomon.PCA(2).fit(source)
+        np.testing.assert_array_equal(found.components_, expected.components_)
+        np.testing.assert_array_equal(found.explained_variance_, expected.explained_variance_)
+
+
+def frames(X):
+    import pandas as pd
+    import polars as pl
+
+    return [
+        pd.DataFrame(X, columns=list("abcd")),
+        pl.DataFrame(X, schema=list("abcd")),
+        pa.table({name: X[:, j] for j, name in enumerate("abcd")}),
+    ]
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_names_of_dataframes_are_kept(kind):
+    X = numbers(dtype=np.float64)
+    frame = frames(X)[kind]
+    source = gnomon.source(frame, rows=40)
+    assert source.names == tuple("abcd")
+    np.testing.assert_array_equal(rows_of(source), X)
+    assert list(gnomon.PCA(2).fit(source).feature_names_in_) == list("abcd")
+    assert gnomon.source(frame, names=list("wxyz")).names == tuple("wxyz")
+    source = gnomon.source(lambda: iter([frame, frame]))
+    assert source.names == tuple("abcd")
+    np.testing.assert_array_equal(rows_of(source), np.vstack([X, X]))
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_blocks_whose_columns_are_called_otherwise_are_refused(kind):
+    frame = frames(numbers(dtype=np.float64))[kind]
+    other = frame[list("badc")] if kind < 2 else frame.select(list("badc"))
+    said = (
+        r'Block 1 has the columns "b", "a", "d", "c", and the first has the columns "a", "b", "c"'
+    )
+    with pytest.raises(DataError, match=said):
+        gnomon.source(lambda: iter([frame, other]))
+    with pytest.raises(DataError, match="Block 1 has no names of columns, and the first has"):
+        gnomon.source(lambda: iter([frame, numbers(dtype=np.float64)]))
+    with pytest.raises(DataError, match=said):  # whatever they are called here
+        gnomon.source(lambda: iter([frame, other]), names=list("wxyz"))
+
+
+def test_names_that_are_no_texts_are_no_names():
+    import pandas as pd
+
+    assert gnomon.source(pd.DataFrame(numbers())).names is None
+    mixed = pd.DataFrame(numbers(), columns=["a", 1, "b", 2])
+    for table in (mixed, lambda: iter([mixed])):
+        with pytest.raises(DataTypeError, match="names of columns that are text and others"):
+            gnomon.source(table)

@@ -17,7 +17,7 @@ from gnomon.data.names import as_names, find_name
 from gnomon.data.npy_blocks import NpyBlocks
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
 from gnomon.data.roles import Wishes
-from gnomon.engine.arrays import ArraySource, as_source
+from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
 from gnomon.errors import ChangedSourceError, refuse
@@ -50,8 +50,8 @@ def source(
     ----------
     table : path, array, Dask array or callable
         A file (``.npy``, Parquet, Feather, CSV in UTF-8), a folder of such files, taken in the
-        order of their names; an array in memory; a Dask array; or a function that returns a fresh
-        iterator over arrays (m, d).
+        order of their names; an array or a dataframe in memory; a Dask array; or a function that
+        returns a fresh iterator over arrays (m, d), or over dataframes of the same columns.
     columns : str or list of str, optional
         Use these columns and no others, in this order.
     keep, drop : str or list of str, optional
@@ -61,7 +61,8 @@ def source(
     na : str or list of str, optional
         What stands for a missing value in a text, beside an empty cell, NA, NaN and null.
     names : sequence of str, optional
-        Names of the columns of an array, a Dask array or a function's blocks.
+        Names of the columns of an array, a Dask array or a function's blocks; by default those that
+        dataframes have.
     rows : int, optional
         Rows of a block; by default as many as make two million numbers. The last bits of a result
         depend on it, and on nothing else about blocks: not on threads or workers. Row groups of
@@ -119,7 +120,7 @@ def _of_memory(table: Any, names: Sequence[str] | None, rows: int | None) -> Sou
     array = as_table(table)
     if is_sparse(array):
         refuse("table", "be dense to be read in blocks", "a sparse matrix", kind=True)
-    found = ArraySource(array, rows)
+    found = ArraySource(array, rows, names_of(table))
     return found if names is None else _named(found, names)
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +13,30 @@ from gnomon.errors import DataError, DataTypeError
 from gnomon.inputs import as_table, is_sparse
 from gnomon.parallel import row_blocks
 
-__all__ = ["ArraySource", "DaskArraySource", "as_source"]
+__all__ = ["ArraySource", "DaskArraySource", "as_source", "names_of", "usual_type"]
+
+
+def usual_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that blocks of such numbers have: in the machine's order of bytes, float64 at most.
+
+    pyarrow, which checks names, knows no other order and no longer floats.
+    """
+    longest = np.dtype(np.float64)
+    return longest if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
+
+
+def names_of(table: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a dataframe; None for arrays, and where columns are numbered."""
+    if not nw.dependencies.is_into_dataframe(table):
+        return None
+    names = tuple(nw.from_native(table).columns)
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):
+        raise DataTypeError(
+            "The dataframe has names of columns that are text and others that are not. Make all of "
+            "them text: frame.columns = frame.columns.astype(str)."
+        )
+    return names if texts else None
 
 
 class ArraySource(Source):
@@ -34,12 +58,12 @@ class ArraySource(Source):
             Partition(index, start, stop - start, "the array", start)
             for index, (start, stop) in enumerate(blocks)
         ]
-        super().__init__(X.shape[1], X.dtype, partitions, names)
+        super().__init__(X.shape[1], usual_type(X.dtype), partitions, names)
         self.X = X
 
     def read(self, partition: Partition) -> NDArray[Any]:
-        """Rows of the array itself."""
-        return np.asarray(self.X[partition.start : partition.start + partition.rows])
+        """Rows of the array itself, unless they are of an unusual type."""
+        return np.asarray(self.X[partition.start : partition.start + partition.rows], self.dtype)
 
 
 class DaskArraySource(Source):
@@ -69,7 +93,7 @@ class DaskArraySource(Source):
             Partition(index, starts[at], sizes[at], "the Dask array", starts[at], place=at)
             for index, at in enumerate(i for i, size in enumerate(sizes) if size)
         ]
-        dtype = np.dtype(np.uint8) if X.dtype.kind == "b" else X.dtype
+        dtype = np.dtype(np.uint8) if X.dtype.kind == "b" else usual_type(X.dtype)
         if isinstance(X._meta, np.ma.MaskedArray) and dtype.kind != "f":
             dtype = np.dtype(np.float64)  # which has a place for what is missing
         super().__init__(int(X.shape[1]), dtype, partitions, names)

@@ -1,11 +1,13 @@
 """A table given by a function that returns a fresh iterator over its blocks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.engine.arrays import names_of, usual_type
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import Partition, Seal, Source, checksum
 from gnomon.errors import ChangedSourceError, DataError, ParameterTypeError
@@ -17,14 +19,17 @@ __all__ = ["IteratorSource"]
 class IteratorSource(Source):
     """Blocks of rows from a function that can be called again and again.
 
-    They are counted in a first pass. Every later pass must give the same rows in the same blocks;
-    on a cluster each worker reads from the front, so files are better there.
+    They are counted in a first pass; those without rows are passed over. Every later pass must give
+    the same rows in the same blocks; on a cluster each worker reads from the front, so files are
+    better there.
 
     Parameters
     ----------
     function : callable
-        Returns a fresh iterator over arrays (m, d) of numbers, m as it likes, d always the same.
+        Returns a fresh iterator over arrays (m, d) of numbers, m as it likes, d always the same; or
+        over dataframes of the same columns in the same order.
     names : sequence of str, optional
+        By default those of the dataframes.
     """
 
     def __init__(
@@ -35,22 +40,23 @@ class IteratorSource(Source):
         self.function = function
         partitions: list[Partition] = []
         seals: dict[int, Seal] = {}
-        columns, dtype, start = 0, np.dtype(np.float64), 0
-        for index, block in enumerate(self._blocks()):
-            rows, width = block.shape
-            if index == 0:
-                columns, dtype = width, block.dtype
-            elif width != columns or block.dtype != dtype:
-                raise DataError(
-                    f"Block {index} has {width} columns of {block.dtype}, and the first has "
-                    f"{columns} of {dtype}; they must agree."
-                )
+        first: _Kind | None = None
+        start = 0
+        for number, (block, called) in enumerate(self._tables()):
+            rows, kind = block.shape[0], _Kind(block.shape[1], block.dtype, called)
+            if first is None or (rows and not partitions):
+                first = kind  # what has no rows may have no types either
+            if not rows:
+                continue
+            first.refuse_other(kind, number)
+            index = len(partitions)
             partitions.append(Partition(index, start, rows, "the iterator", start))
             seals[index] = checksum(block)
             start += rows
-        if not partitions:
+        if first is None:
             raise DataError("The function gave no blocks. It must return a fresh iterator.")
-        super().__init__(columns, dtype, partitions, names)
+        names = first.names if names is None else names
+        super().__init__(first.columns, first.dtype, partitions, names)
         self.seals = seals
         self.cursor: Cursor[NDArray[Any]] | None = None
         self.count = len(partitions)
@@ -72,11 +78,44 @@ class IteratorSource(Source):
         return np.empty((0, self.columns), self.dtype) if block is None else block
 
     def _blocks(self) -> Iterator[NDArray[Any]]:
+        return (block for block, _ in self._tables() if len(block))
+
+    def _tables(self) -> Iterator[tuple[NDArray[Any], tuple[str, ...] | None]]:
+        """What the function gives, as arrays, and the names of their columns."""
         for block in _iterator(self.function):
             table = as_table(block)
             if is_sparse(table):
                 raise DataError("The function gave a sparse block. Use block.toarray().")
-            yield np.ascontiguousarray(table)
+            yield np.ascontiguousarray(table, usual_type(table.dtype)), names_of(block)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What all blocks have in common."""
+
+    columns: int
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None
+
+    def refuse_other(self, other: "_Kind", number: int) -> None:
+        """Raise an error if block `number` is not of this kind."""
+        if (other.columns, other.dtype) != (self.columns, self.dtype):
+            raise DataError(
+                f"Block {number} has {other.columns} columns of {other.dtype}, and the first has "
+                f"{self.columns} of {self.dtype}; they must agree."
+            )
+        if other.names != self.names:
+            raise DataError(
+                f"Block {number} has {_listed(other.names)}, and the first has "
+                f"{_listed(self.names)}. Give the same columns in the same order."
+            )
+
+
+def _listed(names: tuple[str, ...] | None, most: int = 5) -> str:
+    if names is None:
+        return "no names of columns"
+    shown = ", ".join(f'"{name}"' for name in names[:most])
+    return f"the columns {shown}" + (f" and {len(names) - most:,} more" * (len(names) > most))
 
 
 def _iterator(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
