@@ -10,6 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import gnomon
+from gnomon.data import arrow_blocks
+from gnomon.data.read import read
 from gnomon.engine import LocalEngine
 from gnomon.errors import (
     ChangedSourceError,
@@ -169,7 +171,7 @@ def test_columns_of_a_folder_are_found_by_name_and_must_agree(tmp_path):
     pq.write_table(arrow(X).select(["c3", "c1", "c0", "c2"]), folder / "b.parquet")
     np.testing.assert_array_equal(rows_of(gnomon.source(folder)), np.vstack([X, X]))
     for wrong, said in (
-        (arrow(X).drop_columns("c2"), 'no column "c2"'),
+        (arrow(X).drop_columns("c2"), 'It lacks "c2"'),
         (arrow(X).append_column("more", pa.array(np.zeros(103))), 'It has "more"'),
     ):
         pq.write_table(wrong, folder / "b.parquet")
@@ -179,7 +181,8 @@ def test_columns_of_a_folder_are_found_by_name_and_must_agree(tmp_path):
             gnomon.source(folder)
     (folder / "b.parquet").unlink()
     np.save(folder / "b.npy", X)
-    with pytest.raises(DataError, match=r"b\.npy has not the columns of a\.parquet"):
+    said = r"b\.npy has not the columns of a\.parquet\. It has no names of columns"
+    with pytest.raises(DataError, match=said):
         gnomon.source(folder)
 
 
@@ -399,6 +402,105 @@ def test_blocks_without_rows_are_no_blocks():
         gnomon.PCA(2).fit(nothing)
 
 
+def vectors(n=60, width=4):
+    V = numbers(n, width, np.float64)
+    return V, {"a": np.arange(n) / 7, "v": pa.array(V.tolist(), pa.list_(pa.float64()))}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_single_entries_of_vectors_are_taken(tmp_path, ending):
+    V, columns = vectors()
+    path = tmp_path / f"a.{ending}"
+    write_table = pq.write_table if ending == "parquet" else pf.write_feather
+    write_table(pa.table(columns), path)
+    for asked in (["v[1]", "a"], ["a", "v[3]", "v[0]"], ["v[2]"]):
+        source = gnomon.source(path, columns=asked, rows=20)
+        assert source.names == tuple(asked)
+        whole = read(path, columns=asked)
+        assert whole.columns == source.names
+        np.testing.assert_array_equal(rows_of(source), whole.X)
+    whole = gnomon.source(path, columns=["v", "a"], rows=20)
+    assert whole.names == ("v[0]", "v[1]", "v[2]", "v[3]", "a")
+    np.testing.assert_array_equal(rows_of(whole)[:, :4], V)
+    for absent in ("v[4]", "a[0]", "w[0]"):
+        with pytest.raises(ParameterError) as error:
+            gnomon.source(path, columns=["a", absent])
+        assert f'a.{ending} has no column "{absent}", named by the option `columns`' in str(
+            error.value
+        )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_missing_vectors_are_missing_values(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(arrow_blocks, "LOOK", 10)
+    V, columns = vectors()
+    lists = V.tolist()
+    lists[20:40] = [None] * 20  # a whole block
+    lists[45] = None
+    columns["v"] = pa.array(lists, pa.list_(pa.float64()))
+    path = tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.table(columns), path, row_group_size=20)
+    else:
+        pf.write_feather(pa.table(columns), path)
+    found = rows_of(gnomon.source(path, rows=20))
+    np.testing.assert_array_equal(found, read(path).X)
+    assert np.isnan(found[20:40, 1:]).all()
+    assert np.isnan(found).sum() == 21 * 4
+    with pytest.raises(DataError, match="missing value"):
+        gnomon.PCA(2).fit(gnomon.source(path, rows=20))
+
+
+@pytest.mark.parametrize(("first", "last"), [(20, 40), (40, 41), (25, 26), (59, 60)])
+def test_vectors_of_another_length_are_told_with_their_row(tmp_path, monkeypatch, first, last):
+    monkeypatch.setattr(arrow_blocks, "LOOK", 10)
+    V, columns = vectors()
+    for other in ([1.0, 2.0], [1.0] * 5, []):
+        lists = V.tolist()
+        lists[first:last] = [other] * (last - first)
+        columns["v"] = pa.array(lists, pa.list_(pa.float64()))
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=20)
+        said = (
+            rf'a\.parquet: column "v" holds vectors of different lengths: 4 and, at row {first} '
+            rf'\(rows count from 0\), {len(other)}\. Use drop="v"'
+        )
+        with pytest.raises(DataError, match=said):
+            rows_of(gnomon.source(tmp_path / "a.parquet", rows=20))
+        with pytest.raises(DataError, match=said):
+            read(tmp_path / "a.parquet")
+
+
+def test_vectors_in_the_parts_of_a_folder(tmp_path):
+    V, columns = vectors()
+    folder = tmp_path / "t"
+    folder.mkdir()
+    pq.write_table(pa.table(columns), folder / "1.parquet")
+    none = {"a": columns["a"], "v": pa.nulls(60, pa.list_(pa.float64()))}
+    pq.write_table(pa.table(none), folder / "2.parquet")
+    found = rows_of(gnomon.source(folder, rows=20))
+    np.testing.assert_array_equal(found[:60, 1:], V)
+    assert np.isnan(found[60:, 1:]).all()
+    for other in (3, 5):
+        pq.write_table(pa.table(vectors(width=other)[1]), folder / "2.parquet")
+        said = rf'2\.parquet: column "v" .* different lengths: 4 and, at row 0 .*, {other}\.'
+        with pytest.raises(DataError, match=said):
+            gnomon.source(folder, rows=20)
+    pq.write_table(pa.table({"a": columns["a"], "v": columns["a"]}), folder / "2.parquet")
+    said = r'2\.parquet: column "v" holds numbers .*row 0 .*where vectors of length 4 are expected'
+    with pytest.raises(DataError, match=said):
+        gnomon.source(folder, rows=20)
+
+
+def test_vectors_where_none_were_seen_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow_blocks, "LOOK", 10)
+    V, columns = vectors()
+    columns["v"] = pa.array([None] * 30 + V[30:].tolist(), pa.list_(pa.float64()))
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    source = gnomon.source(tmp_path / "a.parquet", keep="v", rows=20)
+    with pytest.raises(DataError, match=r'a\.parquet: column "v" holds vectors \(first: row 30 '):
+        rows_of(source)
+
+
 @pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", "g", ">g"])
 @pytest.mark.parametrize("named", [False, True])
 def test_bytes_in_another_order_and_long_floats_are_read_as_usual(dtype, named):
@@ -447,9 +549,7 @@ def test_names_of_dataframes_are_kept(kind):
 def test_blocks_whose_columns_are_called_otherwise_are_refused(kind):
     frame = frames(numbers(dtype=np.float64))[kind]
     other = frame[list("badc")] if kind < 2 else frame.select(list("badc"))
-    said = (
-        r'Block 1 has the columns "b", "a", "d", "c", and the first has the columns "a", "b", "c"'
-    )
+    said = 'Block 1 has the columns "b", "a", "d", "c", and the first has the columns "a", "b"'
     with pytest.raises(DataError, match=said):
         gnomon.source(lambda: iter([frame, other]))
     with pytest.raises(DataError, match="Block 1 has no names of columns, and the first has"):
@@ -466,3 +566,48 @@ def test_names_that_are_no_texts_are_no_names():
     for table in (mixed, lambda: iter([mixed])):
         with pytest.raises(DataTypeError, match="names of columns that are text and others"):
             gnomon.source(table)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("other", ["A", "a ", "q"])
+def test_a_part_of_a_folder_that_calls_a_column_otherwise_is_named(tmp_path, ending, other):
+    a, b = numbers(columns=2, dtype=np.float64).T
+    for name, table in (("1", {"a": a, "b": b}), ("2", {other: a, "b": b})):
+        put = pq.write_table if ending == "parquet" else pc.write_csv
+        put(pa.table(table), tmp_path / f"{name}.{ending}")
+    with pytest.raises(DataError) as error:
+        gnomon.source(tmp_path)
+    said = f'2.{ending} has not the columns of 1.{ending}. It lacks "a" and has "{other}".'
+    assert str(error.value).startswith(said)
+    assert "model" not in str(error.value)
+    assert "option" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["true", "foo", "2020-01-01", "1,5"])
+@pytest.mark.parametrize("rows", [slice(20, 40), slice(27, 28)])
+def test_late_texts_of_parquet_are_told_with_their_row(tmp_path, monkeypatch, text, rows):
+    monkeypatch.setattr(arrow_blocks, "LOOK", 10)
+    cells = np.array([str(i / 7) for i in range(60)], dtype=object)
+    cells[rows] = text
+    table = {"a": numbers(60, 1)[:, 0], "b": pa.array(cells.tolist())}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet", row_group_size=20)
+    said = rf'a\.parquet: column "b" holds text .*first: row {rows.start} \(rows .*\), "{text}"\)'
+    with pytest.raises(DataError, match=said):
+        rows_of(gnomon.source(tmp_path / "a.parquet", keep="b", rows=20))
+    path = tmp_path / "parts" / "1.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"a": table["a"], "b": numbers(60, 1)[:, 0]}), path)
+    pq.write_table(pa.table({"a": table["a"], "b": [text] * 60}), path.with_stem("2"))
+    with pytest.raises(DataError, match=r'2\.parquet: column "b" holds text .*first: row 0 '):
+        rows_of(gnomon.source(path.parent))
+
+
+def test_late_numbers_among_truths_of_parquet_are_told_with_their_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow_blocks, "LOOK", 10)
+    cells = ["True" if i % 2 else "false" for i in range(60)]
+    cells[20:40] = ["1"] * 20
+    table = {"a": numbers(60, 1)[:, 0], "b": cells}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet", row_group_size=20)
+    said = r'a\.parquet: column "b" holds not only true and false \(first: row 20 .*, "1"\)'
+    with pytest.raises(DataError, match=said):
+        rows_of(gnomon.source(tmp_path / "a.parquet", keep="b", rows=20))

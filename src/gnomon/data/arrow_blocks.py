@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.data.arrow_files import DAMAGED, brief, decoded
-from gnomon.data.blocks import LOOK, BlockFile, Piece, choose, numbers_of
+from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError
@@ -58,7 +58,14 @@ class Place(NamedTuple):
 class ArrowBlocks(BlockFile):
     """The columns of numbers of a Parquet or Feather file."""
 
-    def __init__(self, path: Path, wishes: Wishes, rows: int | None, kind: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        wishes: Wishes,
+        rows: int | None,
+        kind: str,
+        like: Chosen | None = None,
+    ) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         self.cursors: dict[int, list[Cursor[Any]]] = {}
         self.latest = -1  # the run that was begun last
@@ -73,7 +80,7 @@ class ArrowBlocks(BlockFile):
         self.most_strips = STRIPS if self.file.apart else 1
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
-        self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes)
+        self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes, like)
         self.names, self.columns = self.chosen.names, len(self.chosen.names)
         self.dtype = self.chosen.dtype
         self.used = [self.all_names.index(name) for name in self.chosen.numbers]

@@ -4,22 +4,25 @@ Which columns are numbers is decided from the first rows (`gnomon.data.roles`), 
 then read for these columns, and a cell that is no number is an error with its place.
 """
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.data.columns import Column, as_column
-from gnomon.data.matrix import gather_numbers
+from gnomon.data.columns import COMMA_NUMBER, NUMBER, TRUTH, Column, as_column
+from gnomon.data.dialect import MISSING
+from gnomon.data.matrix import gather_numbers, vector_width
 from gnomon.data.names import find_name
 from gnomon.data.raw import RawTable
+from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.data.roles import Roles, Wishes, assign_roles
 
-__all__ = ["LOOK", "BlockFile", "Chosen", "Piece", "choose", "numbers_of"]
+__all__ = ["LOOK", "AbsentError", "BlockFile", "Chosen", "Piece", "choose", "numbers_of"]
 
 LOOK = 10_000  # rows that are looked at to see what columns hold
 
@@ -54,34 +57,104 @@ class BlockFile(ABC):
         """Close what is kept open for the pieces that follow those read so far."""
 
 
+class AbsentError(OptionError):
+    """Columns that were asked for by name and are not there; and those that are."""
+
+    absent: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Chosen:
     """The columns in use: as the file has them, and as the table has them.
 
     They differ where a column holds vectors, which are several columns of the table.
+
+    Attributes
+    ----------
+    numbers : tuple of str
+        Columns of the file.
+    names : tuple of str
+        Columns of the table.
+    dtype : dtype
+    truths : frozenset of str
+        Those of `numbers` that hold true and false.
+    widths : mapping of str to int
+        Those of `numbers` that hold vectors, and how long these are.
+    taken : tuple of int or None
+        Which columns of the table are taken where not all entries of vectors are.
     """
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
     dtype: np.dtype[Any]
-    truths: frozenset[str] = frozenset()  # those that hold true and false
+    truths: frozenset[str] = frozenset()
+    widths: Mapping[str, int] = field(default_factory=dict)
+    taken: tuple[int, ...] | None = None
 
 
-def choose(first: RawTable, wishes: Wishes) -> Chosen:
+def choose(first: RawTable, wishes: Wishes, like: Chosen | None = None) -> Chosen:
     """Decide from the first rows which columns are numbers, and of what type the table is.
 
     float32 if nothing in it needs more; float64 for everything else, whole numbers included, since
-    a cell further down may be missing.
+    a cell further down may be missing. What columns hold is taken from `like`, if there is a file
+    that this one continues.
     """
-    for name in wishes.columns or ():
-        if first.named and name.rpartition("[")[0] not in first.columns:
-            find_name("columns", name, first.names, first.name)
+    if wishes.columns is not None:
+        asked = tuple(dict.fromkeys(wishes.columns))
+        wishes = replace(wishes, columns=asked)
+        if first.named:
+            entries = (name for name in asked if _stem(name) in first.columns)
+            _refuse_absent(asked, [*first.names, *entries], first.name)
     roles = assign_roles(first, wishes)
-    seen = {name: _with_values(roles.seen[name]) for name in roles.numbers}
-    table, names = gather_numbers(first, _only(roles.numbers, seen), wishes.na, wishes.keep)
+    truths = frozenset(name for name in roles.numbers if roles.seen[name].kind == "truth")
+    widths = {
+        name: vector_width(roles.seen[name])
+        for name in roles.numbers
+        if roles.seen[name].kind == "vectors"
+    }
+    if like is not None:
+        truths, widths = like.truths, dict(like.widths)
+        for name in roles.numbers:
+            _refuse_other_kind(roles.seen[name], first, like, wishes)
+    seen = {name: _with_values(roles.seen[name], widths) for name in roles.numbers}
+    only = _only(roles.numbers, seen)
+    table, names = gather_numbers(first, only, wishes.na, wishes.keep, widths)
     small = table.dtype.kind == "f" and table.dtype.itemsize <= 4
-    truths = frozenset(name for name in roles.numbers if seen[name].kind == "truth")
-    return Chosen(roles.numbers, names, np.dtype(np.float32 if small else np.float64), truths)
+    dtype = np.dtype(np.float32 if small else np.float64)
+    chosen = Chosen(roles.numbers, names, dtype, truths, widths)
+    if wishes.columns is None or not first.named:
+        return chosen
+    return _take(chosen, wishes.columns, first.name)
+
+
+def _take(chosen: Chosen, columns: Sequence[str], file: str) -> Chosen:
+    """Of all entries of vectors those that were asked for, in the order in which they were."""
+    asked: list[str] = []
+    for name in columns:
+        width = chosen.widths.get(name)  # of a vector that is wanted as a whole
+        asked += [name] if width is None else [f"{name}[{i}]" for i in range(width)]
+    if tuple(asked) == chosen.names:
+        return chosen
+    _refuse_absent(asked, chosen.names, file)
+    taken = tuple(chosen.names.index(name) for name in asked)
+    return replace(chosen, names=tuple(asked), taken=taken)
+
+
+def _refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> None:
+    """Columns are asked for as they are spelled: other files and models have them so."""
+    known = set(there)
+    absent = [name for name in asked if name not in known]
+    if not absent:
+        return
+    try:
+        way = f"Did you mean {quoted(find_name('columns', absent[0], there, file))}?"
+    except OptionError as error:
+        way = " ".join(map(str, error.ways))
+    problem = f"{file} has no column {quoted(absent[0])}, named by the option `columns`."
+    refusal = AbsentError(problem, way)
+    refusal.absent, refusal.there = tuple(absent), tuple(there)
+    raise refusal
 
 
 def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
@@ -91,12 +164,61 @@ def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
     if not wishes.na and all(column.type == plain for column in cells):
         # Column beside column, as they came: whoever uses the block turns it while it is cached.
         return beside_each_other(cells, chosen.dtype)
-    seen = {
-        name: _with_values(as_column(name, block.columns[name], wishes.na, block.decimal))
-        for name in chosen.numbers
-    }
-    table, _ = gather_numbers(block, _only(chosen.numbers, seen), wishes.na, wishes.keep)
+    seen: dict[str, Column] = {}
+    for name in chosen.numbers:
+        column = as_column(name, block.columns[name], wishes.na, block.decimal)
+        _refuse_other_kind(column, block, chosen, wishes)
+        seen[name] = _with_values(column, chosen.widths)
+    only = _only(chosen.numbers, seen)
+    table, _ = gather_numbers(block, only, wishes.na, wishes.keep, chosen.widths)
+    if chosen.taken is not None:
+        table = table[:, chosen.taken]
     return table.astype(chosen.dtype, copy=False)
+
+
+def _refuse_other_kind(column: Column, block: RawTable, chosen: Chosen, wishes: Wishes) -> None:
+    """Raise an error about a block whose column holds something else than it did in the first rows.
+
+    By itself it could be read: all of it true, or vectors of another length.
+    """
+    if column.kind == "empty":
+        return
+    name, width = column.name, chosen.widths.get(column.name)
+    if pa.types.is_large_string(column.cells.type):  # whatever type of text it was
+        fits = ("truth",) if name in chosen.truths else ("numbers", "codes")
+        if column.kind not in fits and width is None:
+            _refuse_text(column, block, chosen, wishes)
+    if (column.kind == "vectors") == (width is not None):
+        return
+    row = int(np.argmax(np.asarray(column.cells.is_valid())))
+    what = "single numbers" if width is None else f"vectors of length {width}"
+    raise FileError(
+        f"{block.name}: column {quoted(name)} holds {column.kind} (first: {block.places.of(row)}), "
+        f"where {what} are expected.",
+        ("drop", name),
+    )
+
+
+def _refuse_text(column: Column, block: RawTable, chosen: Chosen, wishes: Wishes) -> NoReturn:
+    """Name the first cell that is not what its column holds."""
+    truth = column.name in chosen.truths
+    number = re.compile(COMMA_NUMBER if block.decimal == "," else NUMBER)
+    missing = {*MISSING, *wishes.na}
+    texts = (text if text is None else text.strip() for text in column.cells.to_pylist())
+    row, text = next(
+        (row, text)
+        for row, text in enumerate(texts)
+        if text is not None
+        and text not in missing
+        and not (text.casefold() in TRUTH if truth else number.search(text))
+    )
+    raise FileError(
+        f"{block.name}: column {quoted(column.name)} holds "
+        f"{'not only true and false' if truth else 'text'} (first: {block.places.of(row)}, "
+        f"{quoted(text)}).",
+        ("na", text),
+        ("drop", column.name),
+    )
 
 
 def beside_each_other(cells: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -111,12 +233,24 @@ def beside_each_other(cells: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any
     return turned.T
 
 
-def _with_values(column: Column) -> Column:
-    """A column that happens to be empty in these rows as missing numbers."""
+def _with_values(column: Column, widths: Mapping[str, int]) -> Column:
+    """A column that happens to be empty in these rows as missing numbers, or missing vectors."""
     if column.kind != "empty":
         return column
-    nothing = pa.chunked_array([pa.nulls(len(column.cells), pa.float32())])
-    return Column(column.name, "numbers", nothing, column.cells)
+    vectors = column.name in widths
+    kind = pa.list_(pa.float32()) if vectors else pa.float32()
+    nothing = pa.chunked_array([pa.nulls(len(column.cells), kind)])
+    return Column(
+        column.name,
+        "vectors" if vectors else "numbers",
+        nothing,
+        nothing if vectors else column.cells,
+    )
+
+
+def _stem(name: str) -> str:
+    """``embedding`` of ``embedding[3]``."""
+    return name.rpartition("[")[0]
 
 
 def _only(numbers: tuple[str, ...], seen: dict[str, Column]) -> Roles:

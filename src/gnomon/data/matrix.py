@@ -1,6 +1,6 @@
 """The columns in use as one array of numbers, row by row."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Roles
 from gnomon.parallel import map_blocks, row_blocks
 
-__all__ = ["gather_numbers"]
+__all__ = ["gather_numbers", "vector_width"]
 
 # pyarrow's numbers lie column by column, ours row by row. They are turned in tiles that stay in
 # the cache: 70,000 × 784 took 0.3 s of CPU time, and 3 s with one column after the other. Much of
@@ -25,16 +25,21 @@ TILE_ROWS = 128
 
 
 def gather_numbers(
-    raw: RawTable, roles: Roles, na: Sequence[str], kept: Container[str] = ()
+    raw: RawTable,
+    roles: Roles,
+    na: Sequence[str],
+    kept: Container[str] = (),
+    widths: Mapping[str, int] | None = None,
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
     """The table of numbers, and the names of its columns; vectors give one column an entry.
 
-    Columns that are `kept` were asked for, whatever they hold.
+    Columns that are `kept` were asked for, whatever they hold. `widths` are the lengths of vectors
+    where they are known; otherwise the first of a column says how long all are.
     """
     if raw.matrix is not None and roles.numbers == raw.matrix_names and not _codes(na):
         return raw.matrix, raw.matrix_names  # as it lies in the file: nothing is copied
     places = {name: j for j, name in enumerate(raw.matrix_names)}
-    parts = [_part(name, raw, roles, places, kept) for name in roles.numbers]
+    parts = [_part(name, raw, roles, places, kept, widths or {}) for name in roles.numbers]
     names: list[str] = []
     for name, part in zip(roles.numbers, parts, strict=True):
         one = part.ndim == 1 if isinstance(part, np.ndarray) else True
@@ -97,7 +102,12 @@ def _fill(X: NDArray[Any], parts: list[Any], start: int) -> None:
 
 
 def _part(
-    name: str, raw: RawTable, roles: Roles, places: dict[str, int], kept: Container[str]
+    name: str,
+    raw: RawTable,
+    roles: Roles,
+    places: dict[str, int],
+    kept: Container[str],
+    widths: Mapping[str, int],
 ) -> Any:
     """A column of numbers as a ChunkedArray or an array; vectors as an array of two dimensions."""
     if name in places:
@@ -110,15 +120,19 @@ def _part(
         known = column.values.null_count == 0
         return column.values.cast(pa.uint8()).cast(pa.uint8() if known else pa.float32())
     if column.kind == "vectors":
-        return _vectors(column, raw)
+        return _vectors(column, raw, widths[name] if name in widths else vector_width(column))
     return refuse_column(column, raw.name, raw.places, kept=name in kept)
 
 
-def _vectors(column: Column, raw: RawTable) -> NDArray[Any]:
-    """Lists of equal length as rows; a missing list is a row of NaN."""
+def vector_width(column: Column) -> int:
+    """How long the first vector of a column is; one of them is there."""
+    return int(pc.list_value_length(column.cells).drop_null()[0].as_py())
+
+
+def _vectors(column: Column, raw: RawTable, usual: int) -> NDArray[Any]:
+    """Lists of length `usual` as rows; a missing list is a row of NaN."""
     cells = column.cells
     lengths = pc.list_value_length(cells)
-    usual = lengths.drop_null()[0].as_py()
     other = pc.fill_null(pc.not_equal(lengths, usual), False)
     if pc.any(other).as_py():
         row = pc.index(other, pa.scalar(True)).as_py()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.arrow_blocks import ArrowBlocks
-from gnomon.data.blocks import BlockFile, Piece
+from gnomon.data.blocks import AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
 from gnomon.data.names import as_names, find_name
@@ -210,7 +210,7 @@ def _opened(
     return found
 
 
-def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
+def _open(path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = None) -> BlockFile:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise FileError(
             f"{quoted(path, longest=4096)} can be read only once, and blocks are read again and "
@@ -222,8 +222,8 @@ def _open(path: Path, wishes: Wishes, rows: int | None) -> BlockFile:
     readers: dict[str, Callable[[], BlockFile]] = {
         "npy": lambda: NpyBlocks(path, wishes, rows),
         "text": lambda: CsvBlocks(path, wishes, rows),
-        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet"),
-        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather"),
+        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet", like),
+        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather", like),
     }
     if kind not in readers:
         raise FileError(
@@ -269,18 +269,29 @@ def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -
     if first.names is not None:
         wishes = replace(wishes, columns=first.names, keep=(), drop=())
     try:
-        other = _open(path, wishes, rows)
+        other = _open(path, wishes, rows, getattr(first, "chosen", None))
+    except AbsentError as error:
+        raise _other_columns(path.name, first, _how(error.absent, error.there, first)) from None
     except OptionError as error:
-        raise _other_columns(path.name, first, error.problem) from None
+        nameless = kind_of_file(path) == "npy"
+        how = "It has no names of columns." if nameless else error.problem
+        raise _other_columns(path.name, first, how) from None
     if (first.names is None) != (other.names is None):
         no = "no " if other.names is None else ""
         raise _other_columns(path.name, first, f"It has {no}names of columns.")
-    unknown = [name for name in other.all_names if name not in first.all_names]
     absent = [name for name in first.all_names if name not in other.all_names]
-    if unknown or absent:
-        has = f"has {listed(unknown)}" if unknown else f"lacks {listed(absent)}"
-        raise _other_columns(path.name, first, f"It {has}.")
+    if absent or len(other.all_names) > len(first.all_names):
+        raise _other_columns(path.name, first, _how(absent, other.all_names, first))
     return other
+
+
+def _how(absent: Sequence[str], there: Sequence[str], first: BlockFile) -> str:
+    """``It lacks "a" and has "A".``: often one is the other in another spelling."""
+    known = {*first.all_names, *(first.names or ())}
+    unknown = [name for name in there if name not in known]
+    lacks = [f"lacks {listed(tuple(absent))}"] if absent else []
+    has = [f"has {listed(unknown)}"] if unknown else []
+    return f"It {' and '.join([*lacks, *has])}."
 
 
 def _other_columns(name: str, first: BlockFile, how: str) -> FileError:
