@@ -166,3 +166,39 @@ def test_no_row_is_lost_where_the_last_chunk_is_full(tmp_path, monkeypatch, end)
     for step in (1, len(rows), len(rows) // 2, len(rows) + 1):
         monkeypatch.setattr(csv_blocks, "STEP", step)
         assert gnomon.source(tmp_path / "t.csv", rows=7).rows == 30
+
+
+@pytest.mark.parametrize("header", [b"gr\xf6\xdfe,b,c\n", b"# r\xf6\na,b,c\n", b"a,b,c\xe9\n"])
+def test_a_line_of_names_that_is_not_utf8_is_told_before_any_pass(tmp_path, header):
+    path = save(tmp_path, header + "\n".join(lines()).encode())
+    byte = "E9" if b"\xe9" in header else "F6"
+    said = rf"a\.csv, line 1: byte 0x{byte} is not UTF-8, and other .* Save it as UTF-8\."
+    with pytest.raises(DataError, match=said):
+        gnomon.source(path, rows=40)
+
+
+def test_a_letter_where_the_beginning_is_cut_off_is_a_letter(tmp_path, monkeypatch):
+    text = "a,b,note\n" + "1.5,2,x\n2.5,3,y\n3.5,7,€\n4.5,9,z\n"
+    at = text.encode().index("€".encode())
+    for cut in range(at - 1, at + 5):
+        monkeypatch.setattr(csv_blocks, "BEGINNING", cut)
+        assert gnomon.source(save(tmp_path, text), columns=["a", "b"]).shape == (4, 2)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000"])
+def test_unusual_spaces_around_numbers_are_no_text(tmp_path, monkeypatch, space):
+    monkeypatch.setattr(csv_blocks, "LOOK", 20)
+    text = lines()
+    text[150] = f"1.5{space},{space}2.5,+3.5"
+    path = save(tmp_path, "a,b,c\n" + "\n".join(text))
+    found = rows_of(gnomon.source(path, rows=40))
+    np.testing.assert_array_equal(found, read(path).X)
+    np.testing.assert_array_equal(found[150], [1.5, 2.5, 3.5])
+    commas = [line.replace(",", ";").replace(".", ",") for line in text]
+    found = rows_of(gnomon.source(save(tmp_path, "a;b;c\n" + "\n".join(commas)), rows=40))
+    np.testing.assert_array_equal(found, read(path).X)
+    text[155] = "1.5,n/a,3.5"
+    path = save(tmp_path, "a,b,c\n" + "\n".join(text))
+    with pytest.raises(DataError, match=r'column "b" holds text \(first: line 157, "n/a"\)'):
+        rows_of(gnomon.source(path, rows=40))
+    assert np.isnan(rows_of(gnomon.source(path, rows=40, na="n/a"))[155, 1])

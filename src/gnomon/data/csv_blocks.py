@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +27,14 @@ from gnomon.data.content import Content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
 from gnomon.data.disk import read_as_usual
-from gnomon.data.lines import NEWLINE, QUOTE, RETURN, read_records
+from gnomon.data.lines import NEWLINE, QUOTE, RETURN, line_of_byte, read_records
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.records import RecordFinder
 from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Wishes
 from gnomon.data.room import Room
-from gnomon.data.table import count
+from gnomon.data.table import Places, count
 from gnomon.engine.source import partition_rows
 
 __all__ = ["CsvBlocks"]
@@ -64,6 +64,7 @@ class CsvBlocks(BlockFile):
         if head.startswith(UTF16):
             raise FileError(f"{self.name} is UTF-16, which is not read in blocks.", ENCODE)
         self.skip = len(BOM) if head.startswith(BOM) else 0
+        self._refuse_other_encodings(head)
         self.dialect = self._sniff(head[self.skip :])
         self.all_names = tuple(unique_names(self.dialect.header, self.dialect.width)[0])
         self.chosen = self._choose(head[self.skip :])
@@ -79,31 +80,49 @@ class CsvBlocks(BlockFile):
         data = read_as_usual(self.path, place.begin, place.end - place.begin)
         if data.size < place.end - place.begin:
             return np.empty((0, self.columns), self.dtype)
-        used = {self.all_names.index(name): name for name in self.chosen.numbers}
-        types = {
-            str(j): pa.bool_() if used.get(j) in self.chosen.truths else pa.float64()
-            for j in range(self.dialect.width)
-        }
         try:
-            table = pc.read_csv(
-                pa.BufferReader(data.data),
-                pc.ReadOptions(
-                    column_names=list(types), block_size=data.size + 1, use_threads=False
-                ),
-                pc.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=self.quotes),
-                pc.ConvertOptions(
-                    column_types=types,
-                    include_columns=[str(j) for j in used],
-                    null_values=[*MISSING, *self.wishes.na],
-                    decimal_point=self.dialect.decimal,
-                    true_values=TRUE,
-                    false_values=FALSE,
-                ),
-            )
+            table = self._table(data, texts=False)
         except pa.ArrowInvalid as error:
-            self._explain(data.tobytes(), place, error)
-        raw = RawTable(self.name, dict(zip(self.chosen.numbers, table.columns, strict=True)))
+            places = Places(lines=self._explain(data, place, error))
+            # All are numbers, as in memory: with spaces that pyarrow does not know, or a plus.
+            table = self._table(data, texts=True)
+        else:
+            places = Places()
+        columns = dict(zip(self.chosen.numbers, table.columns, strict=True))
+        raw = RawTable(self.name, columns, places=places, decimal=self.dialect.decimal)
         return numbers_of(raw, self.chosen, self.wishes)
+
+    def _table(self, data: NDArray[np.uint8], *, texts: bool) -> Any:
+        """The columns in use, as what they hold or as `texts`."""
+        used = {self.all_names.index(name): name for name in self.chosen.numbers}
+
+        def kind(j: int) -> Any:
+            if texts:
+                return pa.string()
+            return pa.bool_() if used.get(j) in self.chosen.truths else pa.float64()
+
+        types = {str(j): kind(j) for j in range(self.dialect.width)}
+        return pc.read_csv(
+            pa.BufferReader(data.data),
+            pc.ReadOptions(column_names=list(types), block_size=data.size + 1, use_threads=False),
+            pc.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=self.quotes),
+            pc.ConvertOptions(
+                column_types=types,
+                include_columns=[str(j) for j in used],
+                null_values=[*MISSING, *self.wishes.na],
+                decimal_point=self.dialect.decimal,
+                true_values=TRUE,
+                false_values=FALSE,
+            ),
+        )
+
+    def _refuse_other_encodings(self, head: bytes) -> None:
+        """Before names are read: the survey begins below them."""
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < BEGINNING)
+        except UnicodeDecodeError as error:
+            line = line_of_byte(np.frombuffer(head, np.uint8), error.start)
+            raise _other_encoding(self.name, line, head[error.start]) from None
 
     def _sniff(self, head: bytes) -> Dialect:
         return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
@@ -120,12 +139,16 @@ class CsvBlocks(BlockFile):
         first = read_csv(content, literal=literal, na=self.wishes.na)
         return replace(choose(first, self.wishes), dtype=np.dtype(np.float64))
 
-    def _explain(self, data: bytes, place: Place, error: Exception) -> NoReturn:
-        """Name the line that pyarrow could not read."""
+    def _explain(
+        self, data: NDArray[np.uint8], place: Place, error: Exception
+    ) -> NDArray[np.int64]:
+        """Name the line that pyarrow could not read; the lines of all rows if each can be."""
         wrong = re.search(r"CSV column #(\d+)", str(error))
         missing = {*MISSING, *self.wishes.na}
-        for record in read_records(np.frombuffer(data, np.uint8), self.dialect.delimiter):
+        lines: list[int] = []
+        for record in read_records(data, self.dialect.delimiter):
             line, fields = place.line + record.line - 1, record.fields
+            lines.append(line)
             if len(fields) != self.dialect.width:
                 first = "the first line" if self.dialect.header is None else "the line of names"
                 raise FileError(
@@ -145,13 +168,23 @@ class CsvBlocks(BlockFile):
                 ("na", cell),
                 ("drop", name),
             ) from None
-        raise FileError(f"{self.name} cannot be read as CSV ({error}).") from None
+        if wrong is None:
+            raise FileError(f"{self.name} cannot be read as CSV ({error}).") from None
+        return np.array(lines, np.int64)
 
     def _fits(self, name: str, cell: str) -> bool:
         """Whether a cell is what its column holds."""
         if name in self.chosen.truths:
             return cell in (*TRUE, *FALSE)
         return is_number(cell, self.dialect.decimal)
+
+
+def _other_encoding(file: str, line: int, byte: int) -> FileError:
+    return FileError(
+        f"{file}, line {line}: byte 0x{byte:02X} is not UTF-8, and other encodings are not read in "
+        "blocks.",
+        ENCODE,
+    )
 
 
 class _UnusualError(Exception):
@@ -289,11 +322,7 @@ class _Survey:
             self.decoder.decode(chunk.tobytes(), final=not whole)
         except UnicodeDecodeError as error:
             line = self._line_of(chunk, max(0, error.start - begun))
-            raise FileError(
-                f"{name}, line {line}: byte 0x{error.object[error.start]:02X} is not UTF-8, and "
-                "other encodings are not read in blocks.",
-                ENCODE,
-            ) from None
+            raise _other_encoding(name, line, error.object[error.start]) from None
 
     def _line_of(self, chunk: NDArray[np.uint8], at: int) -> int:
         """The line of a byte; a return ends one as well, unless a newline follows."""
