@@ -8,6 +8,8 @@ import pytest
 from commands import first_words, gnomon, refused
 from report.pages import Page
 
+from gnomon.errors import TooLargeError
+
 
 def write_table(path, n=60, seed=0):
     rng = np.random.default_rng(seed)
@@ -171,3 +173,57 @@ def test_open_shows_the_page_and_budgets_hold(mapped, monkeypatch):
     assert shown == [(mapped / "small.html").as_uri()]
     done = gnomon("report", "fish_map", "-o", "tiny.html", "--page-budget", "1kB", folder=mapped)
     assert refused(done, 2, "is less than 100kB")
+
+
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory):
+    """A run over a folder, whose table is read in blocks."""
+    folder = tmp_path_factory.mktemp("parts")
+    (folder / "fish").mkdir()
+    write_table(folder / "whole.csv")
+    head, *rows = (folder / "whole.csv").read_text(encoding="utf-8").splitlines()
+    for i in (0, 1):
+        part = "\n".join([head, *rows[30 * i : 30 * i + 30]])
+        (folder / "fish" / f"{i}.csv").write_text(part + "\n", encoding="utf-8")
+    done = gnomon("map", "fish/", "-o", "m", "--threads", "1", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_of_a_folder_it_is_said_why_the_page_is_without_the_data(in_parts):
+    done = gnomon("report", "m", "-o", "again.html", "--json", folder=in_parts)
+    assert done.returncode == 0, done.stderr
+    assert "is not where it was" not in done.stderr
+    said = "Without  the data: fish was read in blocks, and pages of such tables are built from"
+    assert said in done.stderr
+    assert json.loads(done.stdout)["data"] is None
+    first, again = page_of(in_parts / "m" / "report.html"), page_of(in_parts / "again.html")
+    assert sections(again) == sections(first)
+
+
+def test_data_are_one_file_also_for_the_run_of_a_folder(in_parts):
+    done = gnomon("report", "m", "-o", "n.html", "--data", "fish/", folder=in_parts)
+    assert refused(done, 2, "--data must be one file", "got the folder 'fish/'", "leave --data out")
+    done = gnomon("report", "m", "-o", "n.html", "--stability", "2", folder=in_parts)
+    assert refused(done, 2, "--stability", "fish was read in blocks", "--data FILE")
+    done = gnomon("report", "m", "-o", "n.html", "--data", "whole.csv", folder=in_parts)
+    assert done.returncode == 0, done.stderr
+    assert "Rows that are rebuilt worst" in page_of(in_parts / "n.html").words
+
+
+def test_a_file_that_was_read_in_blocks_and_is_too_large_now_is_left_out(in_parts, monkeypatch):
+    done = gnomon("map", "whole.csv", "-o", "w", "--threads", "1", folder=in_parts)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((in_parts / "w" / "run.json").read_text(encoding="utf-8"))
+    record["table"]["blocks"] = 2  # as if it had been
+    (in_parts / "w" / "run.json").write_text(json.dumps(record), encoding="utf-8")
+
+    def full(*_, **__):
+        raise TooLargeError("whole.csv: its table needs about 9 GB.")
+
+    monkeypatch.setattr("gnomon.data.read.read_source", full)
+    done = gnomon("report", "w", "-o", "large.html", folder=in_parts)
+    assert done.returncode == 0, done.stderr
+    assert "Without  the data: whole.csv was read in blocks" in done.stderr
+    done = gnomon("report", "w", "-o", "no.html", "--data", "whole.csv", folder=in_parts)
+    assert refused(done, 4, "needs about 9 GB")

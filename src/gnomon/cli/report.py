@@ -22,7 +22,7 @@ gnomon report cells_map -o page.html --title "Cells of May"
 gnomon report cells_map --data moved/cells.csv --stability 8 --force
 
 The data are looked for where run.json says they were. Without them the page lacks the columns' own
-numbers and the rows that are rebuilt worst.
+numbers and the rows that are rebuilt worst; so do pages of folders, which are read in blocks.
 """
 ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
 
@@ -87,17 +87,29 @@ def _ready(
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
     from gnomon.data.read import read_source
-    from gnomon.errors import DataError
+    from gnomon.errors import DataError, ParameterError, TooLargeError
 
+    if data is not None and Path(data).is_dir():
+        raise ParameterError(
+            f"--data must be one file, which is read as a whole; got the folder '{data}'. Pages of "
+            "tables in blocks are built from the model and the scores: leave --data out."
+        )
     where = data or told.data()
     if where is None:
-        words.say("Without", f"the data: {told.name} is not where it was; --data FILE adds it")
+        words.say("Without", _why_without(told))
         return None
     options.check_source(where, "--data")
-    table = read_source(where, memory=memory, **told.reading())
+    try:
+        table = read_source(where, memory=memory, **told.reading())
+    except TooLargeError:
+        if data is not None or not _in_blocks(told):
+            raise
+        words.say("Without", _why_without(told))  # as it was in the run
+        return None
     try:
         prepared = run.preparation.apply(table)
-        stored.refuse_others(run.pca.transform(prepared.X), table.name, ROUGHLY)
+        # Not by `transform`: the model of blocks has the columns' names, and would miss them here.
+        stored.refuse_others(run.pca._carried(prepared.X), table.name, ROUGHLY)
     except DataError as error:
         if data is not None:  # it was asked for
             raise
@@ -105,6 +117,20 @@ def _ready(
         return None
     words.say("Read", table.title())
     return table, prepared
+
+
+def _in_blocks(told: Any) -> bool:
+    """Whether the run's table was read in blocks, as folders and large files are."""
+    return "blocks" in told.of("table", {})
+
+
+def _why_without(told: Any) -> str:
+    if _in_blocks(told):
+        return (
+            f"the data: {told.name} was read in blocks, and pages of such tables are built from "
+            "the model and the scores, in the run too"
+        )
+    return f"the data: {told.name} is not where it was; --data FILE adds it"
 
 
 def _page(
@@ -122,7 +148,10 @@ def _page(
     if ready is not None:
         return report_run(*ready, run.pca, run.tsne, stability=stability, **found)
     if stability is not None:
-        raise ParameterError("--stability makes the map again, which needs the data: --data FILE.")
+        why = f" as a whole, and {told.name} was read in blocks" if _in_blocks(told) else ""
+        raise ParameterError(
+            f"--stability makes the map again, which needs the data{why}: --data FILE."
+        )
     return report_without_table(
         run.pca, run.tsne, stored.scores,
         names=run.preparation.columns, source=told.name,
