@@ -1,5 +1,6 @@
 """Tables that the command reads in blocks: folders, many rows, several processes."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,9 @@ from engine.clusters import processes, wait_until, within
 
 from gnomon import TSNE
 from gnomon.cli.blocks import in_blocks
+from gnomon.engine import LocalEngine
+from gnomon.engine.dask_run import START_AGAIN
+from gnomon.errors import ClusterError
 from gnomon.estimate import map_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
@@ -163,6 +167,42 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
     assert refused(sample, 2, "Only files and folders are read in blocks; got 'iris'")
     assert not (here / "n").exists()
+
+
+class Lost(LocalEngine):
+    """An engine whose cluster goes away after some passes."""
+
+    def __init__(self, passes):
+        super().__init__(1)
+        self.passes = passes
+
+    def write(self, *args, **how):
+        self.passes -= 1
+        if self.passes < 0:
+            raise ClusterError(f"The Dask cluster is lost: its scheduler is gone. {START_AGAIN}")
+        super().write(*args, **how)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [["reduce", "cells", "-o", "n"], ["align", "cells", "--to", "cells.npy", "-o", "n.npy"]],
+)
+@pytest.mark.parametrize("where", [["--workers", "2"], ["--dask", "tcp://somewhere:1"]])
+def test_a_cluster_that_is_lost_is_no_wrong_usage(here, monkeypatch, order, where):
+    for start in ("local_cluster", "connected"):
+        monkeypatch.setattr(
+            f"gnomon.engine.cluster.{start}", lambda _: contextlib.nullcontext(Lost(1))
+        )
+    done = gnomon(*order, *where, folder=here)
+    said = f"its scheduler is gone. Start it again, or work without {where[0]}."
+    assert refused(done, 1, said), done.stderr
+    assert not list(here.glob("n*"))
+
+
+def test_a_scheduler_that_was_never_there_is_wrong_usage(here, monkeypatch):
+    monkeypatch.setattr("gnomon.engine.cluster.CONNECT", 0.5)
+    done = gnomon("reduce", "cells", "-o", "n", "--dask", "127.0.0.1:9", folder=here)
+    assert refused(done, 2, "No Dask scheduler answers at '127.0.0.1:9'")
 
 
 COMMANDS = {

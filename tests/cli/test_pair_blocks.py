@@ -44,6 +44,8 @@ def here(tmp_path_factory):
     write(folder / "old_ids", Y[::3], ["x", "y"], ("cell", ids[::3]), files=2)
     write(folder / "other_ids", Y[::3], ["x", "y"], ("row", ids[::3]), files=2)
     write(folder / "mixed_ids", Y[::-1], ["x", "y"], ("cell", ids[::-1]))
+    write(folder / "far_ids", Y, ["x", "y"], ("cell", ids + 1))
+    write(folder / "large_ids", Y, ["x", "y"], ("cell", ids + 2**53))
     write(folder / "text_ids", X, ["u", "v"], ("id", np.array([f"r{i}" for i in ids])))
     pc.write_csv(pa.table({"x": Y[:, 0], "y": Y[:, 1]}), folder / "old.csv")
     np.save(folder / "old.npy", Y)
@@ -162,9 +164,20 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
         (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
         (["align", "-", "--to", "old", "-o", "n.npy"], 2, "Standard input is not read in blocks"),
         (["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"], 3,
-         "must ascend to be joined in blocks"),
-        (["compare", "text_ids", "old", "--id", "id"], 3, 'column "id" holds text'),
-        (["compare", "new_ids", "old_ids", "--id", "cel"], 2, 'Did you mean "cell"?'),
+         "The ids of mixed_ids must ascend to be joined in blocks"),
+        (["compare", "text_ids", "old", "--id", "id"], 3, 'part0.parquet: column "id" holds text, '
+         "not numbers. In blocks --id must be a column of numbers that ascends."),
+        (["compare", "new_ids", "old_ids", "--id", "cel"], 2, 'part0.parquet has no column "cel", '
+         'named by the option --id. Did you mean "cell"?'),
+        (["align", "old.npy", "--to", "old", "--id", "cell", "-o", "n.npy"], 2,
+         'old.npy has no column "cell", named by the option --id'),
+        (["compare", "new_ids", "far_ids", "--id", "cell"], 3,
+         "new_ids and far_ids have no id in common in the column 'cell'"),
+        (["compare", "new_ids", "large_ids", "--id", "cell"], 3, "The ids of large_ids must be "
+         "between -2^53 and 2^53"),
+        (["compare", "new", "iris"], 2, "There is no file or folder 'iris'. Check the name."),
+        (["align", "none", "--to", "old", "-o", "n.npy", "--workers", "1"], 2,
+         "There is no file or folder 'none'. Check the name."),
         (["compare", "new", "old", "--dask", "x:1", "--workers", "1"], 2, "two ways"),
     ],
 )  # fmt: skip

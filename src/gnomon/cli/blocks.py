@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import rich_click as click
+
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
@@ -67,9 +69,10 @@ def engine_for(
 ) -> Iterator[Any]:
     """A running cluster, one of this machine that is ended afterwards, or None for threads.
 
-    `memory` is what the libraries of its processes leave, as `beside_workers` says.
+    `memory` is what the libraries of its processes leave, as `beside_workers` says. A cluster that
+    is lost on the way was no wrong usage: exit code 1, which is that of Click's own errors.
     """
-    from gnomon.errors import ParameterError
+    from gnomon.errors import ClusterError, ParameterError
 
     if dask is not None and workers is not None:
         raise ParameterError("--dask and --workers are two ways to one cluster. Give one of them.")
@@ -78,9 +81,17 @@ def engine_for(
         return
     from gnomon.engine.cluster import connected, local_cluster
 
-    with connected(dask) if dask is not None else local_cluster(workers or 1) as engine:
-        words.say("Cluster", f"Dask at {dask}" if dask else _processes(workers or 1, memory))
-        yield engine
+    begun = False
+    try:
+        with connected(dask) if dask is not None else local_cluster(workers or 1) as engine:
+            words.say("Cluster", f"Dask at {dask}" if dask else _processes(workers or 1, memory))
+            begun = True
+            yield engine
+    except ClusterError as error:
+        if not begun:
+            raise
+        asked = "--workers" if dask is None else "--dask"
+        raise click.ClickException(str(error).replace("`engine`", asked)) from error
 
 
 def _processes(workers: int, memory: "Room | None") -> str:

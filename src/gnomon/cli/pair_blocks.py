@@ -16,9 +16,10 @@ from gnomon.cli.blocks import in_blocks, open_source
 from gnomon.cli.pairs import chosen_columns, ids_asked, say_shared
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
-from gnomon.data.refusals import FileError, listed
+from gnomon.data.refusals import FileError, OptionError, listed
 from gnomon.data.room import Room
 from gnomon.engine import Block, Source, as_engine
+from gnomon.engine.pairs import call
 from gnomon.engine.sink import ENDINGS, writing_blocks
 from gnomon.errors import ParameterError
 from gnomon.large import BlockTable
@@ -106,7 +107,7 @@ def open_block_pair(
             kept = asked if own is None else [own, *asked]
             source = open_source(path, missing=missing, reading={"columns": kept, "na": list(na)})
             names = list(source.names or kept)
-        sources.append(_named(source, names, own, found[0][2]))
+        sources.append(call(_named(source, names, own, found[0][2]), name))
         seen = BlockTable(name, sources[-1])
         words.say("Read", seen.title())
         words.say("Blocks", dict(seen.lines())["blocks"])
@@ -127,10 +128,24 @@ def _look(
         raise ParameterError(
             "Standard input is not read in blocks, and the other table is. Save it as a file."
         )
+    if not Path(path).exists():
+        raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
     reading = {"na": list(na), "keep": [] if id is None else [id]}
-    source = open_source(path, missing=missing, reading=reading)
+    try:
+        source = open_source(path, missing=missing, reading=reading)
+    except (FileError, OptionError) as error:
+        raise (error if id is None else _about_ids(error)) from None
     names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]
     return source, names, None if id is None else find_name("id", id, names, Path(path).name)
+
+
+def _about_ids(error: FileError | OptionError) -> FileError | OptionError:
+    """The same about --id, which is all that is kept here: nobody typed --keep."""
+    if not any("`keep`" in str(part) for part in (error.problem, *error.ways)):
+        return error
+    ways = [way for way in error.ways if "`keep`" not in str(way)]
+    problem = error.problem.replace("`keep`", "`id`")
+    return type(error)(problem, *ways, "In blocks --id must be a column of numbers that ascends.")
 
 
 def _named(source: Source, names: list[str], own: str | None, ids: str | None) -> Source:
