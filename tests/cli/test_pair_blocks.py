@@ -38,6 +38,9 @@ def here(tmp_path_factory):
     X, Y = pair()
     ids = 3 * np.arange(N)
     write(folder / "new", X, ["u", "v"])
+    gap = X.copy()
+    gap[35, 0] = np.nan
+    write(folder / "gap", gap, ["u", "v"])
     write(folder / "old", Y, ["x", "y"], files=2)
     write(folder / "few", Y[::2], ["x", "y"])
     write(folder / "new_ids", X[::2], ["u", "v"], ("cell", ids[::2]))
@@ -175,6 +178,8 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
          "new_ids and far_ids have no id in common in the column 'cell'"),
         (["compare", "new_ids", "large_ids", "--id", "cell"], 3, "The ids of large_ids must be "
          "between -2^53 and 2^53"),
+        (["compare", "gap", "old"], 3, "gap holds 1 missing value (NaN), the first in "
+         "part1.parquet at row 5, column 'u'"),
         (["compare", "new", "iris"], 2, "There is no file or folder 'iris'. Check the name."),
         (["align", "none", "--to", "old", "-o", "n.npy", "--workers", "1"], 2,
          "There is no file or folder 'none'. Check the name."),

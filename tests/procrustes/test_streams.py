@@ -116,11 +116,43 @@ def test_what_needs_the_rows_or_is_no_source_is_refused():
         compare(*sources(X * 0, Y))
 
 
-def test_a_gap_is_named_with_its_partition():
-    X, Y = pair(n=100)
-    Y[70, 1] = np.nan
-    with pytest.raises(MissingValueError, match=r"the array, rows 64 to 99: .*Y"):
-        Procrustes().fit(*sources(X, Y))
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_gap_is_named_with_its_file_and_row(side):
+    tables = pair(n=100)
+    tables[side][70, 1] = tables[side][99, 0] = np.nan
+    name = "XY"[side]
+    says = rf"^{name} holds 2 missing values .*in the array at row 70, column 1 \(rows count"
+    for work in asked(*sources(*tables)):
+        with pytest.raises(MissingValueError, match=says):
+            work()
+    tables[side][50, 2] = np.inf
+    with pytest.raises(DataError, match=rf"^{name} holds 1 infinite .* at row 50, column 2 "):
+        Procrustes().fit(*sources(*tables))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_gap_among_joined_rows_is_named_by_its_own_row(side):
+    X, Y = pair(n=300)
+    (X, Y)[side][[0, 240], 1] = np.nan  # row 0 has no partner in the other table
+    own, other = np.arange(0, 300, 2), np.arange(3, 300, 3)
+    ids_x, ids_y = (own, other) if side == 0 else (other, own)
+    left = ArraySource(np.column_stack([ids_x, X[ids_x]]), 20, ["id", "a", "X", "c", "d"])
+    right = ArraySource(np.column_stack([Y[ids_y], ids_y]), 17, ["p", "X", "r", "s", "id"])
+    says = rf"^{'XY'[side]} holds 1 missing value .*in the array at row 120, column 'X' "
+    for work in asked(left, right, id="id"):
+        with pytest.raises(MissingValueError, match=says):
+            work()
+
+
+def test_sources_without_rows_are_refused():
+    X, _ = pair(n=40)
+    none = ArraySource(X[:0], names=["id", *"abc"])
+    for left, right, id in ((none, none, None), (none, none, "id")):
+        for work in asked(left, right, id=id):
+            with pytest.raises(DataError, match=r"^X has 0 rows; at least 1 is needed"):
+                work()
+    with pytest.raises(DataError, match=r"^Y has 0 rows; at least 1 is needed"):
+        Procrustes().fit(ArraySource(X, names=["id", *"abc"]), none, id="id")
 
 
 def test_the_permutation_test_of_sources_is_that_of_a_sample(monkeypatch):

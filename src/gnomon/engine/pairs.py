@@ -106,13 +106,40 @@ class PairedSource(Source):
     def _beside(self, mine: Array, theirs: Array) -> Array:
         if self.ids is not None:
             here, there = self.ids
-            _, i, j = np.intersect1d(
-                mine[:, here], theirs[:, there], assume_unique=True, return_indices=True
-            )
+            i, j = self._partners(mine, theirs, self.ids)
             mine, theirs = np.delete(mine[i], here, axis=1), np.delete(theirs[j], there, axis=1)
         if len(mine) != len(theirs):  # one of the files is shorter than it was
             return mine[:0].astype(self.dtype)
         return np.hstack([mine.astype(self.dtype), theirs.astype(self.dtype)])
+
+    @staticmethod
+    def _partners(mine: Array, theirs: Array, ids: tuple[int, int]) -> tuple[Array, Array]:
+        """Rows of both that have equal ids, in their order."""
+        here, there = mine[:, ids[0]], theirs[:, ids[1]]
+        _, i, j = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+        return i, j
+
+    def origin(self, partition: Partition, side: int, row: int) -> tuple[str, int]:
+        """The file that a row of a block is from, in table 0 or 1, and its number there."""
+        if self.ids is not None:
+            mine, theirs = (
+                _stack([piece.sealed(source)[0] for piece in pieces])
+                for source, pieces in zip((self.left, self.right), partition.place, strict=True)
+            )
+            row = int(self._partners(mine, theirs, self.ids)[side][row])
+        for piece in partition.place[side]:
+            if row < piece.stop - piece.start:
+                return piece.partition.file, piece.partition.first + piece.start + row
+            row -= piece.stop - piece.start
+        raise AssertionError("the row is of no piece")
+
+    def names_of(self, side: int) -> Array | None:
+        """Names of the columns of table 0 or 1 that are in the pair, where it has any."""
+        names = (self.left, self.right)[side].names
+        if names is None:
+            return None
+        found = np.array(names, dtype=object)
+        return found if self.ids is None else np.delete(found, self.ids[side])
 
     def split(self, X: Array) -> tuple[Array, Array]:
         """A block of rows as its two tables."""

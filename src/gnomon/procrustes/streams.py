@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from gnomon.engine import Engine, Source, as_engine
 from gnomon.engine.arrays import as_source
-from gnomon.engine.pairs import PairedSource, pair_by_id, pair_by_row
+from gnomon.engine.pairs import PairedSource, called, pair_by_id, pair_by_row
 from gnomon.engine.source import Block
-from gnomon.errors import DataError, refuse
+from gnomon.errors import ChangedSourceError, DataError, refuse
+from gnomon.inputs import NOTHING_BAD, Found, find_bad_values, refuse_found
 from gnomon.moments import CrossMoments
 from gnomon.procrustes.frame import Frame
 from gnomon.procrustes.pairs import Pair, read_pair
@@ -58,6 +59,8 @@ def open_pair(X: Any, Y: Any, id: str | None, engine: Any, n_jobs: int | None) -
                 f"X and Y must both be sources, or both tables in memory; {name} is a "
                 f"{type(source).__name__}. `gnomon.source` makes a source of an array too."
             )
+        if source.rows == 0:
+            raise DataError(f"{called(source, name)} has 0 rows; at least 1 is needed. Add rows.")
     chosen = as_engine(engine, n_jobs=n_jobs)
     pair = pair_by_row(X, Y) if id is None else pair_by_id(X, Y, id, chosen)
     return PairStream.of(pair, chosen)
@@ -89,8 +92,32 @@ class PairStream:
     def moments(self, *, float64: bool = False) -> CrossMoments:
         """Σ w (x − μₓ)(y − μᵧ)ᵀ and what goes with it, in one pass."""
         reader = _Reader(self.source, self.shifts, float64)
-        found: CrossMoments = self.engine.reduce(_CrossOf(reader), self.source, operator.add)
+        try:
+            found: CrossMoments = self.engine.reduce(_CrossOf(reader), self.source, operator.add)
+        except ChangedSourceError:
+            raise
+        except DataError:
+            self.refuse_bad_values()  # by the file and the row in it, which a block does not know
+            raise
         return found
+
+    def refuse_bad_values(self) -> None:
+        """Raise an error that names the file and row of the first infinity or missing value."""
+        found = self.engine.map(_BadValues(self.source), self.source)
+        tables = (self.source.left, "X"), (self.source.right, "Y")
+        for side, (table, name) in enumerate(tables):
+            for kind in range(2):
+                there = [part[side][kind] for part in found if part[side][kind][1].many]
+                if not there:
+                    continue
+                file, first = there[0]
+                told = [NOTHING_BAD, NOTHING_BAD]
+                told[kind] = first._replace(many=sum(each.many for _, each in there))
+                try:
+                    refuse_found(*told, names=self.source.names_of(side), file=file)
+                except DataError as error:  # which speaks of X
+                    said = called(table, name) + str(error).removeprefix("X")
+                    raise type(error)(said) from None
 
     def with_rows(self, frame: Frame) -> Frame:
         """`frame` with its residuals added up row by row, in one pass."""
@@ -118,6 +145,8 @@ class PairStream:
             for rows, partition in zip(at, self.source.partitions, strict=True)
         ]
         found = np.concatenate(self.engine.map(_chosen, self.source, beside=beside))
+        if not np.isfinite(found).all():
+            self.refuse_bad_values()
         return self.source.split(found)
 
 
@@ -190,6 +219,25 @@ class _KernelsOf:
         k, m = (np.einsum("ij,ij->i", z, z) for z in sides)
         sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])
         return Kernels(sides[0].T @ sides[0], sides[1].T @ sides[1], sums)
+
+
+@dataclass(frozen=True)
+class _BadValues:
+    """Of both tables the infinities and missing values of a block, and the file of the first."""
+
+    source: PairedSource
+
+    def __call__(self, block: Block) -> list[list[tuple[str, Found]]]:
+        return [
+            [self._placed(block, side, found) for found in find_bad_values(Z)]
+            for side, Z in enumerate(self.source.split(block.X))
+        ]
+
+    def _placed(self, block: Block, side: int, found: Found) -> tuple[str, Found]:
+        if not found.many:
+            return "", found
+        file, row = self.source.origin(block.partition, side, found.row)
+        return file, found._replace(row=row)
 
 
 @dataclass(frozen=True)
