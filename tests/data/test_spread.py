@@ -69,3 +69,25 @@ def test_infinities_and_empty_columns_show():
     assert spread.gaps.tolist() == [0, 2]
     assert np.isnan(spread.low[1])
     assert (spread.mean[1], spread.std[1]) == (0, 0)
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e12])
+def test_far_from_zero_the_spread_is_not_lost_between_blocks(monkeypatch, offset):
+    monkeypatch.setattr("gnomon.data.spread.BLOCK_NUMBERS", 300)
+    X = np.linspace(-1, 1, 5000)[:, None] + rng.standard_normal((5000, 2)) + offset
+    exact = (X - offset).std(axis=0, ddof=1)  # the difference is exact
+    np.testing.assert_allclose(measure_spread(X).std, exact, rtol=1e-12)
+
+
+def test_blocks_without_values_do_not_move_the_mean(monkeypatch):
+    monkeypatch.setattr("gnomon.data.spread.BLOCK_NUMBERS", 300)
+    values = 1e9 + rng.standard_normal((150, 1))
+    gaps = np.full((400, 1), np.nan)
+    found = measure_spread(np.concatenate([gaps, values, gaps]))
+    assert found.gaps.tolist() == [800]
+    np.testing.assert_allclose(found.std, (values - 1e9).std(ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(found.mean, values.mean(), rtol=1e-15)
+
+
+def test_a_constant_is_its_own_mean():
+    assert measure_spread(np.full((1000, 1), 0.1)).mean.tolist() == [0.1]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gnomon.data.preparation import Preparation
 from gnomon.data.prepare import SCALES
 from gnomon.data.scale import choose_scale
-from gnomon.data.spread import Spread, measure_spread
+from gnomon.data.spread import Tally
 from gnomon.engine import Block, Engine, Partition, Source
 from gnomon.engine.source import Seal
 from gnomon.inputs import check_choice
@@ -30,8 +30,10 @@ class ScaledSource(Source):
     """The rows of another source, (x − mean) / std."""
 
     def __init__(self, source: Source, preparation: Preparation) -> None:
-        floats = source.dtype.kind == "f"  # whole numbers have no place for what is scaled
-        dtype = source.dtype if floats else np.dtype(np.float64)
+        # As of a table in memory (`Preparation.ready`): whole numbers have no place for what is
+        # scaled, and float16 would round it a second time.
+        wide = source.dtype.kind == "f" and source.dtype.itemsize >= 4
+        dtype = source.dtype if wide else np.dtype(np.float64)
         super().__init__(source.columns, dtype, source.partitions, source.names)
         self.source, self.mean, self.std = source, preparation.mean, preparation.std
         self.seals = source.seals  # of the pass that found the mean, too
@@ -61,10 +63,10 @@ def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource
     asked = SCALES[scale]
     spread = None
     if asked is not False:
-        found: _Part = engine.reduce(_measure, source, _Part.__add__)
-        if not np.isfinite(found.spread.mean).all() or found.spread.gaps.any():
+        found: Tally = engine.reduce(_measure, source, Tally.__add__)
+        spread = found.spread()
+        if not np.isfinite(spread.mean).all() or spread.gaps.any():
             read_source(source, engine).refuse_bad_values()
-        spread = found.spread
     chosen = choose_scale(np.empty((0, source.columns)), asked, names=columns, spread=spread)
     d = source.columns
     preparation = Preparation(
@@ -77,30 +79,5 @@ def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource
     return PreparedSource(ready, preparation)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The spread of some rows; two of them make that of both (Chan's formula)."""
-
-    rows: int
-    spread: Spread
-
-    def __add__(self, other: "_Part") -> "_Part":
-        a, b = self.spread, other.spread
-        na, nb = self.rows - a.gaps, other.rows - b.gaps
-        n = np.maximum(na + nb, 1)
-        apart = b.mean - a.mean
-        squares = a.std**2 * np.maximum(na - 1, 0) + b.std**2 * np.maximum(nb - 1, 0)
-        squares += apart**2 * (na * nb / n)
-        both = Spread(
-            mean=a.mean + apart * (nb / n),
-            std=np.sqrt(squares / np.maximum(na + nb - 1, 1)),
-            low=np.fmin(a.low, b.low),
-            high=np.fmax(a.high, b.high),
-            gaps=a.gaps + b.gaps,
-            whole=a.whole and b.whole,
-        )
-        return _Part(self.rows + other.rows, both)
-
-
-def _measure(block: Block) -> _Part:
-    return _Part(len(block.X), measure_spread(block.X, n_jobs=1))
+def _measure(block: Block) -> Tally:
+    return Tally.of(block.X, n_jobs=1)

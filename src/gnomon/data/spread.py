@@ -1,19 +1,30 @@
-"""Where columns stand and how far they spread, in one pass after a look at their range."""
+"""Where columns stand and how far they spread, of a table or of blocks of one.
 
-from dataclasses import dataclass
+1. A block is seen twice: its range chooses each column's power of two, its mean what is taken off.
+2. What is kept of it is a `Tally`: count, mean, squares about the mean, range.
+3. Two tallies make that of both by Chan's formula. Means are kept as two numbers, a rounded one and
+   the rest: far from zero, rounded means alone put blocks of equal numbers apart.
+
+Tables in memory and sources are measured alike; the bits depend on the blocks and their order.
+"""
+
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.parallel import map_blocks, quiet, row_blocks
 
-__all__ = ["Spread", "measure_spread"]
+__all__ = ["Spread", "Tally", "measure_spread"]
 
 Vector = NDArray[np.float64]
 
 BLOCK_NUMBERS = 2**20  # fixed: sums in the same order for any number of threads
 LARGE = 400  # squares of numbers beyond 2^±400 leave the range of float64
+NOTHING = -5000  # exponent of a column of zeros or gaps: less than that of any number
+EQUAL = 1e-12  # a spread of less than this, beside the largest number, is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,54 +52,131 @@ class Spread:
     whole: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What some rows add up to; ``a + b`` is that of the rows of both.
+
+    Attributes
+    ----------
+    rows : int
+    count : array (d,)
+        Values that are known.
+    centre, rest : array (d,)
+        Their sum is the mean, in units of 2^`exponent`.
+    squares : array (d,)
+        Σ (x − mean)² in units of 4^`exponent`.
+    exponent : array of int (d,)
+        0 unless the numbers of a column are extremely large or small.
+    low, high, whole
+        As in `Spread`.
+    """
+
+    rows: int
+    count: Vector
+    centre: Vector
+    rest: Vector
+    squares: Vector
+    exponent: NDArray[np.intc]
+    low: Vector
+    high: Vector
+    whole: bool
+
+    @classmethod
+    def of(cls, X: NDArray[Any], n_jobs: int | None = None) -> "Tally":
+        """That of the rows of `X`, shape (n, d) with n > 0."""
+        blocks = row_blocks(X.shape[0], max(1, BLOCK_NUMBERS // max(1, X.shape[1])))
+        parts = map_blocks(quiet(lambda a, b: _tally(X[a:b])), blocks, n_jobs=n_jobs)
+        return reduce(cls.__add__, parts)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        exponent = np.maximum(self.exponent, other.exponent)
+        a, b = self._in_units(exponent), other._in_units(exponent)
+        n = np.maximum(a.count + b.count, 1)
+        centre = np.where(a.count > 0, a.centre, b.centre)
+        with np.errstate(invalid="ignore"):  # infinities are the caller's to refuse
+            apart = (b.centre - centre) + (b.rest - a.rest)
+            rest = a.rest + apart * (b.count / n)
+            squares = a.squares + b.squares + apart**2 * (a.count * b.count / n)
+        return Tally(
+            rows=a.rows + b.rows,
+            count=a.count + b.count,
+            centre=centre,
+            rest=rest,
+            squares=squares,
+            exponent=exponent,
+            low=np.fmin(a.low, b.low),
+            high=np.fmax(a.high, b.high),
+            whole=a.whole and b.whole,
+        )
+
+    def _in_units(self, exponent: NDArray[np.intc]) -> "Tally":
+        """The same in larger units; what vanishes is nothing beside what asked for them."""
+        less = self.exponent - exponent
+        if not less.any():
+            return self
+        return replace(
+            self,
+            centre=np.ldexp(self.centre, less),
+            rest=np.ldexp(self.rest, less),
+            squares=np.ldexp(self.squares, 2 * less),
+            exponent=exponent,
+        )
+
+    def spread(self) -> Spread:
+        """What it says of the columns."""
+        constant = self.low == self.high  # exactly: its mean and squares are rounded
+        with np.errstate(invalid="ignore"):
+            std = np.sqrt(np.maximum(self.squares, 0.0) / np.maximum(self.count - 1, 1))
+            least = EQUAL * np.ldexp(_largest(self.low, self.high), -self.exponent)
+            mean = np.ldexp(self.centre + self.rest, self.exponent)
+        return Spread(
+            mean=np.where(constant, self.low, mean),
+            std=np.where(constant | (std <= least), 0.0, np.ldexp(std, self.exponent)),
+            low=self.low,
+            high=self.high,
+            gaps=self.rows - self.count.astype(np.int64),
+            whole=self.whole,
+        )
+
+
 def measure_spread(X: NDArray[Any], n_jobs: int | None = None) -> Spread:
     """Measure the columns of `X`, shape (n, d); infinities show in `low` and `high`."""
-    n, d = X.shape
-    blocks = row_blocks(n, max(1, BLOCK_NUMBERS // max(1, d)))
+    return Tally.of(X, n_jobs).spread()
 
-    def see(start: int, stop: int) -> tuple[Vector, Vector, bool]:
-        part = X[start:stop]
-        whole = part.dtype.kind != "f" or bool((np.isnan(part) | (np.rint(part) == part)).all())
-        low, high = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
-        return low.astype(np.float64), high.astype(np.float64), whole
 
-    seen = map_blocks(see, blocks, n_jobs=n_jobs)
-    low = np.fmin.reduce([part[0] for part in seen], axis=0)
-    high = np.fmax.reduce([part[1] for part in seen], axis=0)
-    largest = np.nan_to_num(np.fmax(np.abs(low), np.abs(high)), posinf=0.0)
+def _tally(X: NDArray[Any]) -> Tally:
+    """Of rows that are few enough to be copied."""
+    low = np.fmin.reduce(X, axis=0).astype(np.float64)
+    high = np.fmax.reduce(X, axis=0).astype(np.float64)
+    largest = _largest(low, high)
     exponent = np.frexp(largest)[1]
     exponent[np.abs(exponent) < LARGE] = 0
-
-    def sums(start: int, stop: int) -> tuple[Vector, Vector, Vector]:
-        part = X[start:stop].astype(np.float64)
-        if exponent.any():
-            part = np.ldexp(part, -exponent)
-        known = ~np.isnan(part)
-        count = known.sum(axis=0).astype(np.float64)
-        whole = bool(known.all())
-        mean = (part if whole else np.where(known, part, 0.0)).sum(axis=0) / np.maximum(count, 1)
-        part -= mean
-        if not whole:
-            part[~known] = 0.0
-        # The mean of a block is rounded; what is left of it is taken off the squares.
-        rest = part.sum(axis=0) / np.maximum(count, 1)
-        return count, mean + rest, np.einsum("ij,ij->j", part, part) - count * rest**2
-
-    count, mean, squares = (np.zeros(d) for _ in range(3))
-    with np.errstate(invalid="ignore"):  # infinities are the caller's to refuse
-        for more, centre, scatter in map_blocks(sums, blocks, n_jobs=n_jobs):
-            total = np.maximum(count + more, 1)
-            apart = centre - mean
-            mean = mean + apart * more / total
-            squares = squares + scatter + apart**2 * count * more / total
-            count = count + more
-        std = np.sqrt(np.maximum(squares, 0.0) / np.maximum(count - 1, 1))
-        std = np.where(std <= 1e-12 * np.ldexp(largest, -exponent), 0.0, std)
-    return Spread(
-        mean=np.ldexp(mean, exponent),
-        std=np.ldexp(std, exponent),
+    part = X.astype(np.float64)
+    if exponent.any():
+        part = np.ldexp(part, -exponent)
+    known = ~np.isnan(part)
+    count = known.sum(axis=0).astype(np.float64)
+    full = bool(known.all())
+    some = np.maximum(count, 1)
+    centre = (part if full else np.where(known, part, 0.0)).sum(axis=0) / some
+    part -= centre
+    if not full:
+        part[~known] = 0.0
+    # The mean of a block is rounded; what is left of it is taken off the squares.
+    rest = part.sum(axis=0) / some
+    return Tally(
+        rows=len(X),
+        count=count,
+        centre=centre,
+        rest=rest,
+        squares=np.einsum("ij,ij->j", part, part) - count * rest**2,
+        exponent=np.where(largest > 0, exponent, NOTHING).astype(np.intc),
         low=low,
         high=high,
-        gaps=n - count.astype(np.int64),
-        whole=all(part[2] for part in seen),
+        whole=X.dtype.kind != "f" or bool((np.isnan(X) | (np.rint(X) == X)).all()),
     )
+
+
+def _largest(low: Vector, high: Vector) -> Vector:
+    """The largest |x| of every column, 0 where there is none, and 1 for infinities."""
+    return np.nan_to_num(np.fmax(np.abs(low), np.abs(high)), posinf=1.0)
