@@ -43,7 +43,9 @@ from gnomon.tsne.sampled import (
 __all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "MapRoom", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
-PLACE_BYTES = 30  # of a row: its place, how far to trust it (twice), unusual or not, mapped or not
+# Of a row: its place, how far to trust it (twice), unusual or not, mapped or not: 30; and what a
+# chart of all places takes for a moment: 40.
+PLACE_BYTES = 70
 
 
 @dataclass(frozen=True, eq=False)

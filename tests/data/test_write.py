@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from killing import torn_files
 
+from gnomon.data import write as data_write
 from gnomon.data.write import TABLES, csv_text, write_json, write_table
 from gnomon.errors import ExistingFileError, GnomonError, WriteError
 
@@ -128,6 +129,24 @@ def test_columns_that_lie_apart_in_memory_are_written_right(tmp_path):
     write_table(tmp_path / "a.parquet", ["a", "b", "c"], list(scores.T))
     table = pq.read_table(tmp_path / "a.parquet")
     assert np.array_equal(np.column_stack([table[name].to_numpy() for name in "abc"]), scores)
+
+
+def test_parquet_is_written_one_row_group_after_the_other(tmp_path, monkeypatch):
+    """Text that begins with gaps is text all the same, and of numbers no whole copy is made."""
+    monkeypatch.setattr(data_write, "ROW_GROUP", 4)
+    path = tmp_path / "a.parquet"
+    text = np.array([None] * 6 + ["x", "y", None, "z"], object)
+    numbers = np.random.default_rng(0).standard_normal((10, 2)).astype(np.float32)
+    write_table(path, ["label", "pc1", "pc2"], [text, *numbers.T])
+    meta, table = pq.read_metadata(path), pq.read_table(path)
+    assert [meta.row_group(i).num_rows for i in range(meta.num_row_groups)] == [4, 4, 2]
+    assert table["label"].to_pylist() == text.tolist()
+    assert np.array_equal(np.column_stack([table["pc1"], table["pc2"]]), numbers)
+    for lengths in ((4, 5), (5, 4)):
+        with pytest.raises(ValueError, match="length"):
+            write_table(path, ["a", "b"], [np.arange(n) for n in lengths], force=True)
+    write_table(path, ["a"], [np.empty(0)], force=True)
+    assert pq.read_table(path).num_rows == 0
 
 
 def test_a_table_that_cannot_be_written_leaves_the_old_file(tmp_path):

@@ -90,6 +90,9 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
     X, _, sampling, tsne = mapped
     whole = place_array(tsne, sampling, X)
     monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
+    monkeypatch.setattr("gnomon.tsne.sampled.PIECE_ROWS", 7)
+    placer, most = Placer.__call__, []
+    monkeypatch.setattr(Placer, "__call__", lambda self, X: most.append(len(X)) or placer(self, X))
     source = ArraySource(X, rows=41)
     told = []
     for parts in (
@@ -100,6 +103,7 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
             assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
         assert parts.finished
     assert told[-1] == (600, 600)
+    assert most[-1] <= 7
     assert np.array_equal(rows_of_source(source, sampling.rows, LocalEngine(2)), X[sampling.rows])
 
 

@@ -55,10 +55,10 @@ def scatter(
     rows = np.arange(total)
     if total > check_integer("most_points", most_points, 1):
         rows = np.sort(np.random.default_rng(0).choice(total, most_points, replace=False))
-    points, depth = seen(Y - Y.mean(axis=0), turn)
+    points, depth = seen(Y[rows] - Y.mean(axis=0), turn)
     # Nearer points later, so that they are drawn over the others.
-    rows = rows[np.argsort(depth[rows], kind="stable")]
-    points = points[rows]
+    nearer_later = np.argsort(depth, kind="stable")
+    rows, points = rows[nearer_later], points[nearer_later]
     groups, span = group_rows(labels, total, rows)
 
     canvas = Canvas(title, _subtitle(Y, most_points, remark))

@@ -18,6 +18,8 @@ __all__ = ["TABLES", "csv_text", "json_text", "write_json", "write_table", "writ
 
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
 
+ROW_GROUP = 2**17  # rows of a Parquet row group, which is what is read and written at once
+
 # Spreadsheets take cells that begin with one of these for a formula, which can run programs and
 # send data away. An apostrophe in front makes them text.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -88,18 +90,41 @@ def _write_arrow(
 ) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names))
     if ending == ".parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, part)
-    elif ending in (".feather", ".arrow"):
+        _write_parquet(part, names, columns)
+        return
+    table = pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names))
+    if ending in (".feather", ".arrow"):
         import pyarrow.feather as feather
 
         feather.write_feather(table, str(part))
     else:
         with part.open("wb") as file:
             _write_csv(file, table, "\t" if ending == ".tsv" else ",")
+
+
+def _write_parquet(part: Path, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
+    """One row group after the other: of columns of numbers no whole copy is made."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("Columns of a table must have the same length.")
+    # What cells of other kinds are is seen from all of them.
+    whole = [np.asarray(column).dtype.kind not in "biuf" for column in columns]
+    parts = [pa.array(column) if all_ else column
+             for column, all_ in zip(columns, whole, strict=True)]  # fmt: skip
+
+    def rows(start: int) -> Any:
+        cells = [column[start : start + ROW_GROUP] for column in parts]
+        arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in cells]
+        return pa.Table.from_arrays(arrays, names=list(names))
+
+    first = rows(0)
+    with pq.ParquetWriter(part, first.schema) as file:
+        file.write_table(first)
+        for start in range(ROW_GROUP, len(columns[0]) if columns else 0, ROW_GROUP):
+            file.write_table(rows(start))
 
 
 def csv_text(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> bytes:

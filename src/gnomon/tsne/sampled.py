@@ -45,6 +45,7 @@ __all__ = [
 
 LEAST_SAMPLE = 1000  # rows; a map of fewer says little about the others
 BLOCK_ROWS = 2**15  # rows placed at a time
+PIECE_ROWS = 2**13  # and by each thread, where these work on blocks: a kilobyte and more a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +218,14 @@ class _PlaceOthers:
     place: Placer
 
     def __call__(self, block: Block) -> PlacedBlock:
-        return self.place(_chosen(block))
+        X = _chosen(block)
+        pieces = row_blocks(len(X), PIECE_ROWS) or [(0, 0)]
+        placed = [self.place(X[start:stop]) for start, stop in pieces]
+        return PlacedBlock(
+            np.concatenate([piece.positions for piece in placed]),
+            np.concatenate([piece.unusual for piece in placed]),
+            np.concatenate([piece.trust for piece in placed]),
+        )
 
 
 def _chosen(block: Block) -> NDArray[Any]:
