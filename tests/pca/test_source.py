@@ -382,3 +382,15 @@ def test_ctrl_c_and_a_full_disk_leave_the_old_file(tmp_path, ending):
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_of_scores_is_named_whatever_tables_are_made_of_arrays(tmp_path):
+    X = numbers(rows=50)
+    model = PCA(2).set_output(transform="pandas").fit(ArraySource(X, 20))
+    path = tmp_path / "scores.npy"
+    assert model.transform(ArraySource(X, 20), to=path) == path
+    frame = model.transform(ArraySource(X, 20))
+    assert list(frame.columns) == ["pca0", "pca1"]
+    assert np.array_equal(np.load(path), frame.to_numpy())
+    assert model.transform(X, to=path, force=True) == path
+    assert list(model.fit_transform(X).columns) == ["pca0", "pca1"]

@@ -1,6 +1,7 @@
 """Scores, reconstructions and residuals of a fitted PCA."""
 
 from collections.abc import Callable
+from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -205,3 +206,22 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         spread: NDArray[np.float64] = np.sqrt(self._variances)
         spread[self.rank_ :] = 0.0
         return spread
+
+
+def _paths_as_they_are(wrapped: Any) -> Any:
+    """`transform` as scikit-learn wraps it, but for paths.
+
+    After `set_output` the wrapper makes tables of whatever comes back, and fails over a path.
+    """
+    plain = wrapped.__wrapped__
+
+    @wraps(plain)
+    def transform(self: Transformation, X: Any, *, to: Any = None, **how: Any) -> Any:
+        return (wrapped if to is None else plain)(self, X, to=to, **how)
+
+    return transform
+
+
+Transformation.transform = _paths_as_they_are(  # type: ignore[method-assign]
+    Transformation.transform
+)
