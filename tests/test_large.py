@@ -149,7 +149,7 @@ def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
 
 
 def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch):
-    """Up to ten scores, its place, how far to trust it, its dot on a chart: less is left for the map."""
+    """Up to ten scores, its place, its trust, its dot on a chart: less is left for the map."""
     mapped = []
 
     def ends(_, rows, __):

@@ -8,6 +8,7 @@ and colours the rows stays behind: results have the rows of the source, in its o
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from gnomon.data.room import Memory, Room
 from gnomon.data.scaled import prepare_source
 from gnomon.data.table import count
 from gnomon.engine import Block, Engine, Source, as_engine
+from gnomon.engine.watched import WatchedEngine
 from gnomon.estimate import map_bytes
 from gnomon.pca import PCA
 from gnomon.pca.blocks import Output, carry_blocks, light
@@ -178,6 +180,7 @@ def run_blocks(
     told: Told | None = None,
     progress: Callable[..., Any] | None = None,
     placing: Callable[[int, int], object] | None = None,
+    reading: Callable[[int, int], object] | None = None,
 ) -> LargeResult:
     """PCA of a source, and a map of it or a file of its scores.
 
@@ -203,8 +206,12 @@ def run_blocks(
         File for all scores, ``.parquet`` or ``.npy``.
     force : bool
         Whether it is replaced if it exists.
+    reading : callable, optional
+        Told ``(rows done, rows of the pass)`` after every block of every pass but the last, for
+        which `placing` is.
     """
-    workers, room = as_engine(engine, n_jobs=n_jobs), Room.of(memory)
+    placer, room = as_engine(engine, n_jobs=n_jobs), Room.of(memory)
+    workers = placer if reading is None else WatchedEngine(placer, reading)
     stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -228,8 +235,9 @@ def run_blocks(
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
+            place = partial(place_source, engine=placer, told=placing)
             found |= _map(tsne, pca, ready, workers, stage, name=name, memory=memory,
-                          asked=sample, seed=seed, placing=placing)  # fmt: skip
+                          asked=sample, seed=seed, place=place)  # fmt: skip
     said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return LargeResult(
         table, prepared.preparation, pca, **found, seconds=stage.seconds, warnings=said
@@ -247,7 +255,7 @@ def _map(
     memory: Memory,
     asked: int | None,
     seed: int,
-    placing: Callable[[int, int], object] | None,
+    place: Callable[[TSNE, Sampling, Source], Placed],
 ) -> dict[str, Any]:
     """The map of as many rows as there is room for, and the places of all others."""
     (n, d), room = source.shape, Room.of(memory)
@@ -269,7 +277,7 @@ def _map(
     if tsne.stop_reason_ == "interrupted":
         return {**found, "rows": unplaced(tsne, sampling)}
     kept, quality = stage("trust", lambda: measure_trust(X, tsne, None, tsne.n_jobs))
-    rows = stage("place", lambda: place_source(tsne, sampling, source, engine, placing))
+    rows = stage("place", lambda: place(tsne, sampling, source))
     trust = rows.with_trust(sampling, kept)
     return {**found, "quality": quality, "rows": rows, "trust": trust}
 

@@ -36,6 +36,17 @@ def shown(screen):
     return text
 
 
+def test_rows_that_are_read_are_shown(monkeypatch):
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr(words, "Progress", partial(Progress, auto_refresh=False))
+    with Words().bar("Reading") as bar:
+        bar.reading(500, 2_000)
+        bar.progress.refresh()
+        drawn = shown(screen)
+    assert "Reading" in drawn
+    assert "500/2,000 rows" in drawn
+
+
 def test_iterations_are_shown_and_then_the_rows_that_are_placed(monkeypatch):
     screen = terminal(monkeypatch)
     # Drawn when the test says so, and not by a thread of Rich's in between.

@@ -129,13 +129,13 @@ def _align_blocks(
 ) -> dict[str, Any]:
     """The same of tables that are read in blocks; what was found, for JSON."""
     from gnomon.cli import pair_blocks, results
-    from gnomon.cli.blocks import engine_for
+    from gnomon.cli.blocks import watched_engine
     from gnomon.procrustes import Procrustes
 
     pair_blocks.refuse_whole(out, robust)
     assert out is not None
     pair = pair_blocks.open_block_pair(new, old, **reading, words=words)
-    cluster = engine_for(dask, workers, words=words, memory=memory)
+    cluster = watched_engine(dask, workers, words=words, memory=memory, threads=threads)
     with cluster as engine, words.warnings() as warned:
         model = Procrustes(**how, n_jobs=threads)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from gnomon.cli.words import Words
+from gnomon.cli.words import Bar, Words
 
 if TYPE_CHECKING:
     from gnomon.data.room import Room
@@ -94,6 +94,21 @@ def engine_for(
         raise click.ClickException(str(error).replace("`engine`", asked)) from error
 
 
+@contextmanager
+def watched_engine(
+    dask: str | None, workers: int | None, *, words: Words, memory: "Room | None",
+    threads: int | None,
+) -> Iterator[Any]:  # fmt: skip
+    """The same with a bar that says how far each pass over the rows is, on a terminal."""
+    from gnomon.engine import as_engine
+    from gnomon.engine.watched import WatchedEngine
+
+    cluster = engine_for(dask, workers, words=words, memory=memory)
+    with cluster as engine, words.bar("Reading") as bar:
+        chosen = as_engine(engine, n_jobs=threads)
+        yield chosen if bar is None else WatchedEngine(chosen, bar.reading)
+
+
 def _processes(workers: int, memory: "Room | None") -> str:
     """How many there are, and what is left of the memory allowed."""
     from gnomon.memory import readable_bytes
@@ -131,16 +146,21 @@ def run(
     workers: int | None,
     memory: "Room | None",
     missing: str,
-    reading: dict[str, Any],
+    wishes: dict[str, Any],
+    bar: Bar | None,
     **how: Any,
 ) -> "LargeResult":
-    """Run the pipeline over blocks; `how` is for `gnomon.large.run_blocks`."""
+    """Run the pipeline over blocks.
+
+    `wishes` are for `gnomon.source`, `how` is for `gnomon.large.run_blocks`.
+    """
     from gnomon.cli.results import reporter
     from gnomon.large import run_blocks
 
-    found = open_source(data, missing=missing, reading=reading)
+    found = open_source(data, missing=missing, reading=wishes)
     name = Path(data).name or data
     with engine_for(dask, workers, words=words, memory=memory) as engine:
         return run_blocks(
-            found, name=name, memory=memory, engine=engine, told=reporter(words), **how
-        )
+            found, name=name, memory=memory, engine=engine, told=reporter(words),
+            reading=None if bar is None else bar.reading, **how,
+        )  # fmt: skip

@@ -111,11 +111,12 @@ def _compare_blocks(
     memory: "Room | None", dask: str | None, workers: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """The same of tables that are read in blocks."""
-    from gnomon.cli.blocks import engine_for
+    from gnomon.cli.blocks import watched_engine
     from gnomon.cli.pair_blocks import open_block_pair
 
     pair = open_block_pair(a, b, **reading, words=words)
-    with engine_for(dask, workers, words=words, memory=memory) as engine:
+    cluster = watched_engine(dask, workers, words=words, memory=memory, threads=how["n_jobs"])
+    with cluster as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)

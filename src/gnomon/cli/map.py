@@ -109,8 +109,9 @@ def command(
         progress: dict[str, Any] = {} if bar is None else {"progress": bar, "placing": bar.placing}
         if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
             result = blocks.run(
-                data, words=words, dask=dask, workers=workers, reading=reading, **progress, **how
-            )
+                data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar,
+                **progress, **how,
+            )  # fmt: skip
         else:
             result = pipeline.run(data, told=results.reporter(words), **progress, **how, **reading)
     results.say_warnings(words, result)

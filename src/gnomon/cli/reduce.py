@@ -86,10 +86,11 @@ def command(
     columns: dict[str, Any] = {}
     result: Result | LargeResult
     if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
-        result = blocks.run(
-            data, words=words, dask=dask, workers=workers, reading=reading,
-            scores=None if out is None else out / "scores.parquet", force=force, **how,
-        )  # fmt: skip
+        with words.bar("Reading") as bar:
+            result = blocks.run(
+                data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar,
+                scores=None if out is None else out / "scores.parquet", force=force, **how,
+            )  # fmt: skip
     else:
         result = pipeline.run(data, told=results.reporter(words), **how, **reading)
         columns = results.names_of_rows(result.prepared.table)

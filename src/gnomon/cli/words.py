@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from gnomon.cli import plain
@@ -57,8 +57,8 @@ class Words:
             self.say("Warning", text)
 
     @contextmanager
-    def bar(self) -> Iterator["Bar | None"]:
-        """What to tell of a map's iterations and placed rows: a bar on a terminal, or nothing.
+    def bar(self, stage: str = "t-SNE") -> Iterator["Bar | None"]:
+        """What to tell of iterations and rows: a bar on a terminal, `stage` first; or nothing.
 
         The bar is gone when its work is done; the lines stay.
         """
@@ -70,27 +70,33 @@ class Words:
             TimeRemainingColumn(),
         )  # fmt: skip
         with Progress(*columns, console=self.console, transient=True) as progress:
-            yield Bar(progress)
+            yield Bar(progress, stage)
 
 
 class Bar:
-    """How far a map is: iterations first, then rows that are placed on it."""
+    """How far the work is: rows that are read, iterations of a map, rows that are placed on it."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.task = progress.add_task("", total=None, stage="t-SNE")
-        self.placed: TaskID | None = None
+    def __init__(self, progress: Progress, stage: str) -> None:
+        self.progress, self.stage = progress, stage
+        self.task = progress.add_task("", total=None, stage=stage)
 
     def __call__(self, iteration: int, of: int, kl: float, seconds_left: float) -> bool:
         """See `gnomon.run`; never ends a map."""
         if iteration % 10 == 0:
             text = f"{iteration}/{of}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
-            self.progress.update(self.task, description=text, completed=iteration, total=of)
+            self._show("t-SNE", text, iteration, of)
         return False
 
     def placing(self, rows: int, of: int) -> None:
         """So many rows have their places."""
-        if self.placed is None:
-            self.progress.update(self.task, visible=False)
-            self.placed = self.progress.add_task("", total=of, stage="Placing")
-        self.progress.update(self.placed, description=f"{rows:,}/{of:,} rows", completed=rows)
+        self._show("Placing", f"{rows:,}/{of:,} rows", rows, of)
+
+    def reading(self, rows: int, of: int) -> None:
+        """So many rows of a pass over the table are done."""
+        self._show("Reading", f"{rows:,}/{of:,} rows", rows, of)
+
+    def _show(self, stage: str, text: str, done: int, of: int) -> None:
+        if stage != self.stage:
+            self.stage = stage
+            self.progress.reset(self.task, stage=stage)  # what took how long, too
+        self.progress.update(self.task, description=text, completed=done, total=of)
