@@ -361,8 +361,8 @@ def test_inspect_says_what_was_asked_for_where_there_is_no_room_for_it(tmp_path)
     fewer = gnomon("inspect", *asked, "--components", "1", "--json", folder=tmp_path)
     # of every row three scores fewer, in four bytes each
     assert json.loads(fewer.stdout)["estimate"]["peak_bytes"] == needed - 20_000 * 3 * 4
-    # beside the map: 30 bytes for a place, 4 scores of every row, 4 numbers of each one mapped
-    beside = 20_000 * (30 + 4 * 4) + 10_000 * 4 * 8
+    # beside the map: 70 bytes for a place, 4 scores of every row, 4 numbers of each one mapped
+    beside = 20_000 * (70 + 4 * 4) + 10_000 * 4 * 8
     assert needed == beside + map_bytes(10_000, 4, 30)
     workers = gnomon("map", *asked[:3], "--workers", "2", "--dry-run", "--json", folder=tmp_path)
     # in each of them the mapped rows, and what finds them
