@@ -23,6 +23,7 @@ REPEATS = 3
 ENGINES = {
     "1 thread": ("threads", 1),
     "2 threads": ("threads", 2),
+    "an array": ("array", 2),
     "1 worker": ("workers", 1),
     "2 workers": ("workers", 2),
     "4 workers": ("workers", 4),
@@ -53,7 +54,7 @@ def write(path: Path, n: int) -> Path:
 
 def engine_of(kind: str, count: int) -> AbstractContextManager[Any]:
     """Threads of this process, or processes of this machine."""
-    if kind == "threads":
+    if kind != "workers":
         from gnomon.engine import LocalEngine
 
         return nullcontext(LocalEngine(count))
@@ -69,7 +70,7 @@ def measure(file: Path, kind: str, count: int, repeats: int) -> dict[str, Any]:
     seconds = []
     with engine_of(kind, count) as engine:
         for _ in range(repeats + 1):
-            source = gnomon.source(file)
+            source = gnomon.source(np.load(file) if kind == "array" else file)
             start = time.perf_counter()
             model = gnomon.PCA(COMPONENTS).fit(source, engine=engine)
             seconds.append(time.perf_counter() - start)
@@ -92,6 +93,7 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
         f"Medians of {REPEATS} fits after one that is not counted, {blocks} blocks each.",
         "Workers are processes of this machine, of one thread each. Four of them share its CPUs: "
         "that row is here for its bytes.",
+        "An array: the same table in memory, in blocks of as many rows, on two threads.",
         "Bytes: the beginning of a digest of components, variances and means.",
         "Target: every row has the bytes of one thread.",
     ]
