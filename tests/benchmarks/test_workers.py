@@ -26,5 +26,5 @@ def test_other_bytes_are_a_miss():
 
 
 def test_an_unknown_row_is_named():
-    with pytest.raises(BenchmarkError, match=r"got nine: 1 thread, 2 threads, 1 worker"):
+    with pytest.raises(BenchmarkError, match=r"got nine: 1 thread, 2 threads, an array, 1 worker"):
         next(workers.rows(Settings(only="nine")))

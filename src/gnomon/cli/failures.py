@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container
 
-from gnomon.errors import DataError, DataTypeError, GnomonError, WriteError
+from gnomon.errors import DataError, DataTypeError, GnomonError, PartitionError, WriteError
 
 __all__ = ["exit_code", "in_words", "sentence"]
 
@@ -36,7 +36,9 @@ def exit_code(error: Exception) -> int:
         return 4
     if isinstance(error, (DataError, DataTypeError)):
         return 3
-    return 2 if isinstance(error, GnomonError) and not isinstance(error, WriteError) else 1
+    if isinstance(error, (WriteError, PartitionError)):  # disks and machines, not their user
+        return 1
+    return 2 if isinstance(error, GnomonError) else 1
 
 
 def sentence(error: Exception, known: Container[str]) -> str:
