@@ -611,3 +611,16 @@ def test_late_numbers_among_truths_of_parquet_are_told_with_their_row(tmp_path, 
     said = r'a\.parquet: column "b" holds not only true and false \(first: row 20 .*, "1"\)'
     with pytest.raises(DataError, match=said):
         rows_of(gnomon.source(tmp_path / "a.parquet", keep="b", rows=20))
+
+
+def test_what_a_part_of_a_folder_holds_is_told_by_the_first(tmp_path):
+    for first, second, said in (
+        ("1.5", "N/A", r'2\.csv: column "b" holds text \(first: line 2, "N/A"\)\. Use na="N/A"'),
+        ("1.5", "true", r'2\.csv: column "b" holds text \(first: line 2, "true"\)'),
+        ("true", "1.5", r'2\.csv: column "b" holds not only true and false \(first: line 2, "1.5"'),
+    ):
+        for name, cell in (("1", first), ("2", second)):
+            rows = [f"{i}.25,{i}.5,{cell}\n" for i in range(9)]
+            (tmp_path / f"{name}.csv").write_text("a,c,b\n" + "".join(rows))
+        with pytest.raises(DataError, match=said):
+            rows_of(gnomon.source(tmp_path, keep="b"))

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gnomon.data.columns import COMMA_NUMBER, NUMBER, TRUTH, Column, as_column
@@ -204,10 +205,10 @@ def _refuse_text(column: Column, block: RawTable, chosen: Chosen, wishes: Wishes
     truth = column.name in chosen.truths
     number = re.compile(COMMA_NUMBER if block.decimal == "," else NUMBER)
     missing = {*MISSING, *wishes.na}
-    texts = (text if text is None else text.strip() for text in column.cells.to_pylist())
+    trimmed = pc.utf8_trim_whitespace(column.cells).to_pylist()
     row, text = next(
         (row, text)
-        for row, text in enumerate(texts)
+        for row, text in enumerate(trimmed)
         if text is not None
         and text not in missing
         and not (text.casefold() in TRUTH if truth else number.search(text))

@@ -58,7 +58,9 @@ class Place(NamedTuple):
 class CsvBlocks(BlockFile):
     """The columns of numbers of a delimited text."""
 
-    def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
+    def __init__(
+        self, path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = None
+    ) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         head = read_as_usual(path, 0, BEGINNING).tobytes()
         if head.startswith(UTF16):
@@ -67,7 +69,7 @@ class CsvBlocks(BlockFile):
         self._refuse_other_encodings(head)
         self.dialect = self._sniff(head[self.skip :])
         self.all_names = tuple(unique_names(self.dialect.header, self.dialect.width)[0])
-        self.chosen = self._choose(head[self.skip :])
+        self.chosen = self._choose(head[self.skip :], like)
         self.names = self.chosen.names if self.dialect.header is not None else None
         self.columns, self.dtype = len(self.chosen.names), self.chosen.dtype
         self.dialect = replace(self.dialect, sample=self.dialect.sample[:1])  # it has been seen
@@ -127,8 +129,8 @@ class CsvBlocks(BlockFile):
     def _sniff(self, head: bytes) -> Dialect:
         return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
 
-    def _choose(self, head: bytes) -> Chosen:
-        """What columns hold, from whole records at the beginning."""
+    def _choose(self, head: bytes, like: Chosen | None) -> Chosen:
+        """What columns hold, from whole records at the beginning, or as in the file before."""
         if len(head) + self.skip == BEGINNING:  # cut off
             head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1] or head
         literal = [name for name in (self.wishes.label, self.wishes.id) if name is not None]
@@ -137,7 +139,7 @@ class CsvBlocks(BlockFile):
             head = b"\n".join(lines[:-1]) + b"\n"
         content = Content(self.name, np.frombuffer(head, np.uint8), "text", Room.of(None))
         first = read_csv(content, literal=literal, na=self.wishes.na)
-        return replace(choose(first, self.wishes), dtype=np.dtype(np.float64))
+        return replace(choose(first, self.wishes, like), dtype=np.dtype(np.float64))
 
     def _explain(
         self, data: NDArray[np.uint8], place: Place, error: Exception

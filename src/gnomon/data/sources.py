@@ -221,7 +221,7 @@ def _open(path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = No
     path = path.absolute()  # for whoever reads it from another folder
     readers: dict[str, Callable[[], BlockFile]] = {
         "npy": lambda: NpyBlocks(path, wishes, rows),
-        "text": lambda: CsvBlocks(path, wishes, rows),
+        "text": lambda: CsvBlocks(path, wishes, rows, like),
         "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet", like),
         "feather": lambda: ArrowBlocks(path, wishes, rows, "feather", like),
     }
