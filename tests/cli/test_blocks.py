@@ -314,15 +314,16 @@ def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path)
     assert one == two == three
 
 
-@pytest.mark.slow
-def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
-    write_folder(tmp_path / "cells", table(3000), files=60)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "scores.parquet").write_bytes(b"the old one")
+@contextlib.contextmanager
+def working(folder):
+    """The command with workers, that are at work on a table whose scores are there already."""
+    write_folder(folder / "cells", table(3000), files=60)
+    (folder / "out").mkdir()
+    (folder / "out" / "scores.parquet").write_bytes(b"the old one")
     command = [COMMAND, "reduce", "cells", "--workers", "2", "-o", "out", "--force"]
-    with within(120):
+    with within(150):
         running = subprocess.Popen(
-            command, cwd=tmp_path, env=environment(), text=True, stdout=subprocess.PIPE,
+            command, cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         try:
@@ -331,17 +332,42 @@ def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
                     break
             workers = psutil.Process(running.pid).children(recursive=True)
             assert len(workers) >= 2
-            time.sleep(0.3)  # the workers are reading, or importing what they need to
-            os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to all of them
-            _, rest = running.communicate(timeout=30)
+            yield running, workers
         finally:
             running.kill()
+            running.wait()
+        wait_until(lambda: not any(worker.is_running() for worker in workers), 10)
+    assert os.listdir(folder / "out") == ["scores.parquet"]
+    assert (folder / "out" / "scores.parquet").read_bytes() == b"the old one"
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
+    with working(tmp_path) as (running, _):
+        time.sleep(0.3)  # the workers are reading, or importing what they need to
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to all of them
+        _, rest = running.communicate(timeout=30)
         assert running.returncode == 130, rest
         assert rest.splitlines()[-1] == "error: interrupted"
         assert "Traceback" not in rest
-        wait_until(lambda: not any(worker.is_running() for worker in workers), 10)
-    assert os.listdir(tmp_path / "out") == ["scores.parquet"]
-    assert (tmp_path / "out" / "scores.parquet").read_bytes() == b"the old one"
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_again_and_again_are_an_error_within_a_minute(tmp_path):
+    with working(tmp_path) as (running, workers):
+        end = time.monotonic() + 60
+        while running.poll() is None:
+            assert time.monotonic() < end, "it hangs"
+            for child in psutil.Process(running.pid).children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if "spawn_main" in " ".join(child.cmdline()):  # and not what tracks them
+                        child.kill()
+                        workers.append(child)
+            time.sleep(0.2)
+        _, rest = running.communicate()
+        assert running.returncode == 1, rest
+        assert rest.splitlines()[-1].startswith("error: ")
+        assert "Traceback" not in rest
 
 
 def test_inspect_refuses_what_map_would(here):
