@@ -307,7 +307,7 @@ class MapRoom:
     processes: int = 0
 
     def choose(self, asked: int | None = None, seed: int = 0) -> Sampling:
-        """Which rows are mapped: as many as asked for, otherwise all, if there is room.
+        """Which rows are mapped: as many as asked for, otherwise as many as there is room for.
 
         A map of every row is one of a sample that leaves nobody out.
         """
