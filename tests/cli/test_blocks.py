@@ -160,8 +160,10 @@ def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
 
 
 def test_what_cannot_be_done_in_blocks_is_refused(here):
-    both = gnomon("reduce", "cells", "--dask", "x:1", "--workers", "2", "-o", "n", folder=here)
-    assert refused(both, 2, "--dask and --workers are two ways")
+    for command in (["reduce"], ["map"], ["map", "--dry-run"], ["align", "--to", "cells"]):
+        options = ("--dask", "x:1", "--workers", "2", "-o", "n.parquet")
+        both = gnomon(*command, "cells", *options, folder=here)
+        assert refused(both, 2, "--dask and --workers are two ways")
     gaps = gnomon("reduce", "cells", "--missing", "drop", "-o", "n", folder=here)
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)

@@ -23,6 +23,10 @@ SMALL = 100e6  # bytes; smaller files are read as they are
 
 def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room | None") -> bool:
     """Whether a table is read in blocks: a folder, a file too large for memory, or as asked."""
+    if dask is not None and workers is not None:
+        from gnomon.errors import ParameterError
+
+        raise ParameterError("--dask and --workers are two ways to one cluster. Give one of them.")
     if dask is not None or workers is not None or Path(data).is_dir():
         return True
     if data == "-" or not Path(data).is_file():
@@ -72,10 +76,8 @@ def engine_for(
     `memory` is what the libraries of its processes leave, as `beside_workers` says. A cluster that
     is lost on the way was no wrong usage: exit code 1, which is that of Click's own errors.
     """
-    from gnomon.errors import ClusterError, ParameterError
+    from gnomon.errors import ClusterError
 
-    if dask is not None and workers is not None:
-        raise ParameterError("--dask and --workers are two ways to one cluster. Give one of them.")
     if dask is None and workers is None:
         yield None
         return
