@@ -161,9 +161,7 @@ def _sample(source: Source, engine: Engine, weights: Weights) -> NDArray[Any]:
     for partition in chosen:
         there = _present(partition, weights)
         wanted[partition.index] = there[evenly_spaced(there.size, each)]
-    found = np.concatenate(engine.map(_SomeRows(wanted), source.only(chosen)))
-    source.let_go()  # nobody will ask for the partitions that follow these
-    return found
+    return np.concatenate(engine.map(_SomeRows(wanted), source.only(chosen)))
 
 
 def _present(partition: Partition, weights: Weights) -> NDArray[np.intp]:

@@ -18,8 +18,6 @@ from gnomon.data.scaled import ScaledSource
 from gnomon.engine import LocalEngine
 from gnomon.engine.pairs import pair_by_row
 from gnomon.errors import ChangedSourceError, DataError
-from gnomon.procrustes.streams import PairStream
-from gnomon.streams import read_source
 
 
 def write(path, rows=100, columns=6, group=20, names=None):
@@ -385,29 +383,21 @@ def test_cursors_are_let_go_when_their_blocks_are_given(tmp_path):
 def test_row_groups_that_were_only_looked_at_are_let_go(tmp_path):
     write(tmp_path / "a.parquet", group=50)
     write(tmp_path / "b.parquet", group=50)
-    a, b = (source(tmp_path / name, rows=5) for name in ("a.parquet", "b.parquet"))
+
+    def sources():
+        return [source(tmp_path / name, rows=5) for name in ("a.parquet", "b.parquet")]
+
+    a, b = sources()
+    few = [a.partitions[i] for i in (3, 11, 18)]
     scaled = ScaledSource(a, SimpleNamespace(mean=np.zeros(6), std=np.ones(6)))
-    few = a.only([a.partitions[i] for i in (3, 11, 18)])
-    for look in (
-        lambda: read_source(few, LocalEngine(2)),
-        lambda: read_source(scaled.only(few.partitions), LocalEngine(2)),
-        lambda: PairStream.of(pair_by_row(a, b), LocalEngine(2)),
-    ):
-        LocalEngine(1).map(_rows, few)
-        assert a.files[0].cursors, "whoever reads on finds them open"
-        look()
+    pair = pair_by_row(a, b)
+    for table in (a, scaled, pair):
+        chosen = [table.partitions[i] for i in (3, 11, 18)]
+        LocalEngine(2).map(lambda block: len(block.X), table.only(chosen))
         assert not a.files[0].cursors
         assert not b.files[0].cursors
-
-
-def test_to_look_at_a_large_row_group_and_to_read_it_begins_it_once_each(tmp_path, monkeypatch):
-    read, begun = ParquetGroups.batches, []
-
-    def batches(self, groups, columns, rows):
-        begun.append(columns)
-        return read(self, groups, columns, rows)
-
-    table = source(write(tmp_path / "t.parquet", rows=400, group=400), rows=5)
-    monkeypatch.setattr(ParquetGroups, "batches", batches)
-    PCA(2, n_jobs=1).fit(table)
-    assert begun == 2 * [[j] for j in reversed(range(6))]
+    LocalEngine(1).map(lambda block: len(block.X), a.only(few[:1]))
+    assert list(a.files[0].cursors) == [0]  # whoever reads on finds it open
+    a, _ = sources()
+    PCA(2).fit(a)
+    assert not a.files[0].cursors

@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
+from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.source import _MULTIPLIERS, _STEP, Partition, checksum, partition_rows
 
@@ -45,6 +46,20 @@ def test_the_size_of_partitions_depends_on_the_columns_alone():
     assert partition_rows(100) == 20971
     assert partition_rows(10**9) == 1
     assert partition_rows(100, 7) == 7
+
+
+def test_what_is_open_is_let_go_where_partitions_are_far_between(monkeypatch):
+    source = ArraySource(np.zeros((100, 2)), rows=10)
+    closed = []
+    monkeypatch.setattr(ArraySource, "let_go", lambda self: closed.append(len(self.partitions)))
+    few = [source.partitions[i] for i in (0, 5, 9)]
+    for partitions, scattered in ((source.partitions, False), (source.partitions[2:7], False),
+                                  (few, True), (few[:1], False), ([], False)):  # fmt: skip
+        some = source.only(partitions)
+        assert some.scattered is scattered
+        assert some.only(source.partitions).scattered is False
+        LocalEngine(1).map(lambda block: len(block.X), some)
+    assert closed == [3, 3, 3]
 
 
 def test_a_pickled_source_is_small_and_reads():

@@ -93,6 +93,8 @@ class Source(ABC):
     seals : mapping of int to Seal
         Checksums of the partitions read so far, by their index; see `gnomon.engine.task`. A source
         that is made of others has theirs: what one pass saw holds for the passes of all.
+    scattered : bool
+        Whether the partitions are few and far between: nobody will ask for those that follow one.
 
     A copy that was pickled for a worker reads like any other, but has no list of partitions: it is
     told which to read.
@@ -109,6 +111,7 @@ class Source(ABC):
         self.names = None if names is None else tuple(names)
         self.partitions = partitions
         self.seals: MutableMapping[int, Seal] = {}
+        self.scattered = False
 
     def __str__(self) -> str:
         return (
@@ -132,6 +135,8 @@ class Source(ABC):
         """The same source with some of its partitions, which keep their numbers."""
         some = copy.copy(self)
         some.partitions, some.seals = partitions, self.seals
+        span = partitions[-1].index - partitions[0].index + 1 if partitions else 0
+        some.scattered = 0 < 2 * len(partitions) <= span
         return some
 
     def let_go(self) -> None:  # noqa: B027  (most have nothing open)

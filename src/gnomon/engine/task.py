@@ -65,6 +65,8 @@ class Task(Generic[T]):
 
     def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
         X, found = self.source.sealed(partition)
+        if self.source.scattered:
+            self.source.let_go()
         expected = (partition.rows, self.source.columns)
         for has, had, what in zip(X.shape, expected, ("rows", "columns"), strict=True):
             if has != had:

@@ -80,7 +80,6 @@ class PairStream:
         chosen = source.partitions[:: max(1, -(-len(source.partitions) // SHIFT_PARTITIONS))]
         each = max(1, SHIFT_ROWS // max(1, len(chosen)))
         some = np.concatenate(engine.map(_Evenly(each), source.only(chosen)))
-        source.let_go()  # nobody will ask for the partitions that follow these
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.nan_to_num(some.mean(axis=0, dtype=np.float64), posinf=0.0, neginf=0.0)
         kind = source.dtype if source.dtype.kind == "f" else np.dtype(np.float64)
