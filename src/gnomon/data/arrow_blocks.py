@@ -110,10 +110,11 @@ class ArrowBlocks(BlockFile):
             self._raw(columns, self.chosen.numbers, piece.first), self.chosen, self.wishes
         )
 
-    def let_go(self) -> None:
-        """Whoever reads on in a row group begins it again."""
+    def let_go(self, but: Place | None = None) -> None:
+        """Whoever reads on in another row group begins it again."""
+        here = None if but is None else but.run
         with _lock:
-            self.cursors.clear()
+            self.cursors = {run: found for run, found in self.cursors.items() if run == here}
 
     def _strips(self, number: int) -> list[Cursor[Any]]:
         """Where the strips of a run are being read; only a few runs are, at a time."""

@@ -54,8 +54,8 @@ class BlockFile(ABC):
     def read(self, piece: Piece) -> NDArray[Any]:
         """The rows of a piece, shape (rows, columns); fewer if the file has lost some."""
 
-    def let_go(self) -> None:  # noqa: B027  (most have nothing open)
-        """Close what is kept open for the pieces that follow those read so far."""
+    def let_go(self, but: Any = None) -> None:  # noqa: B027  (most have nothing open)
+        """Close what is kept open for the pieces that follow others than the one at `but`."""
 
 
 class AbsentError(OptionError):

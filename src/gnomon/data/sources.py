@@ -174,10 +174,11 @@ class FileSource(Source):
         block = self.files[number].read(Piece(partition.first, partition.rows, place))
         return np.asarray(block, self.dtype)
 
-    def let_go(self) -> None:
+    def let_go(self, but: Partition | None = None) -> None:
         """Of every file."""
-        for file in self.files:
-            file.let_go()
+        here, place = (None, None) if but is None else but.place
+        for number, file in enumerate(self.files):
+            file.let_go(place if number == here else None)
 
     def _refuse_other_size(self, number: int, partition: Partition) -> None:
         """Sooner and plainer than what would follow from bytes that are somewhere else."""

@@ -96,4 +96,8 @@ class LocalEngine:
             if done is not None:
                 done(worked)
 
-        fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
+        try:
+            fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
+        finally:
+            if source.scattered:  # nobody reads on from where the last one stands
+                source.let_go()

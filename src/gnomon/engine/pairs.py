@@ -98,10 +98,11 @@ class PairedSource(Source):
             blocks.append(_stack(parts))
         return self._beside(*blocks), tuple(seals)
 
-    def let_go(self) -> None:
+    def let_go(self, but: Partition | None = None) -> None:
         """Of both tables."""
-        self.left.let_go()
-        self.right.let_go()
+        for side, source in enumerate((self.left, self.right)):
+            pieces = () if but is None else but.place[side]
+            source.let_go(pieces[-1].partition if pieces else None)
 
     def _beside(self, mine: Array, theirs: Array) -> Array:
         if self.ids is not None:

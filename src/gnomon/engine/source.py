@@ -139,8 +139,11 @@ class Source(ABC):
         some.scattered = 0 < 2 * len(partitions) <= span
         return some
 
-    def let_go(self) -> None:  # noqa: B027  (most have nothing open)
-        """Close what is kept open for partitions that follow those read so far."""
+    def let_go(self, but: Partition | None = None) -> None:  # noqa: B027  (most have nothing open)
+        """Close what is kept open for partitions that follow those read so far.
+
+        What is kept for those that follow `but` stays open.
+        """
 
     @property
     def rows(self) -> int:

@@ -66,7 +66,7 @@ class Task(Generic[T]):
     def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
         X, found = self.source.sealed(partition)
         if self.source.scattered:
-            self.source.let_go()
+            self.source.let_go(but=partition)  # the next one may stand in the same row group
         expected = (partition.rows, self.source.columns)
         for has, had, what in zip(X.shape, expected, ("rows", "columns"), strict=True):
             if has != had:
