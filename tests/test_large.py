@@ -20,7 +20,8 @@ def table(rows=600, columns=5, seed=0):
 
 
 def in_memory(X):
-    return Table("data", X, tuple(f"x{j + 1}" for j in range(X.shape[1])), n_columns=X.shape[1])
+    names = tuple(f"column {j + 1}" for j in range(X.shape[1]))
+    return Table("data", X, names, n_columns=X.shape[1])
 
 
 def test_scores_are_those_of_the_table_in_memory(tmp_path):

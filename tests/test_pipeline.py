@@ -1,9 +1,12 @@
+import dask.array as dask_array
 import numpy as np
 import pytest
 
-from gnomon import PCA, TSNE, run, samples
+from gnomon import PCA, TSNE, run, samples, source
 from gnomon.data.table import Table, table_of_sample
+from gnomon.engine import LocalEngine
 from gnomon.errors import DataError, ParameterError, TooLargeError
+from gnomon.large import LargeResult, run_blocks
 
 
 def test_a_sample_goes_through_every_stage():
@@ -229,3 +232,29 @@ def test_a_sample_too_small_for_the_perplexity_is_refused_before_any_work():
         run("iris", sample=50, perplexity=60)
     with pytest.raises(ValueError, match="`sample` must be an integer ≥ 3; got 2"):
         run("iris", sample=2, perplexity=1)
+
+
+def test_a_source_is_run_in_blocks():
+    X = np.random.default_rng(0).standard_normal((300, 5)) + 6 * np.eye(5)[np.arange(300) % 5]
+    table = source(X, rows=70)
+    found = run(table, n_components=2, sample=100, perplexity=20, seed=3)
+    expected = run_blocks(table, n_components=2, dimensions=2, sample=100, perplexity=20, seed=3)
+    assert isinstance(found, LargeResult)
+    assert found.positions.shape == (300, 2)
+    assert np.array_equal(found.positions, expected.positions)
+    assert found.sampling.rows.size == 100
+    reduced = run(dask_array.from_array(X, chunks=(70, 5)), dimensions=None, engine=LocalEngine(1))
+    assert reduced.tsne is None
+    assert np.array_equal(reduced.pca.components_, run(table, dimensions=None).pca.components_)
+
+
+def test_what_is_for_tables_in_memory_is_refused_for_blocks_and_the_reverse():
+    table = source(np.zeros((10, 3)))
+    with pytest.raises(ParameterError, match="missing"):
+        run(table, missing="mean")
+    with pytest.raises(ParameterError, match=r"`label` is for files\. Give it to gnomon\.source\."):
+        run(table, label="a")
+    with pytest.raises(ParameterError, match="`engine` works through blocks"):
+        run("wine", engine=LocalEngine(1))
+    with pytest.raises(TypeError, match=r"Use gnomon\.source for arrays"):
+        run(np.zeros((10, 3)))

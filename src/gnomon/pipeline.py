@@ -6,8 +6,8 @@ function that can be used alone.
 
 import os
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from gnomon.checks import check_room, check_run, sample_rows, usual_perplexity
 from gnomon.data.preparation import Prepared
@@ -17,6 +17,10 @@ from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
 from gnomon.data.sentences import with_names
 from gnomon.data.table import Table
+from gnomon.engine import Source
+from gnomon.engine.arrays import as_source
+from gnomon.errors import ParameterError, refuse
+from gnomon.large import LargeResult, run_blocks
 from gnomon.pca import PCA
 from gnomon.progress import Watch
 from gnomon.result import Result
@@ -29,8 +33,16 @@ from gnomon.tsne.sampled import Sampling, place_array, unplaced
 __all__ = ["Result", "run"]
 
 
+@overload
+def run(source: str | os.PathLike[str] | Sample | Table, **how: Any) -> Result: ...
+
+
+@overload
+def run(source: Source, **how: Any) -> LargeResult: ...
+
+
 def run(
-    source: str | os.PathLike[str] | Sample | Table,
+    source: Any,
     *,
     n_components: Any = 0.95,
     dimensions: int | None = 2,
@@ -41,17 +53,19 @@ def run(
     seed: int = 0,
     n_jobs: int | None = None,
     memory: Memory = None,
+    engine: Any = None,
     told: Told | None = None,
     progress: Callable[..., Any] | None = None,
     placing: Callable[[int, int], object] | None = None,
     **reading: Any,
-) -> Result:
+) -> Result | LargeResult:
     """Run every stage, telling `told(stage, seconds, what)` as each one ends.
 
     Parameters
     ----------
-    source : name of a bundled sample, path, Sample or Table
+    source : name of a bundled sample, path, Sample, Table, Source or Dask array
         A path is read by `gnomon.data.read.read`, which takes `reading`: label, id, keep, drop, na.
+        A source (`gnomon.source`) or a Dask array is read in blocks and never held as a whole.
     n_components : as in `PCA`
     dimensions : {1, 2, 3} or None
         Of the map; None makes none.
@@ -61,17 +75,38 @@ def run(
         Rows that the map is made of, drawn with `seed`; all others are placed on it. By default
         all rows are mapped, or as many as there is memory for; `Result.sampling` says which.
     missing : {"error", "drop", "mean", "em"}
+        Always "error" for what is read in blocks.
     scale : {"auto", "none", "standard"}
     memory : int or str, optional
         Bytes, or a size such as "2GB", that the table and the work on it may take beside what the
         process has already; by default what the machine or its container has free. What would need
         more is refused before it begins.
+    engine : Dask client or engine, optional
+        Who works through blocks; by default threads of this machine.
     progress : callable, optional
         Told ``iteration``, ``of``, ``kl`` and ``seconds_left`` after every iteration of the map;
         True from it ends the map there.
     placing : callable, optional
         Told ``(rows done, rows in all)`` while rows are placed on a map of others.
+
+    Returns
+    -------
+    Result
+        Or a `gnomon.large.LargeResult`, with the same attributes but for `prepared`, of what was
+        read in blocks.
     """
+    if (blocks := as_source(source)) is not None:
+        _refuse_for_blocks(missing, reading)
+        return run_blocks(
+            blocks, n_components=n_components, dimensions=dimensions, perplexity=perplexity,
+            sample=sample, scale=scale, seed=seed, n_jobs=n_jobs, memory=memory, engine=engine,
+            told=told, progress=progress, placing=placing,
+        )  # fmt: skip
+    if not isinstance(source, (str, os.PathLike, Sample, Table)):
+        refuse("source", "be a path, a sample, a Table or a source", type(source).__name__,
+               "Use gnomon.source for arrays and dataframes.", kind=True)  # fmt: skip
+    if engine is not None:
+        raise ParameterError("`engine` works through blocks. Give the table by gnomon.source.")
     stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -98,6 +133,15 @@ def run(
         table, prepared, pca, components, **found,
         seconds=stage.seconds, warnings=tuple(dict.fromkeys(said)),
     )  # fmt: skip
+
+
+def _refuse_for_blocks(missing: str, reading: Mapping[str, Any]) -> None:
+    """What a source does not take here."""
+    if missing != "error":
+        refuse("missing", "be 'error' for a table that is read in blocks", missing,
+               "Fill the gaps in beforehand.")  # fmt: skip
+    if reading:
+        raise ParameterError(f"`{next(iter(reading))}` is for files. Give it to gnomon.source.")
 
 
 def _map(

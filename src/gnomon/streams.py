@@ -6,7 +6,8 @@ of the partitions (`Stream.reduce`). All blocks have the same shift, chosen from
 of a few evenly spaced partitions, so that the sums of blocks can be added as they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gnomon.engine import Block, Engine, LocalEngine, Partition, Source
-from gnomon.errors import DataError
+from gnomon.errors import ChangedSourceError, DataError
 from gnomon.inputs import Found, find_bad_values, refuse_found
 from gnomon.rows import Rows, evenly_spaced, reading, sample_size
 
@@ -24,7 +25,7 @@ OfRows = Callable[[Rows, Weights], T]
 
 SAMPLE_PARTITIONS = 8  # that are read to choose a shift
 
-__all__ = ["Stream", "read_source"]
+__all__ = ["Stream", "naming_rows", "read_source"]
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,26 @@ def read_source(
         source, _sample(source, engine, weights), shift, work, weights
     )
     return Stream(source, work_type, shift, exponent, names=names, engine=engine, done=done)
+
+
+@contextmanager
+def naming_rows(
+    source: Source, engine: Engine, names: NDArray[Any] | None = None
+) -> Iterator[None]:
+    """Around work on blocks: bad numbers, told by the rows of a block, are told by file and row.
+
+    `names` are of the columns; by default those that the source has.
+    """
+    try:
+        yield
+    except ChangedSourceError:
+        raise
+    except DataError:
+        none = np.zeros(source.columns)
+        if names is None and source.names is not None:
+            names = np.array(source.names, object)
+        Stream(source, np.dtype(np.float64), none, names=names, engine=engine).refuse_bad_values()
+        raise
 
 
 def _sample(source: Source, engine: Engine, weights: Weights) -> NDArray[Any]:

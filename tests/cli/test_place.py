@@ -1,6 +1,7 @@
 """`gnomon place` as a user runs it: new rows on a map that was made before."""
 
 import io
+import json
 import os
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from commands import first_words, gnomon, refused
 
 from gnomon import load
+from gnomon.cli import place
 
 COLUMNS = ["height", "weight", "age"]
 
@@ -135,3 +137,75 @@ def test_what_is_wrong_is_told_in_one_sentence(made, arguments, code, says):
     before = sorted(os.listdir(folder))
     assert refused(gnomon("place", *arguments, folder=folder), code, *says)
     assert sorted(os.listdir(folder)) == before
+
+
+def write_parts(folder, X, files=3):
+    folder.mkdir()
+    for i, part in enumerate(np.array_split(X, files)):
+        columns = dict(zip(reversed(COLUMNS), part.T[::-1], strict=True))
+        pq.write_table(pa.table(columns), folder / f"part{i}.parquet")
+
+
+@pytest.mark.parametrize("where", [[], ["--workers", "1"]])
+def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, tmp_path, where):
+    folder, X, _ = made
+    write_parts(tmp_path / "new", X)
+    done = gnomon("place", "new", "-m", folder / "old_map", "-o", "p.parquet", *where, "--json",
+                  folder=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    cluster = ["Cluster"] if where else []
+    assert first_words(done) == ["Read", "Blocks", *cluster, "Placed", "Wrote"]
+    told = json.loads(done.stdout)
+    assert (told["rows"], told["dropped"], told["table"]["blocks"]) == (20, 0, 3)
+    placed = pq.read_table(tmp_path / "p.parquet")
+    assert placed.column_names == ["tsne1", "tsne2", "distance_ratio", "unusual"]
+    whole = gnomon("place", "new.csv", "-m", "old_map", "-o", tmp_path / "w.parquet", folder=folder)
+    assert whole.returncode == 0, whole.stderr
+    expected = pq.read_table(tmp_path / "w.parquet")
+    for name in placed.column_names:
+        assert placed[name].type == expected[name].type
+        assert placed[name].to_pylist() == expected[name].to_pylist(), name
+
+
+def test_arrays_without_names_have_the_models_columns_in_order(made, tmp_path):
+    folder, X, _ = made
+    (tmp_path / "new").mkdir()
+    np.save(tmp_path / "new" / "a.npy", X)
+    done = gnomon("place", "new", "-m", folder / "old_map", folder=tmp_path)
+    whole = gnomon("place", "new/a.npy", "-m", folder / "old_map", folder=tmp_path)
+    assert table_of(done).to_pydict() == table_of(whole).to_pydict()
+    np.save(tmp_path / "new" / "a.npy", X[:, :2])
+    done = gnomon("place", "new", "-m", folder / "old_map", folder=tmp_path)
+    refused(done, 3, "lacks 3 of the 3 columns of the model")
+
+
+def test_gaps_in_blocks_are_filled_in_as_in_one_file(made, tmp_path):
+    folder, X, _ = made
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    write_parts(tmp_path / "new", gaps)
+    pq.write_table(pa.table(dict(zip(COLUMNS, gaps.T, strict=True))), tmp_path / "new.parquet")
+    order = ["-m", folder / "old_map"]
+    done = gnomon("place", "new", *order, "--missing", "mean", folder=tmp_path)
+    whole = gnomon("place", "new.parquet", *order, "--missing", "mean", folder=tmp_path)
+    assert table_of(done).to_pydict() == table_of(whole).to_pydict()
+    refused(gnomon("place", "new", *order, folder=tmp_path), 3,
+            "part0.parquet at row 3, column 'weight'", "or fill them in beforehand.")  # fmt: skip
+    done = gnomon("place", "new", *order, "--missing", "drop", folder=tmp_path)
+    refused(done, 2, "--missing drop")
+
+
+def test_files_of_a_folder_must_have_the_models_columns(made, tmp_path):
+    folder, X, _ = made
+    (tmp_path / "new").mkdir()
+    pq.write_table(pa.table({"height": X[:, 0], "b": X[:, 1]}), tmp_path / "new" / "a.parquet")
+    done = gnomon("place", "new", "-m", folder / "old_map", folder=tmp_path)
+    refused(done, 3, 'new lacks 2 of the 3 columns of the model: "weight", "age".')
+
+
+def test_places_for_which_there_is_no_room_are_refused(made, tmp_path, monkeypatch):
+    folder, X, _ = made
+    write_parts(tmp_path / "new", X)
+    monkeypatch.setattr(place, "PLACE_BYTES", 1e9)
+    done = gnomon("place", "new", "-m", folder / "old_map", "--memory", "2GB", folder=tmp_path)
+    refused(done, 4, "the places of 20 rows")

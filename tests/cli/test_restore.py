@@ -140,3 +140,43 @@ def test_what_would_not_fit_when_restored_is_refused(tmp_path):
     order = ("restore", "t_reduced/scores.parquet", "-m", "t_reduced", "--memory", "300.1MB")
     done = gnomon(*order, folder=tmp_path)
     assert refused(done, 4, "restoring 500 × 40 numbers needs about 320 kB of memory")
+
+
+@pytest.mark.parametrize("where", [[], ["--workers", "1"]])
+def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where):
+    scores = pq.read_table(runs / "all" / "scores.parquet")
+    (tmp_path / "scores").mkdir()
+    for i, start in enumerate(range(0, len(scores), 50)):
+        pq.write_table(scores.slice(start, 50), tmp_path / "scores" / f"part{i}.parquet")
+    done = gnomon("restore", "scores", "-m", runs / "all", "-o", "back.parquet", *where, "--json",
+                  folder=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["rows"], told["columns"]) == (len(scores), list(WINE.columns))
+    back = pq.read_table(tmp_path / "back.parquet")
+    assert back.column_names == list(WINE.columns)
+    whole = gnomon("restore", "all/scores.parquet", "-m", "all", "-o", tmp_path / "whole.parquet",
+                   folder=runs)  # fmt: skip
+    assert whole.returncode == 0, whole.stderr
+    np.testing.assert_allclose(
+        values(back), values(pq.read_table(tmp_path / "whole.parquet")), rtol=1e-13
+    )
+    assert "13 columns from 13 components" in done.stderr
+
+
+def test_what_cannot_be_restored_in_blocks_is_refused_with_its_place(runs, tmp_path):
+    scores = pq.read_table(runs / "all" / "scores.parquet")
+    (tmp_path / "scores").mkdir()
+    file = tmp_path / "scores" / "a.parquet"
+    pq.write_table(scores, file)
+    order = ["restore", "scores", "-m", runs / "all"]
+    refused(gnomon(*order, folder=tmp_path), 2, "ends in .npy or .parquet; got none")
+    refused(gnomon(*order, "-o", "x.csv", folder=tmp_path), 2, "ends in .npy or .parquet")
+    changed = scores.to_pydict()
+    changed["pc2"][7] = None
+    pq.write_table(pa.table(changed), file)
+    done = gnomon(*order, "-o", "x.parquet", folder=tmp_path)
+    refused(done, 3, "a.parquet at row 7, column 'pc2'")
+    pq.write_table(scores.drop_columns(["pc13"]), file)
+    refused(gnomon(*order, "-o", "x.parquet", folder=tmp_path), 3, "lacks 1 of the 13 columns")
+    assert os.listdir(tmp_path) == ["scores"]

@@ -3,7 +3,6 @@
 import os
 import pickle
 import weakref
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +11,10 @@ import pytest
 
 from gnomon import PCA, source
 from gnomon.data import disk, row_groups
+from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import beside_each_other
 from gnomon.data.row_groups import ParquetGroups
-from gnomon.data.scaled import ScaledSource
+from gnomon.data.scaled import ReadySource, prepare_source
 from gnomon.engine import LocalEngine
 from gnomon.engine.pairs import pair_by_row
 from gnomon.errors import ChangedSourceError, DataError
@@ -389,7 +389,7 @@ def test_row_groups_that_were_only_looked_at_are_let_go(tmp_path):
 
     a, b = sources()
     few = [a.partitions[i] for i in (3, 11, 18)]
-    scaled = ScaledSource(a, SimpleNamespace(mean=np.zeros(6), std=np.ones(6)))
+    scaled = ReadySource(a, prepare_source(a, "standard", LocalEngine(1)).preparation)
     pair = pair_by_row(a, b)
     for table in (a, scaled, pair):
         chosen = [table.partitions[i] for i in (3, 11, 18)]
@@ -401,3 +401,13 @@ def test_row_groups_that_were_only_looked_at_are_let_go(tmp_path):
     a, _ = sources()
     PCA(2).fit(a)
     assert not a.files[0].cursors
+
+
+def test_a_row_group_is_looked_at_in_one_go(tmp_path, monkeypatch):
+    table = source(write(tmp_path / "t.parquet", group=50), rows=5)
+    begun = []
+    real = ArrowBlocks._tables
+    monkeypatch.setattr(ArrowBlocks, "_tables", lambda *args: begun.append(args[1]) or real(*args))
+    few = table.only([table.partitions[i] for i in (1, 4, 8, 13, 18)])
+    LocalEngine(1).map(lambda block: len(block.X), few)
+    assert begun == [range(1)] * 6 + [range(1, 2)] * 6  # a strip for each of the columns

@@ -17,7 +17,7 @@ TREND = np.linspace(-1, 1, 3000)[:, None] + rng.standard_normal((3000, 4))  # bl
 
 
 def in_memory(X):
-    names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
+    names = tuple(f"column {j + 1}" for j in range(X.shape[1]))
     return Table("data", X, names, n_columns=X.shape[1])
 
 

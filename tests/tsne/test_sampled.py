@@ -90,7 +90,7 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
     X, _, sampling, tsne = mapped
     whole = place_array(tsne, sampling, X)
     monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
-    monkeypatch.setattr("gnomon.tsne.sampled.PIECE_ROWS", 7)
+    monkeypatch.setattr("gnomon.tsne.blocks.PIECE_ROWS", 7)
     placer, most = Placer.__call__, []
     monkeypatch.setattr(Placer, "__call__", lambda self, X: most.append(len(X)) or placer(self, X))
     source = ArraySource(X, rows=41)

@@ -1,6 +1,6 @@
-"""`gnomon map` and `gnomon reduce` of tables that are read in blocks, here or on a cluster."""
+"""What commands do with tables that are read in blocks, here or on a cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from gnomon.engine import Source
     from gnomon.large import LargeResult
 
-__all__ = ["beside_workers", "engine_for", "in_blocks", "open_source", "run"]
+__all__ = [
+    "beside_workers",
+    "engine_for",
+    "in_blocks",
+    "open_like",
+    "open_source",
+    "refuse_output",
+    "run",
+    "watched_engine",
+]
 
 # A file of this share of the memory there is would not fit as a table, with what is done to it.
 SHARE = 0.5
@@ -138,6 +147,38 @@ def open_source(data: str, *, missing: str, reading: dict[str, Any]) -> "Source"
         )
     # Workers have folders of their own: they need to be told where the file is.
     return source(Path(data).resolve(), **reading)
+
+
+def open_like(data: str, columns: Sequence[str], *, reading: dict[str, Any]) -> "Source":
+    """The table with the columns of a model: by name, or in their order where it has no names."""
+    from gnomon.data.blocks import AbsentError
+    from gnomon.data.refusals import OptionError, lacks_columns
+
+    name = Path(data).name or data
+    try:
+        return open_source(data, missing="error", reading={**reading, "columns": list(columns)})
+    except AbsentError as error:
+        raise lacks_columns(name, list(error.absent), len(columns)) from None
+    except OptionError:
+        nameless = open_source(data, missing="error", reading=reading)
+        if nameless.names is not None:
+            raise
+        if nameless.columns != len(columns):
+            raise lacks_columns(name, list(columns), len(columns)) from None
+        return nameless
+
+
+def refuse_output(out: Path | None) -> None:
+    """What cannot be written block by block, before any work."""
+    from gnomon.engine.sink import ENDINGS
+    from gnomon.errors import ParameterError
+
+    if out is None or out.suffix.lower() not in ENDINGS:
+        raise ParameterError(
+            f"Tables that are read in blocks are written to a file that ends in "
+            f"{' or '.join(ENDINGS)}; got {'none' if out is None else repr(str(out))}. Name one "
+            "with -o."
+        )
 
 
 def run(

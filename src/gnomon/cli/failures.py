@@ -26,6 +26,8 @@ PHRASES = (
     (r"`certificate_` says how far each component can be off; .*", "run.json says how far each "
      "component can be off."),
     (r"Use fewer components with `solver='krylov'`\.", "Ask for fewer components, such as -k 10."),
+    (r"Drop those rows, fill them in, or use `missing='em'` where the estimator has it\.",
+     "Drop those rows, or fill them in beforehand."),
     (r"Use `solver='\w+'`, which is exact too and copies nothing\.", "Take fewer rows or columns."),
 )  # fmt: skip
 

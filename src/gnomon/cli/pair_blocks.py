@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.cli.blocks import in_blocks, open_source
+from gnomon.cli.blocks import in_blocks, open_source, refuse_output
 from gnomon.cli.pairs import chosen_columns, ids_asked, say_shared
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
@@ -20,7 +20,7 @@ from gnomon.data.refusals import FileError, OptionError, listed
 from gnomon.data.room import Room
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.pairs import call
-from gnomon.engine.sink import ENDINGS, writing_blocks
+from gnomon.engine.sink import writing_blocks
 from gnomon.errors import ParameterError
 from gnomon.large import BlockTable
 from gnomon.procrustes import Procrustes
@@ -40,12 +40,7 @@ def refuse_whole(out: Path | None, robust: str) -> None:
             f"--robust {robust} needs all rows at once, and these tables are read in blocks. Leave "
             "it out."
         )
-    if out is None or out.suffix.lower() not in ENDINGS:
-        raise ParameterError(
-            f"Tables that are read in blocks are written to a file that ends in "
-            f"{' or '.join(ENDINGS)}; got {'none' if out is None else repr(str(out))}. Name one "
-            "with -o."
-        )
+    refuse_output(out)
 
 
 @dataclass(frozen=True, eq=False)

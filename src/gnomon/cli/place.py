@@ -1,8 +1,9 @@
 """`gnomon place`: new rows on a map that was made before."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rich_click as click
 
@@ -10,18 +11,34 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.cli.stored import StoredRun
     from gnomon.data.room import Room
+    from gnomon.data.table import Table
+    from gnomon.large import BlockTable
+    from gnomon.tsne.place import Placement
 
 HELP = """New rows on the old map, which stays as it is.
 
 \b
 gnomon place new.csv -m cells_map > placed.csv
 gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
+gnomon place folder/ -m cells_map -o placed.parquet       # many files, in blocks
 
-NEW is a file with the columns of the first table, in any order; - for standard input. Columns
-tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those of the map; rows of
-which unusual is true are like none of them, and their places mean little.
+NEW is a file with the columns of the first table, in any order, or a folder of such files; - for
+standard input. Columns tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those
+of the map; rows of which unusual is true are like none of them, and their places mean little.
 """
+PLACE_BYTES = 100  # of a row in blocks: its place, its ratio, its neighbours
+
+
+class Found(NamedTuple):
+    """Rows and their places; `names` are the columns that name and colour them."""
+
+    table: "Table | BlockTable"
+    names: dict[str, Any]
+    dropped: int
+    placed: "Placement"
+    seconds: float
 
 
 @click.command("place", help=HELP)
@@ -32,6 +49,7 @@ which unusual is true are like none of them, and their places mean little.
 @options.of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
               "values: as in `gnomon map` (default: what the model was made with).")  # fmt: skip
 @options.resources
+@options.distributing
 @options.writing
 def command(
     new: str,
@@ -43,6 +61,8 @@ def command(
     missing: str | None,
     threads: int | None,
     memory: "Room | None",
+    dask: str | None,
+    workers: int | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -52,54 +72,106 @@ def command(
     options.check_source(new, "NEW")
     options.new_file(out, force=force)
     options.table_or_json(out, as_json)
-    import time
-
-    from gnomon.cli import results
+    from gnomon.cli import blocks, results
     from gnomon.cli.stored import load_run
-    from gnomon.data.read import read_source
-    from gnomon.data.table import count
     from gnomon.errors import UnavailableError
 
     words = Words(quiet=quiet, verbose=verbose)
+    memory = blocks.beside_workers(memory, workers)
+    in_blocks = blocks.in_blocks(new, dask=dask, workers=workers, memory=memory)
     run = load_run(model)
     if run.tsne is None:
         raise UnavailableError(f"{run.path} holds no map. Give a model that gnomon map wrote.")
-    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
-    table = read_source(
-        new,
-        memory=memory,
-        label=label,
-        id=id_,
-        na=list(na) or None,
-        columns=list(run.preparation.columns),
-    )
-    results.say_read(words, table)
-    run.say(words)
+    run.tsne.n_jobs = threads
+    reading = {"label": label, "id": id_, "na": list(na) or None}
     with words.warnings() as warned:
-        prepared = how.apply(table)
-        dropped = len(table.X) - len(prepared.X)
-        if dropped:
-            words.say("Missing", f"{count(dropped, 'row')} dropped")
-        start = time.perf_counter()
-        run.tsne.n_jobs = threads
-        placed = run.tsne.place(prepared.X)
-        seconds = time.perf_counter() - start
-        results.say_placed(words, placed, seconds)
-    columns = results.names_of_rows(prepared.table)
+        if in_blocks:
+            cluster = blocks.watched_engine(
+                dask, workers, words=words, memory=memory, threads=threads
+            )
+            found = _place_blocks(new, run, missing, reading, memory, cluster, words)
+        else:
+            found = _place_table(new, run, missing, reading, memory, words)
+        results.say_placed(words, found.placed, found.seconds)
+    columns, placed = found.names, found.placed
     results.put(columns, "tsne", placed.positions)
     columns["distance_ratio"] = placed.distance_ratio
     columns["unusual"] = placed.unusual
     results.say_versions(words)
     results.write_table_or_stdout(out, columns, force=force, words=words)
     if as_json and out is not None:
-        found = {
+        told = {
             "model": str(run.path),
-            "table": table.to_dict(),
-            "rows": len(prepared.X),
-            "dropped": dropped,
+            "table": found.table.to_dict(),
+            "rows": len(placed.positions),
+            "dropped": found.dropped,
             "unusual": int(placed.unusual.sum()),
             "columns": list(columns),
-            "seconds": seconds,
+            "seconds": found.seconds,
             "warnings": warned,
         }
-        results.say_json("place", [out], found)
+        results.say_json("place", [out], told)
+
+
+def _place_table(
+    new: str,
+    run: "StoredRun",
+    missing: str | None,
+    reading: dict[str, Any],
+    memory: "Room | None",
+    words: Words,
+) -> Found:
+    """Rows of a table that is read as a whole."""
+    from gnomon.cli import results
+    from gnomon.data.read import read_source
+    from gnomon.data.table import count
+
+    assert run.tsne is not None
+    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
+    table = read_source(new, memory=memory, columns=list(how.columns), **reading)
+    results.say_read(words, table)
+    run.say(words)
+    prepared = how.apply(table)
+    dropped = len(table.X) - len(prepared.X)
+    if dropped:
+        words.say("Missing", f"{count(dropped, 'row')} dropped")
+    start = time.perf_counter()
+    placed = run.tsne.place(prepared.X)
+    seconds = time.perf_counter() - start
+    return Found(table, results.names_of_rows(prepared.table), dropped, placed, seconds)
+
+
+def _place_blocks(
+    new: str,
+    run: "StoredRun",
+    missing: str | None,
+    reading: dict[str, Any],
+    memory: "Room | None",
+    cluster: Any,
+    words: Words,
+) -> Found:
+    """Rows that are read in blocks, all of them in their order."""
+    from gnomon.cli import blocks, results
+    from gnomon.data.room import Room
+    from gnomon.data.scaled import ReadySource
+    from gnomon.errors import ParameterError
+    from gnomon.large import BlockTable
+    from gnomon.tsne.blocks import place_blocks
+
+    assert run.tsne is not None
+    if missing == "drop":
+        raise ParameterError(
+            "--missing drop leaves out rows, and a table that is read in blocks keeps all of them, "
+            "in their order. Use --missing mean, or drop them beforehand."
+        )
+    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
+    source = blocks.open_like(new, how.columns, reading=reading)
+    table = BlockTable(Path(new).name or new, source)
+    results.say_read(words, table)
+    run.say(words)
+    Room.of(memory).check(f"{table.name}: the places of {source.rows:,} rows",
+                          PLACE_BYTES * source.rows)  # fmt: skip
+    start = time.perf_counter()
+    with cluster as engine:
+        placed = place_blocks(run.tsne, ReadySource(source, how), engine)
+    return Found(table, {}, 0, placed, time.perf_counter() - start)

@@ -1,7 +1,8 @@
 """`gnomon restore`: from components back to the original columns and units."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -9,16 +10,24 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gnomon.cli.stored import StoredRun
+    from gnomon.data.preparation import Preparation
     from gnomon.data.room import Room
+    from gnomon.engine import Block
+    from gnomon.pca import PCA
 
 HELP = """Back from components to the original columns and units.
 
 \b
 gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv
 gnomon restore changed.csv -m data_reduced/model.gnomon -o data.parquet
+gnomon restore folder/ -m data_reduced -o data.parquet    # many files, in blocks
 
-SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, or - for standard input.
-Fewer components than columns give the data back without the variance that they do not hold.
+SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, a folder of such files, or
+- for standard input. Fewer components than columns give the data back without the variance that
+they do not hold. Folders, and files too large for memory, are read and written in blocks.
 """
 
 
@@ -28,6 +37,7 @@ Fewer components than columns give the data back without the variance that they 
 @options.out_file
 @options.naming
 @options.resources
+@options.distributing
 @options.writing
 def command(
     scores: str,
@@ -38,6 +48,8 @@ def command(
     na: tuple[str, ...],
     threads: int | None,
     memory: "Room | None",
+    dask: str | None,
+    workers: int | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -46,25 +58,62 @@ def command(
     """Read components, undo the PCA, undo the preparation."""
     options.new_file(out, force=force)
     options.table_or_json(out, as_json)
-    from gnomon.cli import results
+    from gnomon.cli import blocks, results
     from gnomon.cli.stored import load_run
-    from gnomon.data.missing import refuse_gaps, refuse_infinities
-    from gnomon.data.read import read
     from gnomon.data.refusals import FileError, LackingError
-    from gnomon.data.room import Room
-    from gnomon.data.spread import measure_spread
 
     words = Words(quiet=quiet, verbose=verbose)
+    memory = blocks.beside_workers(memory, workers)
+    in_blocks = blocks.in_blocks(scores, dask=dask, workers=workers, memory=memory)
+    if in_blocks:
+        blocks.refuse_output(out)
     run = load_run(model)
-    names = [f"pc{j + 1}" for j in range(run.pca.n_components_)]
+    run.pca.n_jobs = threads
+    reading = {"label": label, "id": id_, "na": list(na) or None}
+    to: dict[str, Any] = {"out": out, "force": force}
     try:
-        table = read(scores, label=label, id=id_, na=list(na) or None, columns=names, memory=memory)
+        if in_blocks:
+            cluster = blocks.watched_engine(
+                dask, workers, words=words, memory=memory, threads=threads
+            )
+            rows, columns = _restore_blocks(scores, run, reading, cluster, words, **to)
+        else:
+            rows, columns = _restore_table(scores, run, reading, memory, words, **to)
     except LackingError as error:
         if run.tsne is None:
             raise
         raise FileError(
             error.problem, "gnomon map writes the first ten only; gnomon reduce writes all."
         ) from None
+    if as_json and out is not None:
+        found = {
+            "model": str(run.path),
+            "rows": rows,
+            "columns": columns,
+            "n_components": int(run.pca.n_components_),
+            "explained_variance_ratio": _share(run),
+        }
+        results.say_json("restore", [out], found)
+
+
+def _restore_table(
+    scores: str,
+    run: "StoredRun",
+    reading: dict[str, Any],
+    memory: "Room | None",
+    words: Words,
+    *,
+    out: Path | None,
+    force: bool,
+) -> tuple[int, list[str]]:
+    """Of a table that is read as a whole; how many rows were written, and which columns."""
+    from gnomon.cli import results
+    from gnomon.data.missing import refuse_gaps, refuse_infinities
+    from gnomon.data.read import read
+    from gnomon.data.room import Room
+    from gnomon.data.spread import measure_spread
+
+    table = read(scores, columns=_names(run), memory=memory, **reading)
     results.say_read(words, table)
     run.say(words)
     spread = measure_spread(table.X)
@@ -72,21 +121,72 @@ def command(
     refuse_gaps(table, spread.gaps, "Components have no gaps: drop those rows.")
     n, d = len(table.X), len(run.preparation.columns)
     Room.of(memory).check(f"{table.name}: restoring {n:,} × {d:,} numbers", 2 * 8 * n * d)
-    run.pca.n_jobs = threads
     X = run.preparation.undo(run.pca.inverse_transform(table.X))
     columns = results.names_of_rows(table)
     columns |= dict(zip(run.preparation.columns, X.T, strict=True))
-    share = float(run.pca.explained_variance_ratio_.sum())
-    words.say("Restored", f"{X.shape[1]} columns from {len(names)} components, which hold "
-              f"{100 * share:.4g} % of the variance")  # fmt: skip
-    results.say_versions(words)
+    _say_restored(words, run)
     results.write_table_or_stdout(out, columns, force=force, words=words)
-    if as_json and out is not None:
-        found = {
-            "model": str(run.path),
-            "rows": len(X),
-            "columns": list(columns),
-            "n_components": len(names),
-            "explained_variance_ratio": share,
-        }
-        results.say_json("restore", [out], found)
+    return n, list(columns)
+
+
+def _restore_blocks(
+    scores: str,
+    run: "StoredRun",
+    reading: dict[str, Any],
+    cluster: Any,
+    words: Words,
+    *,
+    out: Path | None,
+    force: bool,
+) -> tuple[int, list[str]]:
+    """The same in blocks."""
+    from gnomon.cli import blocks, results
+    from gnomon.engine.sink import writing_blocks
+    from gnomon.large import BlockTable
+    from gnomon.pca.blocks import light
+    from gnomon.streams import naming_rows
+
+    assert out is not None
+    source = blocks.open_like(scores, _names(run), reading=reading)
+    results.say_read(words, BlockTable(Path(scores).name or scores, source))
+    run.say(words)
+    columns = list(run.preparation.columns)
+    with (
+        cluster as engine,
+        naming_rows(source, engine),
+        writing_blocks(out, source.rows, columns, force=force) as add,
+    ):
+        engine.write(_Restored(light(run.pca), run.preparation), source, add)
+    _say_restored(words, run)
+    words.say("Wrote", str(out))
+    return source.rows, columns
+
+
+@dataclass(frozen=True)
+class _Restored:
+    """A block of components in the original columns and units."""
+
+    pca: "PCA"
+    preparation: "Preparation"
+
+    def __call__(self, block: "Block") -> "NDArray[Any]":
+        from gnomon.inputs import refuse_bad_values
+
+        refuse_bad_values(block.X)
+        return self.preparation.undo(self.pca.inverse_transform(block.X))
+
+
+def _names(run: "StoredRun") -> list[str]:
+    return [f"pc{j + 1}" for j in range(run.pca.n_components_)]
+
+
+def _share(run: "StoredRun") -> float:
+    return float(run.pca.explained_variance_ratio_.sum())
+
+
+def _say_restored(words: Words, run: "StoredRun") -> None:
+    from gnomon.cli import results
+
+    words.say("Restored", f"{len(run.preparation.columns)} columns from {len(_names(run))} "
+              f"components, which hold {100 * _share(run):.4g} % of the variance")  # fmt: skip
+    results.say_versions(words)

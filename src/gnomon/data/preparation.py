@@ -85,15 +85,37 @@ class Preparation(Record):
     def ready(self, table: Table, gaps: NDArray[np.int64]) -> "Prepared":
         """The rows of a table whose columns are in order and of which the gaps are counted."""
         table, kept = self._without_gaps(table, gaps)
-        X = table.X
-        if self.scale == "standard":
-            kind = X.dtype if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else np.dtype("f8")
-            X = np.empty(table.X.shape, kind)
-            step = max(1, 2**20 // max(1, X.shape[1]))
-            for start in range(0, X.shape[0], step):  # in float64, whatever the table is
-                rows = table.X[start : start + step]
-                X[start : start + step] = (rows - self.mean) / self.std
-        return Prepared(X, table, kept, self)
+        return Prepared(self.scaled(table.X), table, kept, self)
+
+    def scaled(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows without gaps, scaled in float64; `X` itself if there is nothing to do."""
+        if self.scale != "standard":
+            return X
+        Z = np.empty(X.shape, self.scaled_type(X.dtype))
+        step = max(1, 2**20 // max(1, X.shape[1]))
+        for start in range(0, X.shape[0], step):
+            rows = X[start : start + step]
+            Z[start : start + step] = (rows - self.mean) / self.std
+        return Z
+
+    def scaled_type(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The type of scaled numbers.
+
+        Whole numbers have no place for what is scaled, and float16 would round it a second time.
+        """
+        wide = dtype.kind == "f" and dtype.itemsize >= 4
+        return dtype if self.scale != "standard" or wide else np.dtype(np.float64)
+
+    @property
+    def fills(self) -> bool:
+        """Whether there is something to fill gaps in with."""
+        return self.missing == "mean" or (self.missing == "em" and self.filling is not None)
+
+    def fill_in(self, X: NDArray[Any]) -> NDArray[Any]:
+        """A copy of `X` whose gaps are filled in; if it `fills` any."""
+        if self.missing == "em" and self.filling is not None:
+            return fill(X, self.filling)
+        return np.where(np.isnan(X), self.mean, X).astype(X.dtype, copy=False)
 
     def undo(self, Z: Any) -> NDArray[np.float64]:
         """Prepared numbers, shape (n, d), in the units of the file; filled values stay filled."""
@@ -130,12 +152,8 @@ class Preparation(Record):
             if kept.size == 0:
                 refuse_gaps(table, gaps, ("missing", "mean"), "Every row has one.")
             return table.take(kept), kept
-        if self.missing == "em" and self.filling is not None:
-            return table.with_numbers(fill(table.X, self.filling), table.columns), None
-        if self.missing == "mean":
-            X = np.array(table.X)
-            X[np.isnan(X)] = np.broadcast_to(self.mean, X.shape)[np.isnan(X)]
-            return table.with_numbers(X, table.columns), None
+        if self.fills:
+            return table.with_numbers(self.fill_in(table.X), table.columns), None
         if self.missing == "em":
             refuse_gaps(table, gaps, "The model has seen no gaps: drop those rows.")
         refuse_gaps(table, gaps, ("missing", "drop"), ("missing", "mean"), ("missing", "em"))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.names import unique_names
 from gnomon.data.preparation import Preparation
 from gnomon.data.prepare import SCALES
 from gnomon.data.scale import choose_scale
@@ -15,7 +16,7 @@ from gnomon.engine.source import Seal
 from gnomon.inputs import check_choice
 from gnomon.streams import read_source
 
-__all__ = ["PreparedSource", "ScaledSource", "prepare_source"]
+__all__ = ["PreparedSource", "ReadySource", "prepare_source"]
 
 
 @dataclass(frozen=True)
@@ -26,31 +27,32 @@ class PreparedSource:
     preparation: Preparation
 
 
-class ScaledSource(Source):
-    """The rows of another source, (x − mean) / std."""
+class ReadySource(Source):
+    """The rows of another source, with their gaps filled in and scaled as `preparation` says.
+
+    Gaps that it does not fill in stay.
+    """
 
     def __init__(self, source: Source, preparation: Preparation) -> None:
-        # As of a table in memory (`Preparation.ready`): whole numbers have no place for what is
-        # scaled, and float16 would round it a second time.
-        wide = source.dtype.kind == "f" and source.dtype.itemsize >= 4
-        dtype = source.dtype if wide else np.dtype(np.float64)
+        dtype = preparation.scaled_type(source.dtype)
         super().__init__(source.columns, dtype, source.partitions, source.names)
-        self.source, self.mean, self.std = source, preparation.mean, preparation.std
+        self.source, self.preparation = source, preparation
         self.seals = source.seals  # of the pass that found the mean, too
 
     def read(self, partition: Partition) -> NDArray[Any]:
-        """The numbers of the source, scaled in float64."""
+        """The numbers of the source, made ready."""
         return self.sealed(partition)[0]
 
     def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
         """The same, with the checksum of the numbers as the source has them."""
         X, seal = self.source.sealed(partition)
-        scaled: NDArray[Any] = (X - self.mean) / self.std
-        return scaled.astype(self.dtype), seal
+        if self.preparation.fills:
+            X = self.preparation.fill_in(X)
+        return self.preparation.scaled(X), seal
 
-    def let_go(self) -> None:
+    def let_go(self, but: Partition | None = None) -> None:
         """Of the source itself."""
-        self.source.let_go()
+        self.source.let_go(but)
 
 
 def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource:
@@ -59,7 +61,7 @@ def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource
     One pass, or none if nothing is to be found out. Missing values are refused when they are met.
     """
     check_choice("scale", scale, tuple(SCALES))
-    columns = source.names or tuple(f"x{j + 1}" for j in range(source.columns))
+    columns = source.names or tuple(unique_names(None, source.columns)[0])
     asked = SCALES[scale]
     spread = None
     if asked is not False:
@@ -75,7 +77,7 @@ def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource
         mean=np.zeros(d) if spread is None else spread.mean,
         std=np.ones(d) if spread is None else np.where(spread.std > 0, spread.std, 1.0),
     )  # fmt: skip
-    ready = ScaledSource(source, preparation) if chosen.standardize else source
+    ready = ReadySource(source, preparation) if chosen.standardize else source
     return PreparedSource(ready, preparation)
 
 

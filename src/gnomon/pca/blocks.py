@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.sink import writing_blocks
-from gnomon.errors import ChangedSourceError, DataError, TooLargeError
+from gnomon.errors import DataError, TooLargeError
 from gnomon.inputs import Table, check_table, is_sparse
 from gnomon.memory import available_bytes, readable_bytes
 from gnomon.rows import working_type
-from gnomon.streams import Stream
+from gnomon.streams import naming_rows
 
 if TYPE_CHECKING:
     from gnomon.pca.transform import Transformation
@@ -95,21 +95,13 @@ def carry_blocks(
     workers = as_engine(engine, n_jobs=model.n_jobs)
     done = None if told is None else (lambda rows: told(rows, n))
     function = _Carry(light(model), method)
-    try:
+    with naming_rows(source, workers, model._names()):
         if output.to is not None:
             with writing_blocks(output.to, n, names, force=output.force) as add:
                 workers.write(function, source, add, done=done)
             return Path(output.to)
         _refuse_too_large(n, len(names), working_type(source).itemsize)
         parts: list[NDArray[Any]] = workers.map(function, source, done=done)
-    except ChangedSourceError:
-        raise
-    except DataError:
-        # what is wrong with a block was told by its own rows; find the file and the row in it
-        none = np.zeros(source.columns)
-        Stream(source, np.dtype(np.float64), none, names=model._names(), engine=workers
-               ).refuse_bad_values()  # fmt: skip
-        raise
     return np.concatenate(parts) if parts else np.empty((0, len(names)))
 
 

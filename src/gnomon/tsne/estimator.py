@@ -18,7 +18,9 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.blas import one_blas_thread
-from gnomon.errors import TooLargeError, UnavailableError, refuse
+from gnomon.engine import Source, as_engine
+from gnomon.engine.arrays import as_source
+from gnomon.errors import DataTypeError, TooLargeError, UnavailableError, refuse
 from gnomon.inputs import (
     Table,
     check_integer,
@@ -32,9 +34,11 @@ from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.neighbors import Neighbors, NeighborSearch
 from gnomon.pca import PCA
+from gnomon.pca.blocks import check_rows
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint
 from gnomon.tsne.aligned import Shared, find_shared, lay_over, row_keys, start_from
+from gnomon.tsne.blocks import place_blocks
 from gnomon.tsne.certificate import MapCertificate, check_field
 from gnomon.tsne.checks import check_copies, check_parameters, fingerprint
 from gnomon.tsne.convolve import kernel_width
@@ -251,7 +255,7 @@ class TSNE(
         """
         self._check_parameters()
         ids = _own_index(X) if ids is None else ids
-        X = self._check(X, reset=True)
+        X = self._check(X)
         n = X.shape[0]
         weights = check_copies(sample_weight, n)
         run = fingerprint(self, X, weights) if self.warm_start else ""
@@ -291,24 +295,34 @@ class TSNE(
         extra = check_integer("extra_iter", extra_iter, 1)
         return self._descend(self._state.iteration + extra)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any, *, engine: Any = None) -> NDArray[Any]:
         """Places of new rows on the map, shape (m, n_components); see `place`."""
-        return self.place(X).positions
+        return self.place(X, engine=engine).positions
 
     @one_blas_thread()
-    def place(self, X: Any) -> Placement:
+    def place(self, X: Any, *, engine: Any = None) -> Placement:
         """Places of new rows on the map, and how unlike the data they are.
 
         The map does not move, and new rows do not see each other: a row gets the same place in any
-        batch. With ``metric="precomputed"``, `X` holds distances (m, n) to the rows of the map.
+        batch.
+
+        Parameters
+        ----------
+        X : array, dataframe, pyarrow table or sparse matrix, shape (m, d)
+            With ``metric="precomputed"``, distances (m, n) to the rows of the map. A source or a
+            Dask array is read in blocks.
+        engine : Dask client or engine, optional
+            Who works through the blocks; by default threads of this machine.
         """
         check_is_fitted(self, "embedding_")
-        X = self._check(X, reset=False)
         if self.affinity == "precomputed":
             raise UnavailableError(
                 "A map of precomputed affinities cannot place new rows: it knows no distances. "
                 "Fit it on a table, or on distances with metric='precomputed'."
             )
+        X = check_rows(self, X, engine, reset=False)
+        if isinstance(X, Source):
+            return place_blocks(self, X, as_engine(engine, n_jobs=self.n_jobs))
         k = min(NEIGHBORS, self.embedding_.shape[0])
         if X.shape[0] == 0:
             empty = np.empty(0)
@@ -490,16 +504,20 @@ class TSNE(
             early_iter=EARLY_ITER if self.align_to is None else 0,
         )
 
-    def _check(self, X: Any, *, reset: bool) -> Table:
-        square = "precomputed" in (self.metric, self.affinity)
-        X = check_table(self, X, reset=reset, min_rows=1 if reset else 0)
-        if reset and X.shape[0] < LEAST_ROWS:
+    def _check(self, X: Any) -> Table:
+        if as_source(X) is not None:
+            raise DataTypeError(
+                "A map is made of rows that are in memory all at once. Use gnomon.run, which maps "
+                "as many rows of a source as there is memory for, and places the others."
+            )
+        X = check_table(self, X, reset=True)
+        if X.shape[0] < LEAST_ROWS:
             n = X.shape[0]
             refuse(
                 "X", f"have at least {LEAST_ROWS} rows for a map",
                 f"{n} sample{'s' if n > 1 else ''}", "Add rows.",
             )  # fmt: skip
-        if square and reset and X.shape[0] != X.shape[1]:
+        if "precomputed" in (self.metric, self.affinity) and X.shape[0] != X.shape[1]:
             refuse("X", "be square for precomputed input", f"shape {X.shape}")
         return X
 

@@ -27,6 +27,7 @@ from gnomon.neighbors import NeighborSearch
 from gnomon.parallel import row_blocks
 from gnomon.records import Record
 from gnomon.scores.kept import share_kept
+from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
 from gnomon.tsne.place import NEIGHBORS
 
@@ -45,7 +46,6 @@ __all__ = [
 
 LEAST_SAMPLE = 1000  # rows; a map of fewer says little about the others
 BLOCK_ROWS = 2**15  # rows placed at a time
-PIECE_ROWS = 2**13  # and by each thread, where these work on blocks: a kilobyte and more a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +218,7 @@ class _PlaceOthers:
     place: Placer
 
     def __call__(self, block: Block) -> PlacedBlock:
-        X = _chosen(block)
-        pieces = row_blocks(len(X), PIECE_ROWS) or [(0, 0)]
-        placed = [self.place(X[start:stop]) for start, stop in pieces]
+        placed = in_pieces(self.place, _chosen(block))
         return PlacedBlock(
             np.concatenate([piece.positions for piece in placed]),
             np.concatenate([piece.unusual for piece in placed]),
