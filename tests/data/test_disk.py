@@ -21,6 +21,7 @@ def past(monkeypatch):
     """Every file is long, every disk quick, and every file system can."""
     monkeypatch.setattr(disk, "LONG", 0)
     monkeypatch.setattr(disk, "QUICK", 0.0)
+    monkeypatch.setattr(disk, "_is_kept", lambda *_: False)
     monkeypatch.setattr(disk, "_rates", {})
     monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
 
@@ -240,3 +241,42 @@ def test_an_array_after_a_header_of_any_length_is_aligned(tmp_path, past):
     blocks = [table.read(partition) for partition in table.partitions]
     assert np.array_equal(np.concatenate(blocks), X)
     assert all(block.flags.aligned for block in blocks)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system cannot be asked to forget")
+def test_a_file_that_the_cache_has_is_read_from_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "LONG", 0)
+    monkeypatch.setattr(disk, "_rates", {})
+    monkeypatch.setattr(os, "O_DIRECT", 0, raising=False)
+    path = tmp_path / "f"
+    write(path, 200 * PAGE)
+    assert disk._is_kept(path, path.stat())  # as written
+    assert not Disk(path).past
+    monkeypatch.setattr(os, "geteuid", lambda: -1)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert not disk._is_kept(path, path.stat())  # the system would not tell
+
+
+@pytest.mark.parametrize(("kept", "expected"), [(0, False), (30, False), (34, True), (64, True)])
+def test_most_of_a_file_must_be_kept(tmp_path, monkeypatch, kept, expected):
+    path = tmp_path / "f"
+    write(path, 640 * PAGE)
+    asked = []
+
+    class Library:
+        def __init__(self, _):
+            pass
+
+        @staticmethod
+        def mincore(_, __, there):
+            asked.append(1)
+            there[0] = b"\xff" if len(asked) <= kept else b"\xfe"
+            return 0
+
+    monkeypatch.setattr(disk.ctypes, "CDLL", Library)
+    assert disk._is_kept(path, path.stat()) is expected
+    assert len(asked) == disk.LOOKS
+    monkeypatch.setattr(Library, "mincore", lambda *_: -1)
+    assert not disk._is_kept(path, path.stat())
+    monkeypatch.delattr(Library, "mincore")
+    assert not disk._is_kept(path, path.stat())

@@ -82,12 +82,22 @@ def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path, looked):
 def test_the_next_row_group_is_fetched_while_one_is_decoded(tmp_path, advised):
     path = write(tmp_path / "t.parquet")
     table = source(path, rows=10)
-    LocalEngine(1).map(lambda block: len(block.X), table)
-    assert advised == extents(path)[1:]
+    at_once = []
+
+    def count(block):
+        at_once.append(len(advised))
+        return len(block.X)
+
+    LocalEngine(1).map(count, table)
+    assert len(advised) == len({*advised}) == 6 * 5  # each strip once
+    inside = [group for start, stop in advised for group, (first, last) in
+              enumerate(extents(path)) if first <= start < stop <= last]  # fmt: skip
+    assert inside == sorted(inside)
+    assert at_once[0] == 30  # there is room for all
     advised.clear()
-    whole = source(path, rows=20)  # one block a row group: threads are in two of them
+    whole = source(path, rows=20)  # one block a row group
     LocalEngine(1).map(lambda block: len(block.X), whole)
-    assert advised == extents(path)[2:]
+    assert advised == extents(path)[1:]
 
 
 def test_whoever_jumps_about_fetches_nothing(tmp_path, advised):
@@ -95,13 +105,15 @@ def test_whoever_jumps_about_fetches_nothing(tmp_path, advised):
     table = source(path, rows=10)
     for at in (2, 6, 10, 14, 18):  # as one of two workers would
         table.read(table.partitions[at])
+    few = table.only([table.partitions[at] for at in (2, 8, 14)])
+    LocalEngine(1).map(lambda block: len(block.X), few)
     assert advised == []
 
 
 def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, monkeypatch):
     path = write(tmp_path / "t.parquet", rows=90_000, group=30_000)
     monkeypatch.setattr(row_groups, "PIECE", 1)
-    ParquetGroups(path).fetch(range(1, 2), [0, 3])
+    ParquetGroups(path).soon(range(1, 2), [0, 3])
     meta = pq.read_metadata(path).row_group(1)
     for (start, stop), j in zip(advised, (0, 3), strict=True):
         chunk = meta.column(j)
@@ -109,12 +121,12 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
         assert stop - start == chunk.total_compressed_size
     advised.clear()
     monkeypatch.setattr(row_groups, "BEFOREHAND", 1000)
-    ParquetGroups(path).fetch(range(3), list(range(6)))
+    ParquetGroups(path).soon(range(3), list(range(6)))
     assert sum(stop - start for start, stop in advised) == 1000
     whole, asked = advised.copy(), 300
     advised.clear()
     monkeypatch.setattr(row_groups, "ASKED", asked)  # the system forgets the rest of a long range
-    ParquetGroups(path).fetch(range(3), list(range(6)))
+    ParquetGroups(path).soon(range(3), list(range(6)))
     assert max(stop - start for start, stop in advised) == asked
     assert {at for start, stop in whole for at in range(start, stop)} == {
         at for start, stop in advised for at in range(start, stop)
@@ -124,9 +136,9 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
 def test_a_hint_that_cannot_be_given_is_no_error(tmp_path, monkeypatch):
     groups = ParquetGroups(write(tmp_path / "t.parquet"))
     groups.path.unlink()
-    groups.fetch(range(1), [0])
+    groups.soon(range(1), [0])
     monkeypatch.delattr(os, "posix_fadvise", raising=False)
-    groups.fetch(range(1), [0])
+    groups.soon(range(1), [0])
 
 
 def test_a_file_of_the_same_size_with_fewer_row_groups_is_told_as_changed(tmp_path):
@@ -159,17 +171,18 @@ def test_large_row_groups_are_read_a_piece_of_each_column_at_a_time(tmp_path, mo
     wanted = pq.read_table(path).slice(20, 20)
     buffers.clear()
 
-    def lengths(rows):
-        found = list(groups.batches(range(1, 2), list(range(6)), rows))
+    def lengths(rows, at_once=0):
+        found = list(groups.batches(range(1, 2), list(range(6)), rows, at_once))
         assert pa.Table.from_batches(found) == wanted
         return [batch.num_rows for batch in found]
 
     assert (lengths(20), lengths(7)) == ([20], [20])  # a small one whole, whoever divides it
     monkeypatch.setattr(row_groups, "WHOLE", 100)
     assert (lengths(20), lengths(7)) == ([20], [7, 7, 6])
+    assert lengths(7, at_once=10_000) == [20]
     monkeypatch.setattr(row_groups, "PIECE", 1)
     assert lengths(7) == [7, 7, 6]
-    assert buffers == [0, 0, 0, max(row_groups.PIECES // 6, 2**17), row_groups.PIECES // 6]
+    assert buffers == [0, 0, 0, max(row_groups.PIECES // 6, 2**17), 0, row_groups.PIECES // 6]
 
 
 def test_what_repeats_counts_as_large_as_it_is_once_decoded(tmp_path, monkeypatch):
@@ -233,7 +246,7 @@ def test_a_thread_opens_a_file_once_until_it_is_written_anew(tmp_path, monkeypat
     pq.write_table(pa.table([[8.0] * 9, [9.0] * 9], ["c0", "c1"]), path)
     assert first(0) == [9.0] * 9
     assert len(opened) == 2
-    assert groups._ranges(range(1), {"c0", "c1"}) == extents(path)
+    assert groups._ranges(range(1), {"c0", "c1"}) == (*extents(path),)
     again = pickle.loads(pickle.dumps(ParquetGroups(path)))
     again.disk.can = True
     assert next(again.batches(range(1), [0], 99)).column(0).to_pylist() == [8.0] * 9
@@ -262,7 +275,7 @@ def test_numbers_of_lists_are_found_under_their_longer_names(tmp_path):
     pq.write_table(table, path)
     groups = ParquetGroups(path)
     chunks = {chunk: (start, stop) for chunk, start, stop in groups._spans(0)}
-    assert groups._ranges(range(1), {"x"}) == [chunks["x"]]
+    assert groups._ranges(range(1), {"x"}) == (chunks["x"],)
     (found,) = groups._ranges(range(1), {"v.w", "x"})
     assert found == (chunks["v.w.list.element"][0], chunks["x"][1])
 
@@ -334,9 +347,9 @@ def test_threads_take_strips_of_columns_from_opposite_ends(tmp_path, monkeypatch
     table = source(path, rows=5)
     read, seen = ParquetGroups.batches, []
 
-    def batches(self, groups, columns, rows):
+    def batches(self, groups, columns, rows, at_once):
         seen.append(columns)
-        return read(self, groups, columns, rows)
+        return read(self, groups, columns, rows, at_once)
 
     monkeypatch.setattr(ParquetGroups, "batches", batches)
     strips = [list(range(at, min(at + 3, 20))) for at in range(0, 20, 3)]

@@ -134,7 +134,7 @@ def _align_blocks(
 
     pair_blocks.refuse_whole(out, robust)
     assert out is not None
-    pair = pair_blocks.open_block_pair(new, old, **reading, words=words)
+    pair = pair_blocks.open_block_pair(new, old, **reading, memory=memory, words=words)
     cluster = watched_engine(dask, workers, words=words, memory=memory, threads=threads)
     with cluster as engine, words.warnings() as warned:
         model = Procrustes(**how, n_jobs=threads)

@@ -130,7 +130,9 @@ def _processes(workers: int, memory: "Room | None") -> str:
     return f"{text}; {readable_bytes(memory.bytes)} left{memory.rest()}"
 
 
-def open_source(data: str, *, missing: str, reading: dict[str, Any]) -> "Source":
+def open_source(
+    data: str, *, missing: str, reading: dict[str, Any], memory: "Room | None" = None
+) -> "Source":
     """The table as a source; what needs all rows at once is refused."""
     from gnomon.data.sources import source
     from gnomon.errors import ParameterError
@@ -146,21 +148,24 @@ def open_source(data: str, *, missing: str, reading: dict[str, Any]) -> "Source"
             "Fill the gaps in beforehand."
         )
     # Workers have folders of their own: they need to be told where the file is.
-    return source(Path(data).resolve(), **reading)
+    return source(Path(data).resolve(), **reading).within(None if memory is None else memory.limit)
 
 
-def open_like(data: str, columns: Sequence[str], *, reading: dict[str, Any]) -> "Source":
+def open_like(
+    data: str, columns: Sequence[str], *, reading: dict[str, Any], memory: "Room | None"
+) -> "Source":
     """The table with the columns of a model: by name, or in their order where it has no names."""
     from gnomon.data.blocks import AbsentError
     from gnomon.data.refusals import OptionError, lacks_columns
 
     name = Path(data).name or data
     try:
-        return open_source(data, missing="error", reading={**reading, "columns": list(columns)})
+        named = {**reading, "columns": list(columns)}
+        return open_source(data, missing="error", reading=named, memory=memory)
     except AbsentError as error:
         raise lacks_columns(name, list(error.absent), len(columns)) from None
     except OptionError:
-        nameless = open_source(data, missing="error", reading=reading)
+        nameless = open_source(data, missing="error", reading=reading, memory=memory)
         if nameless.names is not None:
             raise
         if nameless.columns != len(columns):

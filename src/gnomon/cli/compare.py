@@ -114,7 +114,7 @@ def _compare_blocks(
     from gnomon.cli.blocks import watched_engine
     from gnomon.cli.pair_blocks import open_block_pair
 
-    pair = open_block_pair(a, b, **reading, words=words)
+    pair = open_block_pair(a, b, **reading, memory=memory, words=words)
     cluster = watched_engine(dask, workers, words=words, memory=memory, threads=how["n_jobs"])
     with cluster as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)

@@ -85,12 +85,13 @@ def open_block_pair(
     columns: tuple[str, ...],
     na: tuple[str, ...],
     missing: str,
+    memory: Room | None,
     words: Words,
 ) -> BlockPair:
     """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
     paths = left, right
     ids = ids_asked(id, left, right)
-    found = [_look(path, name, na, missing) for path, name in zip(paths, ids, strict=True)]
+    found = [_look(path, name, na, missing, memory) for path, name in zip(paths, ids, strict=True)]
     called = [Path(path).name or path for path in paths]
     if called[0] == called[1]:
         called = list(paths)
@@ -100,7 +101,8 @@ def open_block_pair(
     for path, name, (source, names, own), asked in zip(paths, called, found, wanted, strict=True):
         if len(asked) < len(both[len(sources)]):
             kept = asked if own is None else [own, *asked]
-            source = open_source(path, missing=missing, reading={"columns": kept, "na": list(na)})
+            again = {"columns": kept, "na": list(na)}
+            source = open_source(path, missing=missing, reading=again, memory=memory)
             names = list(source.names or kept)
         sources.append(call(_named(source, names, own, found[0][2]), name))
         seen = BlockTable(name, sources[-1])
@@ -116,7 +118,7 @@ def open_block_pair(
 
 
 def _look(
-    path: str, id: str | None, na: tuple[str, ...], missing: str
+    path: str, id: str | None, na: tuple[str, ...], missing: str, memory: Room | None
 ) -> tuple[Source, list[str], str | None]:
     """The table, the names of its columns of numbers, and its column of ids as it spells it."""
     if path == "-":
@@ -127,7 +129,7 @@ def _look(
         raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
     reading = {"na": list(na), "keep": [] if id is None else [id]}
     try:
-        source = open_source(path, missing=missing, reading=reading)
+        source = open_source(path, missing=missing, reading=reading, memory=memory)
     except (FileError, OptionError) as error:
         raise (error if id is None else _about_ids(error)) from None
     names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]

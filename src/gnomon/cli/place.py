@@ -165,7 +165,7 @@ def _place_blocks(
             "in their order. Use --missing mean, or drop them beforehand."
         )
     how = run.preparation if missing is None else replace(run.preparation, missing=missing)
-    source = blocks.open_like(new, how.columns, reading=reading)
+    source = blocks.open_like(new, how.columns, reading=reading, memory=memory)
     table = BlockTable(Path(new).name or new, source)
     results.say_read(words, table)
     run.say(words)

@@ -76,7 +76,7 @@ def command(
             cluster = blocks.watched_engine(
                 dask, workers, words=words, memory=memory, threads=threads
             )
-            rows, columns = _restore_blocks(scores, run, reading, cluster, words, **to)
+            rows, columns = _restore_blocks(scores, run, reading, memory, cluster, words, **to)
         else:
             rows, columns = _restore_table(scores, run, reading, memory, words, **to)
     except LackingError as error:
@@ -133,6 +133,7 @@ def _restore_blocks(
     scores: str,
     run: "StoredRun",
     reading: dict[str, Any],
+    memory: "Room | None",
     cluster: Any,
     words: Words,
     *,
@@ -147,7 +148,7 @@ def _restore_blocks(
     from gnomon.streams import naming_rows
 
     assert out is not None
-    source = blocks.open_like(scores, _names(run), reading=reading)
+    source = blocks.open_like(scores, _names(run), reading=reading, memory=memory)
     results.say_read(words, BlockTable(Path(scores).name or scores, source))
     run.say(words)
     columns = list(run.preparation.columns)

@@ -8,8 +8,9 @@ Row groups of the size of a block or a few are best: workers of a cluster then s
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gnomon.data.ahead import Coming
 from gnomon.data.arrow_files import DAMAGED, brief, decoded
-from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_of
+from gnomon.data.blocks import AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError
@@ -34,6 +36,7 @@ __all__ = ["ArrowBlocks"]
 T = TypeVar("T")
 
 STRIPS = 8  # of columns, in a row group that is divided
+STRIP = 2**24  # bytes of one, in a large row group
 MOST_OPEN = 3  # row groups that are being read at the same time: threads are in two, as a rule
 
 _lock = threading.Lock()  # around the lists of cursors, which is quick
@@ -55,6 +58,14 @@ class Place(NamedTuple):
     at: int
 
 
+class Part(NamedTuple):
+    """A strip of columns of a run, and how many bytes may be decoded at once."""
+
+    run: int
+    strip: int
+    at_once: int
+
+
 class ArrowBlocks(BlockFile):
     """The columns of numbers of a Parquet or Feather file."""
 
@@ -68,7 +79,7 @@ class ArrowBlocks(BlockFile):
     ) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         self.cursors: dict[int, list[Cursor[Any]]] = {}
-        self.latest = -1  # the run that was begun last
+        self.coming: Coming[Part] = Coming()
         opener = ParquetGroups if kind == "parquet" else FeatherGroups
         self.file: Groups = self._asked(lambda: opener(path))
         columns = self.file.columns
@@ -77,7 +88,6 @@ class ArrowBlocks(BlockFile):
         groups = self._asked(self.file.sizes)
         if not sum(groups):
             raise NoRowsError(f"{self.name} has names of columns and no rows.")
-        self.most_strips = STRIPS if self.file.apart else 1
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
         self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes, like)
@@ -92,12 +102,12 @@ class ArrowBlocks(BlockFile):
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "cursors": {}, "latest": -1}
+        return {**super().__getstate__(), "cursors": {}}
 
-    def read(self, piece: Piece) -> NDArray[Any]:
+    def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
         """A block; what is before it in the same row group has just been read, as a rule."""
         number, at = piece.place
-        strips = self._strips(number)
+        strips = self._strips(number, at_once)
         found: dict[int, list[Any]] = {}
         for i in range(len(strips)) if at % 2 else reversed(range(len(strips))):
             table = strips[i].take(at)
@@ -116,25 +126,29 @@ class ArrowBlocks(BlockFile):
         with _lock:
             self.cursors = {run: found for run, found in self.cursors.items() if run == here}
 
-    def _strips(self, number: int) -> list[Cursor[Any]]:
+    def _strips(self, number: int, at_once: int) -> list[Cursor[Any]]:
         """Where the strips of a run are being read; only a few runs are, at a time."""
         if len(self.runs[number].rows) == 1:
-            return self._begin(number)
+            return self._begin(number, at_once)
         with _lock:
             strips = self.cursors.get(number)
             if strips is None:
-                strips = self.cursors[number] = self._begin(number)
+                strips = self.cursors[number] = self._begin(number, at_once)
             while len(self.cursors) > MOST_OPEN:
                 del self.cursors[next(iter(self.cursors))]
         return strips
 
-    def _begin(self, number: int) -> list[Cursor[Any]]:
-        return [Cursor(partial(self._run, number, columns)) for columns in self._columns(number)]
+    def _begin(self, number: int, at_once: int) -> list[Cursor[Any]]:
+        strips = range(len(self._columns(number)))
+        return [Cursor(partial(self._run, Part(number, strip, at_once))) for strip in strips]
 
     def _columns(self, number: int) -> list[list[int]]:
         """Which columns stand in which strip of a run; all in one, unless it is divided."""
-        most = self.most_strips if len(self.runs[number].rows) > 1 else 1
-        bounds = row_blocks(len(self.used), -(-len(self.used) // most))
+        rows, wide = self.runs[number].rows, len(self.used)
+        most = 1
+        if len(rows) > 1 and self.file.apart:
+            most = max(STRIPS, sum(rows) * wide * self.dtype.itemsize // STRIP)
+        bounds = row_blocks(wide, -(-wide // most))
         return [self.used[begin:end] for begin, end in bounds]
 
     def _done_with(self, number: int, strips: list[Cursor[Any]]) -> None:
@@ -145,25 +159,38 @@ class ArrowBlocks(BlockFile):
                 if self.cursors.get(number) is strips:
                     del self.cursors[number]
 
-    def _run(self, number: int, columns: list[int]) -> Iterator[Any]:
-        run = self.runs[number]
-        if run.end > self._asked(self.file.count):
+    def _run(self, key: Part) -> Iterator[Any]:
+        groups, columns = self._where(key)
+        if groups.stop > self._asked(self.file.count):
             return iter(())
-        self._fetch_next(number)
-        return self._tables(range(run.begin, run.end), columns, run.rows[0])
+        self.coming.asked(key, self)
+        return self._tables(groups, columns, self.runs[key.run].rows[0], key.at_once)
 
-    def _fetch_next(self, number: int) -> None:
-        """While a run is decoded, have the next one fetched, if this process is to read it.
+    def soon(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:
+        """Begin to read the row groups that come next."""
+        if not pieces:
+            self.coming = Coming()
+            self.file.drop_all()
+        for number in dict.fromkeys(piece.place.run for piece in pieces):
+            strips = range(len(self._columns(number)))
+            self.coming.tell((Part(number, i, at_once) for i in from_both_ends(strips)), self)
 
-        On a cluster somebody else may: whoever reads one run after the other will go on so.
-        """
-        if number == self.latest:  # another strip of it
-            return
-        follows, self.latest = number in (0, self.latest + 1), number
-        # Threads are in one run that is divided, or in two that are not.
-        after = number + (1 if len(self.runs[number].rows) > 1 else 2)
-        if follows and after < len(self.runs):
-            self.file.fetch(range(self.runs[after].begin, self.runs[after].end), self.used)
+    def part_bytes(self, key: Part) -> int:
+        """Of its numbers, once they are decoded."""
+        columns = len(self._columns(key.run)[key.strip])
+        return sum(self.runs[key.run].rows) * columns * self.dtype.itemsize
+
+    def part_soon(self, key: Part) -> None:
+        """Begin to read a strip."""
+        self.file.soon(*self._where(key), key.at_once)
+
+    def part_dropped(self, key: Part) -> None:
+        """Forget it."""
+        self.file.drop(*self._where(key))
+
+    def _where(self, key: Part) -> tuple[range, list[int]]:
+        run = self.runs[key.run]
+        return range(run.begin, run.end), self._columns(key.run)[key.strip]
 
     def _raw(self, columns: list[Any], names: tuple[str, ...], first: int) -> RawTable:
         found = dict(zip(names, map(decoded, columns), strict=True))
@@ -177,12 +204,14 @@ class ArrowBlocks(BlockFile):
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
 
-    def _tables(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
+    def _tables(
+        self, groups: range, columns: list[int], rows: int, at_once: int = 0
+    ) -> Iterator[Any]:
         """Tables of exactly `rows` rows, but for the last."""
         waiting: list[Any] = []
         there = 0
         try:
-            for batch in self.file.batches(groups, columns, rows):
+            for batch in self.file.batches(groups, columns, rows, at_once):
                 waiting.append(batch)
                 there += batch.num_rows
                 while there >= rows:
@@ -199,6 +228,13 @@ class ArrowBlocks(BlockFile):
         if getattr(error, "errno", None) is not None:  # the system's; pyarrow's own have no number
             return error
         return FileError(f"{self.name} is a damaged file ({brief(error)}).", DAMAGED)
+
+
+def from_both_ends(many: range) -> list[int]:
+    """First, last, second, last but one …: in the order in which two threads come to them."""
+    half = -(-len(many) // 2)
+    both = zip_longest(many[:half], reversed(many[half:]))
+    return [i for pair in both for i in pair if i is not None]
 
 
 def _runs(groups: list[int], rows: int) -> list[Run]:

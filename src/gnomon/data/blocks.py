@@ -23,9 +23,10 @@ from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.data.roles import Roles, Wishes, assign_roles
 
-__all__ = ["LOOK", "AbsentError", "BlockFile", "Chosen", "Piece", "choose", "numbers_of"]
+__all__ = ["AT_ONCE", "LOOK", "AbsentError", "BlockFile", "Chosen", "Piece", "choose", "numbers_of"]
 
 LOOK = 10_000  # rows that are looked at to see what columns hold
+AT_ONCE = 2**29  # bytes that are decoded at once, where there is memory for them
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,15 @@ class BlockFile(ABC):
         return {**self.__dict__, "pieces": ()}
 
     @abstractmethod
-    def read(self, piece: Piece) -> NDArray[Any]:
-        """The rows of a piece, shape (rows, columns); fewer if the file has lost some."""
+    def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
+        """The rows of a piece, shape (rows, columns); fewer if the file has lost some.
+
+        A part of the file that must be read in one go, and is larger than `at_once` bytes, is read
+        from its beginning up to this piece and no further.
+        """
+
+    def soon(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:  # noqa: B027
+        """Begin to read the pieces that come next, if that helps; forget it if there are none."""
 
     def let_go(self, but: Any = None) -> None:  # noqa: B027  (most have nothing open)
         """Close what is kept open for the pieces that follow others than the one at `but`."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from numpy.typing import NDArray
 
-from gnomon.data.blocks import LOOK, BlockFile, Chosen, Piece, choose, numbers_of
+from gnomon.data.blocks import AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.content import Content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.dialect import MISSING, Dialect, is_number, sniff
@@ -76,7 +76,7 @@ class CsvBlocks(BlockFile):
         survey = _Survey(self, partition_rows(self.columns, rows))
         self.quotes, self.pieces = survey.quotes > 0, survey.pieces
 
-    def read(self, piece: Piece) -> NDArray[Any]:
+    def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
         """The rows of a block."""
         place: Place = piece.place
         data = read_as_usual(self.path, place.begin, place.end - place.begin)

@@ -2,31 +2,39 @@
 
 What a program reads the system keeps, in case it is asked for again. A table larger than memory is
 gone from there before that, with everything else that was kept, and to keep it costs: a second of
-processor time and more for 1 GB, where reading past the cache took 0.06 s (decision 0021). A disk
-that is slower than the cache, a short file, and a system that cannot, are read as usual.
+processor time and more for 1 GB, where reading past the cache took 0.06 s (decision 0021). A file
+that the cache has already, a short one, one on a slow disk, and one of a system that cannot, are
+read as usual.
 """
 
+import ctypes
 import io
 import os
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gnomon.data.ahead import Ahead
+
 __all__ = ["Disk", "DiskFile", "Parts", "Ranges", "read_as_usual"]
 
 LONG = 2**27  # bytes of a file that the cache is spared
 PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, in file and memory
-QUICK = 8e8  # bytes a second; a quicker disk needs no cache
+QUICK = 4e8  # bytes a second; a quicker disk needs no cache
+LOOKS = 64  # pages of a file that are looked at to see whether the cache has it
 TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
 SHORT = 2**17  # bytes of a read that says nothing about a disk
 
 Octets = NDArray[np.uint8]
-Ranges = Sequence[tuple[int, int]]  # bytes from, to
+Ranges = tuple[tuple[int, int], ...]  # bytes from, to
 Parts = Sequence[tuple[int, Octets]]
 
 _trial = threading.Lock()
@@ -39,7 +47,11 @@ class Disk:
     def __init__(self, path: Path) -> None:
         found = path.stat()
         self.path, self.device = path, found.st_dev
-        self.can = hasattr(os, "O_DIRECT") and found.st_size >= LONG
+        self.can = hasattr(os, "O_DIRECT") and found.st_size >= LONG and not _is_kept(path, found)
+        self.ahead: dict[Ranges, Ahead[Parts]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "ahead": {}}
 
     @property
     def rates(self) -> list[float]:
@@ -65,8 +77,27 @@ class Disk:
             self.can = False
             return read_as_usual(self.path, at, size)
 
+    def soon(self, ranges: Ranges) -> None:
+        """Begin to read what `read_parts` will be asked for; it is kept until then, or dropped."""
+        if self.past and ranges not in self.ahead:
+            self.ahead[ranges] = Ahead(partial(self._read_parts, ranges))
+
+    def drop(self, ranges: Ranges) -> None:
+        """Forget what was read beforehand."""
+        if (ahead := self.ahead.pop(ranges, None)) is not None:
+            ahead.cancel()
+
+    def drop_all(self) -> None:
+        """The same of everything."""
+        for ranges in tuple(self.ahead):
+            self.drop(ranges)
+
     def read_parts(self, ranges: Ranges) -> Parts:
         """Each range at once, as far as the file goes, and where it begins."""
+        ahead = self.ahead.pop(ranges, None)
+        return self._read_parts(ranges) if ahead is None else ahead.take()
+
+    def _read_parts(self, ranges: Ranges) -> Parts:
         size = self.path.stat().st_size
         inside = ((start, min(stop, size)) for start, stop in ranges)
         return [(start, self.read(start, stop - start)) for start, stop in inside if start < stop]
@@ -91,6 +122,22 @@ class Disk:
         finally:
             os.close(file)
         return aligned[at - first : max(at - first, min(there, at - first + size))]
+
+
+def _is_kept(path: Path, found: os.stat_result) -> bool:
+    """Whether the cache has most of a file already, from some read before; False if unknown."""
+    # Of files that are neither his nor his to write to, the system tells nobody.
+    if found.st_uid != os.geteuid() and not os.access(path, os.W_OK):
+        return False
+    with suppress(OSError, ValueError, AttributeError):  # other systems, other files
+        mapped, mincore = np.memmap(path, np.uint8, "r"), ctypes.CDLL(None).mincore
+        kept, there = 0, ctypes.create_string_buffer(1)
+        for at in range(0, mapped.size, max(PAGE, mapped.size // LOOKS // PAGE * PAGE)):
+            if mincore(ctypes.c_void_p(mapped.ctypes.data + at), ctypes.c_size_t(1), there):
+                return False
+            kept += there.raw[0] & 1
+        return 2 * kept > LOOKS
+    return False
 
 
 def read_as_usual(path: Path, at: int, size: int) -> Octets:

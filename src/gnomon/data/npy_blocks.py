@@ -6,14 +6,16 @@ process instead of raising an error. Files with columns first, whose rows are ev
 for as long as a block is copied.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.blocks import BlockFile, Piece
-from gnomon.data.disk import Disk
+from gnomon.data.ahead import Coming
+from gnomon.data.blocks import AT_ONCE, BlockFile, Piece
+from gnomon.data.disk import Disk, Ranges
 from gnomon.data.names import find_name, unique_names
 from gnomon.data.numpy_files import LONGEST_HEADER, read_header
 from gnomon.data.refusals import FileError, NoRowsError
@@ -40,20 +42,48 @@ class NpyBlocks(BlockFile):
         self.names = None
         self.columns = shape[1] if self.used is None else self.used.size
         self.dtype = np.dtype(np.uint8) if self.type.kind == "b" else self.type
+        self.coming: Coming[Piece] = Coming()
         self.pieces = [
             Piece(start, stop - start, start)
             for start, stop in row_blocks(shape[0], partition_rows(shape[1], rows))
         ]
 
-    def read(self, piece: Piece) -> NDArray[Any]:
+    def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
         """Some rows, in memory of their own."""
         block = self._columns_first(piece) if self.fortran else self._rows_first(piece)
         block = block.view(np.uint8) if self.type.kind == "b" else block
         return block if self.used is None else block[:, self.used]
 
+    def soon(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:
+        """Begin to read the next two."""
+        if not pieces:
+            self.coming = Coming()
+            self.disk.drop_all()
+        if not self.fortran:
+            self.coming.tell(pieces[:2], self)
+
+    def part_bytes(self, key: Piece) -> int:
+        """As it lies in the file."""
+        ((start, stop),) = self._range(key)
+        return stop - start
+
+    def part_soon(self, key: Piece) -> None:
+        """Begin to read it."""
+        self.disk.soon(self._range(key))
+
+    def part_dropped(self, key: Piece) -> None:
+        """Forget it."""
+        self.disk.drop(self._range(key))
+
+    def _range(self, piece: Piece) -> Ranges:
+        width = self.shape[1] * self.type.itemsize
+        start = self.start + piece.first * width
+        return ((start, start + piece.rows * width),)
+
     def _rows_first(self, piece: Piece) -> NDArray[Any]:
         width = self.shape[1] * self.type.itemsize
-        octets = self.disk.read(self.start + piece.first * width, piece.rows * width)
+        self.coming.asked(piece, self)
+        ((_, octets),) = self.disk.read_parts(self._range(piece)) or ((0, np.empty(0, np.uint8)),)
         whole = octets[: octets.size // width * width].view(self.type).reshape(-1, self.shape[1])
         return np.require(whole, requirements="A")  # a header may be of any length
 

@@ -24,11 +24,14 @@ __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
 BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
 ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
-WHOLE = 2**26  # bytes of a row group that is read and decoded at once
+WHOLE = 2**26  # bytes of a row group that is always decoded at once
 PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
 PIECE = 2**17  # bytes of a column that are read at a time, at the least
 Spans = list[tuple[str, int, int]]  # a column, bytes from, to
 WIDTHS = {"BOOLEAN": 1, "FLOAT": 4, "INT32": 4, "DOUBLE": 8, "INT64": 8}  # bytes, once decoded
+
+# A file that was written anew may have fewer row groups, which is an IndexError.
+HARMLESS = (OSError, pa.ArrowException, IndexError)
 
 MOST_READERS = 2  # of a thread: two tables may be read side by side
 
@@ -51,7 +54,7 @@ class ParquetGroups:
         self.known: tuple[Any, Any] | None = None  # when the file was looked at, and what it said
         self.width: int | None = None  # bytes of a row's numbers, once they are decoded
         self.flat: set[str] = set()  # columns of numbers
-        self.spans: tuple[Any, int, Spans] = None, -1, []  # of the row group looked at last
+        self.spans: dict[int, tuple[Any, Spans]] = {}  # of the row groups looked at last
         self.columns: list[str] = self._open(path, 0).schema_arrow.names
         # Of columns with the same name pyarrow reads all, and with "s" a column "s.x" as well.
         outer = {
@@ -61,7 +64,7 @@ class ParquetGroups:
         self.apart = not same and outer.isdisjoint(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": None, "spans": (None, -1, [])}
+        return {**self.__dict__, "known": None, "spans": {}}
 
     def sizes(self) -> list[int]:
         """Rows of each row group."""
@@ -72,16 +75,21 @@ class ParquetGroups:
         """How many there are now."""
         return int(self._metadata().num_row_groups)
 
-    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
-        """Batches of the columns with these numbers."""
-        names = [self.columns[j] for j in columns] if self.apart else self.columns
+    def batches(
+        self, groups: range, columns: list[int], rows: int, at_once: int = 0
+    ) -> Iterator[Any]:
+        """Batches of the columns with these numbers.
+
+        Row groups of up to `at_once` bytes are decoded at once, and small ones anyway.
+        """
+        names = self._names(columns)
         there = sum(self._metadata().row_group(i).num_rows for i in groups)
         # The blocks themselves are shared by threads; pyarrow's own would only cost more.
         asked = {
             "row_groups": list(groups), "columns": names if self.apart else None,
             "use_threads": False,
         }  # fmt: skip
-        if there <= rows or self._is_small(groups, names):
+        if there <= rows or self._is_small(groups, names, at_once):
             found = iter(self._whole(asked, groups, {*names}, max(1, there)))
         else:
             file = DiskFile(self.disk) if self.disk.past else self.path
@@ -117,25 +125,31 @@ class ParquetGroups:
             del latest[next(iter(latest))]
         return latest[self][1:]
 
-    def fetch(self, groups: range, columns: list[int]) -> None:
-        """Have the system read what `batches` will, as far as it can be asked to.
+    def soon(self, groups: range, columns: list[int], at_once: int = 0) -> None:
+        """Begin to read what `batches` will be asked for, or have the system do so.
 
         It is a hint: whatever goes wrong, goes wrong again where it is told.
         """
-        if self.disk.past or not hasattr(os, "posix_fadvise"):
-            return
-        # A file that was written anew may have fewer of them, which is an IndexError.
-        told = (OSError, pa.ArrowException, IndexError)
-        with suppress(*told), self.path.open("rb", buffering=0) as file:
-            left = BEFOREHAND
-            for start, stop in self._ranges(groups, {self.columns[j] for j in columns}):
-                stop = min(stop, start + left)
-                for at in range(start, stop, ASKED):
-                    length = min(ASKED, stop - at)
-                    os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
-                left -= stop - start
+        names = self._names(columns)
+        with suppress(*HARMLESS):
+            if not self.disk.past:
+                _advise(self.path, self._ranges(groups, {*names}))
+            elif self._is_small(groups, names, at_once):
+                self.disk.soon(self._ranges(groups, {*names}))
 
-    def _is_small(self, groups: range, names: list[str]) -> bool:
+    def drop(self, groups: range, columns: list[int]) -> None:
+        """Forget what was read of it."""
+        with suppress(*HARMLESS):
+            self.disk.drop(self._ranges(groups, {*self._names(columns)}))
+
+    def drop_all(self) -> None:
+        """Forget all that was read beforehand."""
+        self.disk.drop_all()
+
+    def _names(self, columns: list[int]) -> list[str]:
+        return [self.columns[j] for j in columns] if self.apart else self.columns
+
+    def _is_small(self, groups: range, names: list[str], at_once: int) -> bool:
         """Whether there is room for these row groups as a whole, as far as that can be known."""
         meta = self._metadata()
         if self.width is None:
@@ -150,7 +164,7 @@ class ParquetGroups:
         # What repeats takes little room in the file, and its own once it is decoded.
         decoded = sum(group.num_rows for group in found) * self.width
         stored = sum(group.total_byte_size for group in found)
-        return bool(max(decoded, stored) <= WHOLE)
+        return bool(max(decoded, stored) <= max(WHOLE, at_once))
 
     def _ranges(self, groups: range, names: set[str]) -> Ranges:
         """Where the columns stand in the file: bytes from, to; neighbours are one range."""
@@ -165,21 +179,21 @@ class ParquetGroups:
                 if found and 0 <= start - found[-1][1] < PIECE:
                     start = found.pop()[0]
                 found.append((start, stop))
-        return found
+        return tuple(found)
 
     def _spans(self, group: int) -> Spans:
         """Where each column of a row group stands in the file."""
-        meta, known = self._metadata(), self.spans
-        if known[0] is not meta or known[1] != group:
-            found = meta.row_group(group)
-            spans = []
+        meta = self._metadata()
+        known, spans = self.spans.get(group, (None, []))
+        if known is not meta:
+            found, spans = meta.row_group(group), []
             for j in range(found.num_columns):
                 chunk = found.column(j)
                 first = chunk.dictionary_page_offset
                 start = chunk.data_page_offset if first is None else first
                 spans.append((chunk.path_in_schema, start, start + chunk.total_compressed_size))
-            known = self.spans = meta, group, spans
-        return known[2]
+            self.spans = {**dict(list(self.spans.items())[-7:]), group: (meta, spans)}
+        return spans
 
     def _open(self, file: DiskFile | Path, buffer: int) -> Any:
         return pq.ParquetFile(file, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False)
@@ -191,6 +205,20 @@ class ParquetGroups:
         if self.known is None or self.known[0] != stamp:
             self.known = stamp, pq.read_metadata(self.path)
         return self.known[1]
+
+
+def _advise(path: Path, ranges: Ranges) -> None:
+    """Have the system fetch parts of a file, as far as it can be asked to."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    left = BEFOREHAND
+    with path.open("rb", buffering=0) as file:
+        for start, stop in ranges:
+            stop = min(stop, start + left)
+            for at in range(start, stop, ASKED):
+                length = min(ASKED, stop - at)
+                os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
+            left -= stop - start
 
 
 class FeatherGroups:
@@ -211,7 +239,9 @@ class FeatherGroups:
         """How many there are now."""
         return int(self._file(None).num_record_batches)
 
-    def batches(self, groups: range, columns: list[int], rows: int) -> Iterator[Any]:
+    def batches(
+        self, groups: range, columns: list[int], rows: int, at_once: int = 0
+    ) -> Iterator[Any]:
         """Batches of the columns with these numbers, in parts of so many rows."""
         file = self._file(sorted(columns))
         order = [sorted(columns).index(j) for j in columns]
@@ -220,8 +250,14 @@ class FeatherGroups:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
 
-    def fetch(self, groups: range, columns: list[int]) -> None:
+    def soon(self, groups: range, columns: list[int], at_once: int = 0) -> None:
         """Record batches are read in one go, with nothing to decode meanwhile."""
+
+    def drop(self, groups: range, columns: list[int]) -> None:
+        """Nothing is read beforehand."""
+
+    def drop_all(self) -> None:
+        """Nothing is read beforehand."""
 
     def _file(self, columns: list[int] | None) -> Any:
         options = ipc.IpcReadOptions(included_fields=columns)

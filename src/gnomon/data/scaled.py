@@ -1,7 +1,8 @@
 """A source made ready: how its columns spread, whether they are scaled, and the scaled blocks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,22 @@ class ReadySource(Source):
         if self.preparation.fills:
             X = self.preparation.fill_in(X)
         return self.preparation.scaled(X), seal
+
+    def only(self, partitions: Sequence[Partition]) -> Self:
+        """Of the source itself, too: it reads in another way where they are scattered."""
+        some = super().only(partitions)
+        some.source = self.source.only(partitions)
+        return some
+
+    def within(self, memory: int | None) -> Self:
+        """Of the source itself."""
+        some = super().only(self.partitions)
+        some.source = self.source.within(memory)
+        return some
+
+    def soon(self, partitions: Sequence[Partition]) -> None:
+        """Told to the source itself."""
+        self.source.soon(partitions)
 
     def let_go(self, but: Partition | None = None) -> None:
         """Of the source itself."""

@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.arrow_blocks import ArrowBlocks
-from gnomon.data.blocks import AbsentError, BlockFile, Chosen, Piece
+from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
 from gnomon.data.names import as_names, find_name
@@ -22,6 +22,7 @@ from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
 from gnomon.errors import ChangedSourceError, refuse
 from gnomon.inputs import as_table, check_integer, is_sparse
+from gnomon.memory import available_bytes
 
 __all__ = ["FileSource", "source"]
 
@@ -166,13 +167,37 @@ class FileSource(Source):
         dtype = np.result_type(*(file.dtype for file in self.files))
         super().__init__(first.columns, dtype, partitions, first.names)
         self.left_out = _left_out(first, wishes)
+        self.told: set[int] = set()  # files that know what comes next
+        self.at_once = min(AT_ONCE, available_bytes() // 4)
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """Some rows of one of the files."""
         number, place = partition.place
         self._refuse_other_size(number, partition)
-        block = self.files[number].read(Piece(partition.first, partition.rows, place))
+        piece = Piece(partition.first, partition.rows, place)
+        block = self.files[number].read(piece, 0 if self.scattered else self.at_once)
         return np.asarray(block, self.dtype)
+
+    def within(self, memory: int | None) -> Self:
+        """With half of `memory`, and no more, for what must be decoded at once."""
+        if memory is None:
+            return self
+        some = self.only(self.partitions)
+        some.at_once = min(self.at_once, memory // 2)
+        return some
+
+    def soon(self, partitions: Sequence[Partition]) -> None:
+        """Told to the files that they stand in."""
+        if not partitions:
+            while self.told:
+                self.files[self.told.pop()].soon(())
+        pieces: dict[int, list[Piece]] = {}
+        for partition in partitions:
+            number, place = partition.place
+            pieces.setdefault(number, []).append(Piece(partition.first, partition.rows, place))
+        for number, coming in pieces.items():
+            self.told.add(number)
+            self.files[number].soon(coming, self.at_once)
 
     def let_go(self, but: Partition | None = None) -> None:
         """Of every file."""

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 __all__ = ["LocalEngine"]
 
+SOON = 8  # partitions that a source is told of before they are asked for
+
 
 class LocalEngine:
     """Threads on this machine; the methods are those of `gnomon.engine.engine.Engine`.
@@ -81,9 +83,12 @@ class LocalEngine:
         """See `Engine.write`."""
         partitions, task = source.partitions, Task(source, function)
         extras = [None] * len(partitions) if beside is None else beside
+        threads = self.workers
 
         def run(at: int, _: int) -> Part[T]:
-            partition = partitions[at]
+            partition, next_ = partitions[at], at + threads
+            if next_ < len(partitions) and not source.scattered:
+                source.soon(partitions[next_ : next_ + SOON])
             return task(partition, source.seals.get(partition.index), extras[at])
 
         worked = 0
@@ -99,5 +104,6 @@ class LocalEngine:
         try:
             fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
         finally:
+            source.soon(())
             if source.scattered:  # nobody reads on from where the last one stands
                 source.let_go()

@@ -98,6 +98,12 @@ class PairedSource(Source):
             blocks.append(_stack(parts))
         return self._beside(*blocks), tuple(seals)
 
+    def soon(self, partitions: Sequence[Partition]) -> None:
+        """Told to both tables."""
+        for side, source in enumerate((self.left, self.right)):
+            pieces = (piece for partition in partitions for piece in partition.place[side])
+            source.soon(list(dict.fromkeys(piece.partition for piece in pieces)))
+
     def let_go(self, but: Partition | None = None) -> None:
         """Of both tables."""
         for side, source in enumerate((self.left, self.right)):

@@ -139,6 +139,19 @@ class Source(ABC):
         some.scattered = 0 < 2 * len(partitions) <= span
         return some
 
+    def within(self, memory: int | None) -> Self:
+        """The same source, to be read in a way that takes no more than `memory` bytes, if it can.
+
+        None is what it takes by itself.
+        """
+        return self
+
+    def soon(self, partitions: Sequence[Partition]) -> None:  # noqa: B027  (most need not know)
+        """Told which partitions will be asked for next, in order, to begin to read them.
+
+        None are any more if there are none: forget what was read.
+        """
+
     def let_go(self, but: Partition | None = None) -> None:  # noqa: B027  (most have nothing open)
         """Close what is kept open for partitions that follow those read so far.
 

@@ -247,6 +247,8 @@ class PCA(
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
         plan = self._plan(X, request, memory, engine)
+        if isinstance(X, Source):
+            X = X.within(None if memory is None else parse_bytes(memory))
         with Steps(self, total=None, name="step") as steps:
 
             def told(rows: int) -> None:
