@@ -212,7 +212,7 @@ def run_blocks(
     """
     placer, room = as_engine(engine, n_jobs=n_jobs), Room.of(memory)
     workers = placer if reading is None else WatchedEngine(placer, reading)
-    source = source.within(room.limit)
+    source = source.within(room.each(placer.processes))
     stage = Stages(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -148,7 +148,9 @@ def open_source(
             "Fill the gaps in beforehand."
         )
     # Workers have folders of their own: they need to be told where the file is.
-    return source(Path(data).resolve(), **reading).within(None if memory is None else memory.limit)
+    found = source(Path(data).resolve(), **reading)
+    # Of the processes whose libraries are counted, this one does not work beside the others.
+    return found if memory is None else found.within(memory.each(memory.processes - 1))
 
 
 def open_like(

@@ -45,6 +45,10 @@ class Room:
         """The bytes, where the user allowed them."""
         return self.bytes if self.asked else None
 
+    def each(self, workers: int) -> int | None:
+        """The same for each of so many processes that work side by side; at least one does."""
+        return None if self.limit is None else self.limit // max(1, workers)
+
     @property
     def allowed(self) -> int:
         """What the user allowed in all."""
