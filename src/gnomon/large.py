@@ -73,7 +73,7 @@ class BlockTable(Record):
         lines = [("blocks", f"read in {blocks}; {rows}")]
         if self.left_out:
             way = "--keep NAME" if command else 'keep="NAME"'
-            why = f"no numbers, or few and whole, in the first rows: {way} to use one"
+            why = f"by the first rows ids, text, or few and whole numbers: {way} to use one"
             lines.insert(0, ("left out", f"{listed(self.left_out)} ({why})"))
         return lines
 

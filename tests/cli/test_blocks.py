@@ -137,7 +137,7 @@ def test_columns_that_are_left_out_are_said_and_can_be_kept(tmp_path):
     rows = [f"r{i},{i % 2},{'xy'[i % 2]},{a},{b}" for i, (a, b) in enumerate(X[:, :2])]
     (tmp_path / "cells" / "a.csv").write_text("name,year,sex,a,b\n" + "\n".join(rows) + "\n")
     done = gnomon("reduce", "cells", "--drop", "sex", "-o", "r", folder=tmp_path)
-    assert 'Left out "name", "year" (no numbers, or few and whole, in the first' in done.stderr
+    assert 'Left out "name", "year" (by the first rows ids, text, or few and' in done.stderr
     assert "--keep NAME to use one)" in done.stderr
     found = json.loads((tmp_path / "r" / "run.json").read_text())
     assert found["table"]["left_out"] == ["name", "year"]

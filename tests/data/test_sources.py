@@ -382,6 +382,15 @@ def test_a_folder_without_any_rows_is_refused(tmp_path):
         gnomon.source(tmp_path / "t" / "1.parquet")
 
 
+def test_parts_of_no_bytes_are_passed_over(tmp_path):
+    (tmp_path / "t").mkdir()
+    for name, text in (("0.csv", ""), ("1.csv", "a,b\n1.5,2\n3,4\n"), ("2.csv", "")):
+        (tmp_path / "t" / name).write_text(text)
+    np.testing.assert_array_equal(rows_of(gnomon.source(tmp_path / "t")), [[1.5, 2], [3, 4]])
+    with pytest.raises(DataError, match=r"0\.csv is empty"):
+        gnomon.source(tmp_path / "t" / "0.csv")
+
+
 def test_columns_that_were_named_loosely_are_not_called_left_out(tmp_path):
     (tmp_path / "t.csv").write_text("Name,Sex,a,note\nx,f,1,p\ny,m,2,q\nz,f,4,r\n")
     found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name")

@@ -222,6 +222,8 @@ def _opened(
     """The files that have rows: of a folder that was written in parts, some may be empty."""
     found: list[tuple[Path, BlockFile]] = []
     for path in paths:
+        if len(paths) > 1 and path.stat().st_size == 0:
+            continue
         try:
             file = (
                 _open_next(path, found[0][1], wishes, rows) if found else _open(path, wishes, rows)
