@@ -298,11 +298,13 @@ def _sparse_columns(rows: Rows, ones: NDArray[np.float64], _: int | None) -> Mom
     total = float(ones.sum())
     X = rows.X
     data = np.ldexp(X.data.astype(np.float64), -rows.exponent)
-    each = np.repeat(ones, np.diff(X.indptr))
-    mean = np.bincount(X.indices, data * each, d) / total
+    each = np.repeat(ones, np.diff(X.indptr)) if (ones != 1).any() else None
+    mean = np.bincount(X.indices, data if each is None else data * each, d) / total
     stored = np.bincount(X.indices, each, d)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.bincount(X.indices, each * (data - mean[X.indices]) ** 2, d)
+        data -= mean[X.indices]
+        data *= data
+        squares = np.bincount(X.indices, data if each is None else data * each, d)
         scatter = squares + np.maximum(total - stored, 0) * mean**2
     offset = mean - np.ldexp(rows.shift.astype(np.float64), -rows.exponent)
     with np.errstate(over="ignore", invalid="ignore"):

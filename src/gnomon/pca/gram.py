@@ -73,8 +73,11 @@ def orthonormal(V: Matrix) -> Matrix:
     """`V` made orthonormal from its first column on, each column keeping its direction."""
     with one_blas_thread():
         gram = V.T @ V
-        if np.abs(gram - np.eye(V.shape[1])).max(initial=0.0) < 1e-2:
-            # nearly there: Cholesky's factor is as good as Householder's and far quicker
-            return V @ np.linalg.inv(np.linalg.cholesky(gram)).T
+        lengths = np.sqrt(np.diagonal(gram))
+        if lengths.all():
+            cosines = gram / np.outer(lengths, lengths)
+            if np.abs(cosines - np.eye(V.shape[1])).max(initial=0.0) < 1e-2:
+                # nearly there: Cholesky's factor is as good as Householder's and far quicker
+                return (V / lengths) @ np.linalg.inv(np.linalg.cholesky(cosines)).T
         Q, R = np.linalg.qr(V)
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)

@@ -16,6 +16,7 @@ that is given by its products only:
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +34,7 @@ BLOCK = 16
 OVERSAMPLING = 10  # columns beyond those wanted, when few are wanted
 MOST_BLOCKS = 40
 ROWS_AT_ONCE = 2048  # of the basis, when it is orthogonalised
+APART = 1e-3  # of its length, a column's distance from the columns before it
 
 
 def solve(problem: Problem) -> Solution:
@@ -230,8 +232,7 @@ class _Basis:
 
     def _append(self, W: Matrix) -> tuple[Matrix, Matrix]:
         """Orthonormalise `W`, project it a second time, and keep the columns that are new."""
-        with one_blas_thread():
-            Q, R = np.linalg.qr(W)
+        Q, R = _factored(W)
         Q = self._project_out(self.fixed, Q)[0]
         Q, second = self._project_out(self.Q[:, : self.size], Q)
         lengths = np.linalg.norm(Q, axis=0)
@@ -263,6 +264,24 @@ class _Basis:
 
         fold_blocks(inner, blocks, C.__iadd__, n_jobs=self.n_jobs)
         return np.concatenate(map_blocks(subtract, blocks, n_jobs=self.n_jobs)), C
+
+
+def _factored(W: Matrix) -> tuple[Matrix, Matrix]:
+    """W = QR with nearly orthonormal columns Q, which will be made so.
+
+    By Cholesky's factor of WᵀW, in a fraction of the time of Householder's, unless columns are so
+    close to each other that it would be inexact.
+    """
+    with one_blas_thread():
+        gram = W.T @ W
+        lengths = np.sqrt(np.diagonal(gram))
+        if W.size and lengths.all():
+            with suppress(np.linalg.LinAlgError):
+                L = np.linalg.cholesky(gram / np.outer(lengths, lengths))
+                if np.diagonal(L).min() > APART:
+                    return (W / lengths) @ np.linalg.inv(L).T, L.T * lengths
+        Q, R = np.linalg.qr(W)
+        return Q, R
 
 
 def ritz(apply: Callable[[Matrix], Matrix], V: Matrix) -> tuple[Matrix, Vector, Vector]:
