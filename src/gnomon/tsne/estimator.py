@@ -507,8 +507,9 @@ class TSNE(
     def _check(self, X: Any) -> Table:
         if as_source(X) is not None:
             raise DataTypeError(
-                "A map is made of rows that are in memory all at once. Use gnomon.run, which maps "
-                "as many rows of a source as there is memory for, and places the others."
+                "X is a source, which is read in blocks, and a map is made of rows that are in "
+                "memory all at once. Use gnomon.run, which maps as many rows of a source as there "
+                "is memory for, and places the others."
             )
         X = check_table(self, X, reset=True)
         if X.shape[0] < LEAST_ROWS:
