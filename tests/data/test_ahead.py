@@ -143,6 +143,19 @@ def test_as_many_parts_are_begun_as_there_is_room_for(monkeypatch):
     assert file.dropped == []
 
 
+def test_where_little_memory_is_allowed_little_is_read_beforehand(tmp_path, past, beforehand):
+    file, coming = File(), Coming()
+    coming.tell(range(5), file, 25)
+    assert file.begun == [0, 1]
+    for kind in ("npy", "parquet"):
+        table = source(write(tmp_path, kind), rows=25)
+        LocalEngine(1).map(rows_of, table.within(2000))
+        assert not beforehand
+        LocalEngine(1).map(rows_of, table.within(200_000))
+        assert beforehand
+        beforehand.clear()
+
+
 def test_a_part_that_there_is_never_room_for_holds_up_nobody(monkeypatch):
     monkeypatch.setattr(ahead, "ROOM", 35)
     file, coming = File(), Coming()

@@ -18,7 +18,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 
-ROOM = 2**26  # bytes of a file that are read beforehand
+ROOM = 2**26  # bytes of a file that are read beforehand, at the most
 
 __all__ = ["Ahead", "Coming", "Reads"]
 
@@ -120,13 +120,15 @@ class Coming(Generic[K]):
         self.known: set[K] = set()
         self.waiting: dict[K, None] = {}
         self.begun: dict[K, int] = {}  # and their bytes
+        self.room = ROOM
         self.asking = threading.Lock()  # never waited for
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Coming, ()  # a copy, for another process, knows of none
 
-    def tell(self, keys: Iterable[K], file: Reads[K]) -> None:
-        """These come next, after those that are known already."""
+    def tell(self, keys: Iterable[K], file: Reads[K], room: int = ROOM) -> None:
+        """These come next, after those that are known already; `room` bytes are free for them."""
+        self.room = min(ROOM, room)
         for key in keys:
             if key not in self.known:
                 self.known.add(key)
@@ -148,7 +150,7 @@ class Coming(Generic[K]):
                 if key not in self.waiting:  # asked for meanwhile
                     continue
                 size = file.part_bytes(key)
-                room = ROOM - sum(tuple(self.begun.values()))
+                room = self.room - sum(tuple(self.begun.values()))
                 if size > room and self.begun:
                     break
                 if size <= room:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gnomon.data.ahead import Coming
 from gnomon.data.arrow_files import DAMAGED, brief, decoded
-from gnomon.data.blocks import AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
+from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError
@@ -172,8 +172,9 @@ class ArrowBlocks(BlockFile):
             self.coming = Coming()
             self.file.drop_all()
         for number in dict.fromkeys(piece.place.run for piece in pieces):
-            strips = range(len(self._columns(number)))
-            self.coming.tell((Part(number, i, at_once) for i in from_both_ends(strips)), self)
+            strips = from_both_ends(range(len(self._columns(number))))
+            parts = (Part(number, strip, at_once) for strip in strips)
+            self.coming.tell(parts, self, at_once // AHEAD)
 
     def part_bytes(self, key: Part) -> int:
         """Of its numbers, once they are decoded."""

@@ -23,10 +23,21 @@ from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.data.roles import Roles, Wishes, assign_roles
 
-__all__ = ["AT_ONCE", "LOOK", "AbsentError", "BlockFile", "Chosen", "Piece", "choose", "numbers_of"]
+__all__ = [
+    "AHEAD",
+    "AT_ONCE",
+    "LOOK",
+    "AbsentError",
+    "BlockFile",
+    "Chosen",
+    "Piece",
+    "choose",
+    "numbers_of",
+]
 
 LOOK = 10_000  # rows that are looked at to see what columns hold
 AT_ONCE = 2**29  # bytes that are decoded at once, where there is memory for them
+AHEAD = 8  # times as many as those that are read beforehand
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.ahead import Coming
-from gnomon.data.blocks import AT_ONCE, BlockFile, Piece
+from gnomon.data.blocks import AHEAD, AT_ONCE, BlockFile, Piece
 from gnomon.data.disk import Disk, Ranges
 from gnomon.data.names import find_name, unique_names
 from gnomon.data.numpy_files import LONGEST_HEADER, read_header
@@ -60,7 +60,7 @@ class NpyBlocks(BlockFile):
             self.coming = Coming()
             self.disk.drop_all()
         if not self.fortran:
-            self.coming.tell(pieces[:2], self)
+            self.coming.tell(pieces[:2], self, at_once // AHEAD)
 
     def part_bytes(self, key: Piece) -> int:
         """As it lies in the file."""
