@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gnomon.engine import Block, Engine, LocalEngine, Partition, Source
-from gnomon.errors import ChangedSourceError, DataError
+from gnomon.errors import DataError, MissingValueError
 from gnomon.inputs import Found, find_bad_values, refuse_found
 from gnomon.rows import Rows, evenly_spaced, reading, sample_size
 
@@ -157,9 +157,9 @@ def naming_rows(
     """
     try:
         yield
-    except ChangedSourceError:
-        raise
-    except DataError:
+    except DataError as error:
+        if type(error) not in (DataError, MissingValueError):  # of files, which say it already
+            raise
         none = np.zeros(source.columns)
         if names is None and source.names is not None:
             names = np.array(source.names, object)

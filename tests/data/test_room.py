@@ -67,4 +67,5 @@ def test_errors_that_know_no_libraries_are_told_of_them():
 def test_processes_that_work_side_by_side_share_what_was_allowed():
     assert Room(900, asked=True).each(3) == 300
     assert Room(900, asked=True).each(0) == 900
-    assert Room(900, asked=False).each(3) is None
+    assert Room(900, asked=False).each(3) == 300
+    assert Room(900, asked=False).each(1) is None

@@ -61,7 +61,8 @@ def test_what_is_open_is_let_go_where_partitions_are_far_between(monkeypatch):
         assert some.scattered is scattered
         assert some.only(source.partitions).scattered is False
         LocalEngine(1).map(lambda block: len(block.X), some)
-    assert closed == [0, 5, 9, None]
+    # After every block of those, and after every pass.
+    assert closed == [None, None, 0, 5, 9, None, None, None]
 
 
 def test_a_pickled_source_is_small_and_reads():

@@ -27,6 +27,8 @@ gnomon place folder/ -m cells_map -o placed.parquet       # many files, in block
 NEW is a file with the columns of the first table, in any order, or a folder of such files; - for
 standard input. Columns tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those
 of the map; rows of which unusual is true are like none of them, and their places mean little.
+Folders, and files too large for memory, are read in blocks: rows keep their order, and ids and
+labels stay behind.
 """
 PLACE_BYTES = 100  # of a row in blocks: its place, its ratio, its neighbours
 
@@ -171,7 +173,8 @@ def _place_blocks(
     run.say(words)
     Room.of(memory).check(f"{table.name}: the places of {source.rows:,} rows",
                           PLACE_BYTES * source.rows)  # fmt: skip
-    start = time.perf_counter()
     with cluster as engine:
+        start = time.perf_counter()
         placed = place_blocks(run.tsne, ReadySource(source, how), engine)
-    return Found(table, {}, 0, placed, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+    return Found(table, {}, 0, placed, seconds)

@@ -27,7 +27,8 @@ gnomon restore folder/ -m data_reduced -o data.parquet    # many files, in block
 
 SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, a folder of such files, or
 - for standard input. Fewer components than columns give the data back without the variance that
-they do not hold. Folders, and files too large for memory, are read and written in blocks.
+they do not hold. Folders, and files too large for memory, are read and written in blocks: rows keep
+their order, and ids and labels stay behind.
 """
 
 

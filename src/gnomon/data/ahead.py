@@ -75,9 +75,9 @@ class _Reader:
         """Have it read, after all that was asked for before."""
         self.wanted.put(ahead)
         if not self.started:  # two threads may both find that, and start two, which does no harm
-            self.started = True
             with suppress(RuntimeError):  # there are no more
                 start_new_thread(self._serve, ())
+            self.started = True
 
     def _serve(self) -> None:
         while True:

@@ -41,6 +41,15 @@ _trial = threading.Lock()
 _rates: dict[int, list[float]] = {}
 
 
+def _after_fork() -> None:
+    global _trial
+    _trial = threading.Lock()  # the thread that had it may be none of this process
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Disk:
     """Reads parts of a file, on any thread; a copy can be pickled."""
 

@@ -112,10 +112,12 @@ class Preparation(Record):
         return self.missing == "mean" or (self.missing == "em" and self.filling is not None)
 
     def fill_in(self, X: NDArray[Any]) -> NDArray[Any]:
-        """A copy of `X` whose gaps are filled in; if it `fills` any."""
+        """`X` with its gaps filled in, if it `fills` any."""
         if self.missing == "em" and self.filling is not None:
             return fill(X, self.filling)
-        return np.where(np.isnan(X), self.mean, X).astype(X.dtype, copy=False)
+        if X.dtype.kind != "f":  # which has no gaps
+            return X
+        return np.where(np.isnan(X), self.mean.astype(X.dtype), X)
 
     def undo(self, Z: Any) -> NDArray[np.float64]:
         """Prepared numbers, shape (n, d), in the units of the file; filled values stay filled."""

@@ -46,8 +46,8 @@ class Room:
         return self.bytes if self.asked else None
 
     def each(self, workers: int) -> int | None:
-        """The same for each of so many processes that work side by side; at least one does."""
-        return None if self.limit is None else self.limit // max(1, workers)
+        """The same for each of several processes that work side by side, asked for or not."""
+        return self.limit if workers < 2 else self.bytes // workers
 
     @property
     def allowed(self) -> int:

@@ -26,6 +26,7 @@ from gnomon.memory import available_bytes
 
 __all__ = ["FileSource", "source"]
 
+OPEN = 2  # parts of files that are decoded and in use, as a rule
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt")
 
 
@@ -168,7 +169,7 @@ class FileSource(Source):
         super().__init__(first.columns, dtype, partitions, first.names)
         self.left_out = _left_out(first, wishes)
         self.told: set[int] = set()  # files that know what comes next
-        self.at_once = min(AT_ONCE, available_bytes() // 4)
+        self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """Some rows of one of the files."""
@@ -179,18 +180,19 @@ class FileSource(Source):
         return np.asarray(block, self.dtype)
 
     def within(self, memory: int | None) -> Self:
-        """With half of `memory`, and no more, for what must be decoded at once."""
+        """With half of `memory` for what must be decoded at once, of which threads need some."""
         if memory is None:
             return self
         some = self.only(self.partitions)
-        some.at_once = min(self.at_once, memory // 2)
+        some.at_once = min(self.at_once, memory // (2 * OPEN))
         return some
 
     def soon(self, partitions: Sequence[Partition]) -> None:
         """Told to the files that they stand in."""
         if not partitions:
-            while self.told:
-                self.files[self.told.pop()].soon(())
+            for number in tuple(self.told):
+                self.told.discard(number)
+                self.files[number].soon(())
         pieces: dict[int, list[Piece]] = {}
         for partition in partitions:
             number, place = partition.place
