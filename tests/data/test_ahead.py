@@ -236,11 +236,14 @@ def test_nothing_is_left_of_what_was_read_beforehand(tmp_path, past, kind, rows,
     table = source(write(tmp_path, kind), rows=rows)
     for _ in range(3):
         past.clear()
+        coming = table.files[0].coming  # of this pass; the next has one of its own
         found = LocalEngine(threads).map(rows_of, table)
         assert np.array_equal(np.concatenate(found), X)
+        assert coming.known
+        assert not coming.begun
+        assert not coming.waiting
         # Two threads, and the one that reads, may begin the same part in the same moment.
         assert len(past) == len({*past}) or threads > 1
-    assert not table.files[0].coming.begun
     where = table.files[0].disk if kind == "npy" else table.files[0].file.disk
     assert not where.ahead
 
@@ -295,9 +298,12 @@ def test_files_that_a_pass_is_done_with_are_told_so(tmp_path, past):
     for i in range(4):
         np.save(tmp_path / "f" / f"{i}.npy", X[100 * i : 100 * (i + 1)])
     table = source(tmp_path / "f", rows=25)
+    coming = [file.coming for file in table.files]
     assert np.array_equal(np.concatenate(LocalEngine(2).map(rows_of, table)), X)
     assert not table.told
-    assert not any(file.disk.ahead or file.coming.begun for file in table.files)
+    assert not any(file.disk.ahead for file in table.files)
+    assert not any(each.begun or each.waiting for each in coming)
+    assert not {*coming}.intersection(file.coming for file in table.files)
 
 
 def decoded(monkeypatch):

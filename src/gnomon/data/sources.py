@@ -180,7 +180,7 @@ class FileSource(Source):
         return np.asarray(block, self.dtype)
 
     def within(self, memory: int | None) -> Self:
-        """With half of `memory` for what must be decoded at once, of which threads need some."""
+        """Half of `memory` is for what must be decoded at once; `OPEN` such parts are in use."""
         if memory is None:
             return self
         some = self.only(self.partitions)
