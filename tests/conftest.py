@@ -1,10 +1,12 @@
-"""Shared by all tests."""
+"""Shared by all tests: how they are drawn, how many rounds they go, and who runs beside whom."""
 
+import gc
 import os
 
 # scikit-learn's check of array API input is skipped without it, and nothing is skipped here.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Two noisy cores: a time limit for one example would fail at random. Examples are drawn the same
@@ -14,3 +16,115 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 settings.load_profile("gnomon")
+
+LEVELS = ("test", "soak", "long")
+
+# Groups and files of more than a few seconds, the slowest first.
+FIRST = [
+    "processes",
+    "browser",
+    "tests/cli/test_examples.py",
+    "tests/test_parallel.py",
+    "tests/benchmarks/test_tsne.py",
+    "tests/contract/test_documents.py",
+    "tests/pca/test_traps.py",
+    "tests/tsne/test_estimator.py",
+    "tests/cli/test_map.py",
+    "tests/docs/test_gallery.py",
+    "tests/benchmarks/test_command.py",
+    "tests/tsne/test_forces.py",
+    "tests/models/test_file.py",
+    "tests/contract/test_sklearn_checks.py",
+]
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--rounds",
+        choices=LEVELS,
+        default="test",
+        help="test: every test, few rounds. soak, long: only tests marked `rounds`, more rounds.",
+    )
+
+
+def rounds_of(item, level):
+    """How many rounds a test goes at a level; None for tests that are not marked `rounds`."""
+    marker = item.get_closest_marker("rounds")
+    return None if marker is None else marker.kwargs[level]
+
+
+@pytest.fixture
+def rounds(request):
+    """How many rounds this test goes: `@pytest.mark.rounds(test=20, soak=200, long=5000)`."""
+    return rounds_of(request.node, request.config.getoption("--rounds"))
+
+
+def pytest_generate_tests(metafunc):
+    """Repeat a test that is marked `rounds` and does not take `rounds` itself."""
+    count = rounds_of(metafunc.definition, metafunc.config.getoption("--rounds"))
+    if count and "rounds" not in metafunc.fixturenames:
+        metafunc.fixturenames.append("round_number")
+        metafunc.parametrize("round_number", range(count))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out what does not belong to this level, and put slow files first."""
+    level = config.getoption("--rounds")
+    wanted = [item for item in items if is_wanted(item, level)]
+    left_out = [item for item in items if not is_wanted(item, level)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+    if config.getoption("dist", "no") != "no":
+        wanted.sort(key=lambda item: turn_of(item.nodeid))  # stable: files stay whole
+    items[:] = wanted
+
+
+def is_wanted(item, level):
+    count = rounds_of(item, level)
+    return level == "test" if count is None else count > 0
+
+
+def pytest_collection_finish():
+    """Keep thousands of collected tests out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
+# Files that are handed to one worker together, one after the other: those that start browsers,
+# clusters or processes to be killed would starve each other side by side.
+TOGETHER = {
+    "processes": (
+        "tests/engine/test_faults.py",
+        "tests/cli/test_blocks.py",
+        "tests/engine/test_dask.py",
+        "tests/cli/test_killed.py",
+        "tests/cli/test_pair_blocks.py",
+        "tests/pca/test_source_killed.py",
+    ),
+    "browser": ("tests/browser/",),
+}
+
+
+def group_of(nodeid):
+    """What goes to one worker as a whole: a file, or the files of a group."""
+    for group, starts in TOGETHER.items():
+        if nodeid.startswith(starts):
+            return group
+    return nodeid.partition("::")[0]
+
+
+def turn_of(nodeid):
+    """Slow files first, so that no worker ends with one alone."""
+    group = group_of(nodeid)
+    return FIRST.index(group) if group in FIRST else len(FIRST)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    return Groups(config, log)

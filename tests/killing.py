@@ -34,14 +34,14 @@ print("TORN", torn)
 """
 
 
-def torn_files(prepare, path, times=120):
+def torn_files(prepare, path, times):
     """How often the file was neither the old one nor the new one after SIGKILL."""
     code = DRIVER.format(prepare=textwrap.dedent(prepare))
     done = subprocess.run(
         [sys.executable, "-c", code, str(path), str(times)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60 + times,
     )
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split("TORN")[1])

@@ -240,9 +240,13 @@ def write(version):
 """
 
 
-def test_a_careless_writer_that_is_killed_tears_its_file(tmp_path):
-    assert torn_files(VERSIONS + CARELESS, tmp_path / "a") > 10  # or the next test proves nothing
+@pytest.mark.rounds(test=60, soak=300, long=5000)
+def test_a_careless_writer_that_is_killed_tears_its_file(tmp_path, rounds):
+    assert (
+        torn_files(VERSIONS + CARELESS, tmp_path / "a", rounds) > rounds // 12
+    )  # or the next test proves nothing
 
 
-def test_a_writer_that_is_killed_never_tears_its_file(tmp_path):
-    assert torn_files(VERSIONS + ATOMIC, tmp_path / "a") == 0
+@pytest.mark.rounds(test=60, soak=300, long=5000)
+def test_a_writer_that_is_killed_never_tears_its_file(tmp_path, rounds):
+    assert torn_files(VERSIONS + ATOMIC, tmp_path / "a", rounds) == 0

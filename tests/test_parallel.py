@@ -356,7 +356,6 @@ def test_a_child_forked_while_another_thread_computes_gets_its_blas_threads_back
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_joblib_workers_compute_the_same_bits():
     done = run(FIT + """
     from joblib import Parallel, delayed
@@ -542,10 +541,12 @@ TORN = """
     from gnomon import parallel
     from gnomon.parallel import map_blocks, row_blocks
     main, held, begun = threading.get_ident(), threading.Lock(), threading.Event()
+    torn = threading.Event()
 
     def work(start, stop):
         if threading.get_ident() == main:
             assert begun.wait(20)
+            torn.set()
             raise KeyboardInterrupt
         begun.set()
         held.acquire()
@@ -572,8 +573,14 @@ def test_ctrl_c_does_not_wait_for_ever():
 def test_the_second_ctrl_c_does_not_wait():
     done = run(TORN + """
     parallel.PATIENCE = 100.0
-    threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt_again():
+        torn.wait(20)
+        time.sleep(0.5)  # by then the main thread waits for the helper
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt_again).start()
     try:
         map_blocks(work, row_blocks(50, 1), n_jobs=2)
     except KeyboardInterrupt:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gnomon.report import report as report
     from gnomon.tsne import TSNE as TSNE
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOME = {
     "PCA": "gnomon.pca",

@@ -1,5 +1,6 @@
 """What is settled before a run begins: whether there is a map of the table, and room for it."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,9 +10,11 @@ from gnomon.data.preparation import Prepared
 from gnomon.data.refusals import FileError
 from gnomon.data.room import Memory, Room
 from gnomon.data.table import Table, count
+from gnomon.errors import DataWarning
 from gnomon.estimate import map_bytes
 from gnomon.inputs import check_real
 from gnomon.pca import PCA
+from gnomon.scores.few import few_rows
 from gnomon.tsne.sampled import LEAST_SAMPLE, Sampling, choose_sample
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "sample_rows",
     "sample_within",
     "usual_perplexity",
+    "warn_of_few_rows",
 ]
 
 PERPLEXITY = 30.0
@@ -55,6 +59,12 @@ def check_rows(name: str, n: int, perplexity: float | None, mapped: int | None =
         raise FileError(f"{name}: {count(n, 'row')}, where {what} needs {least} or more.")
     if perplexity is not None:
         check_real("perplexity", perplexity, 1.0, (n if mapped is None else mapped) - 1)
+
+
+def warn_of_few_rows(n: int, *, mapped: bool) -> None:
+    """Warn where `n` rows, those of a map or of a PCA alone, are too few to conclude from."""
+    if said := few_rows(n, mapped=mapped):
+        warnings.warn(said, DataWarning, stacklevel=3)
 
 
 def check_room(

@@ -4,7 +4,7 @@ Rates are of two threads of an AMD EPYC with nothing else to do, in November 202
 clusters in 50 columns (300 to 30,000 rows in the plane, up to 10,000 on a line and in space,
 perplexities 30 and 100) and on 70,000 rows of MNIST, kernels compiled. Memory is the kernel's
 high-water mark above the table. The rate of PCA is what `gnomon.pca.plan` has of
-``benchmarks/crossovers.py``.
+``benchmarks/crossovers.py``; those of the page are read off ``benchmarks/page_cost.py``.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from gnomon.pca.plan import SMALL, Plan
 from gnomon.records import Record
 
-__all__ = ["Cost", "about", "estimate", "map_bytes"]
+__all__ = [
+    "PAGE_BUDGET",
+    "Cost",
+    "about",
+    "estimate",
+    "map_bytes",
+    "page_bytes",
+    "page_memory",
+    "page_seconds",
+]
 
 THREADS = 2  # of the measurements; half the time is assumed of twice as many
 MOST_THREADS = 8  # more are not counted on
@@ -31,6 +40,19 @@ EDGE_BYTES = 80.0  # a row and neighbour: lists, affinities and their transpose
 REST_BYTES = 2e7  # meshes and buffers
 WIDE, REDUCED = 100, 50  # `TSNE` first reduces more columns to so many scores
 
+# Of the page, by benchmarks/page_cost.py, on one thread.
+PAGE_BUDGET = 3_000_000  # bytes, as `gnomon.report` has it
+PAGE_SECONDS = 0.06  # charts and sentences, however few rows
+PAGE_ROW_SECONDS = 4.5e-5
+PAGE_VALUE_SECONDS = 7e-7  # a value that the page holds
+PAGE_NUMBER_SECONDS = 7e-8  # a number of the table: what is rebuilt, and how well
+PAGE_BYTES = 430_000  # script, style, charts and sentences
+PAGE_ROW_BYTES = 80  # places on two maps, neighbours, trust and a label
+PAGE_VALUE_BYTES = 2.3
+PAGE_MEMORY = 8  # bytes for each byte of the page, while it is put together
+SAMPLE_PAGE_ROWS = 200_000  # with more, the page of a map of a sample shows the sample alone
+MOST_PAGE_ROWS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Cost(Record):
@@ -45,6 +67,10 @@ class Cost(Record):
     iterations : int
     place_seconds : float
         For rows that are placed on a map of others.
+    page_seconds : float
+        For the page, and for the maps that are made again where its stability was asked for.
+    page_bytes : int
+        Size of the page.
     """
 
     pca_seconds: float
@@ -54,11 +80,14 @@ class Cost(Record):
     threads: int
     iterations: int
     place_seconds: float = 0.0
+    page_seconds: float = 0.0
+    page_bytes: int = 0
 
     @property
     def seconds(self) -> float:
         """In all."""
-        return self.pca_seconds + self.tsne_seconds + self.trust_seconds + self.place_seconds
+        run = self.pca_seconds + self.tsne_seconds + self.trust_seconds + self.place_seconds
+        return run + self.page_seconds
 
 
 def estimate(
@@ -71,11 +100,14 @@ def estimate(
     copied: int = 0,
     beside: int = 0,
     mapped: int | None = None,
+    page_budget: int = PAGE_BUDGET,
+    stability: int = 0,
 ) -> Cost:
-    """The cost of PCA by `plan` and of a map of the same table; `copied` bytes of it are a copy.
+    """The cost of PCA by `plan`, of a map of the same table and of the page of both.
 
-    `mapped` rows make the map, if not all; the others are placed on it. `beside` are bytes that
-    are kept beside the map, and not before.
+    `copied` bytes of the table are a copy. `mapped` rows make the map, if not all; the others are
+    placed on it. `beside` are bytes that are kept beside the map, and not before. `stability` is
+    how many times the map is made again for the page.
     """
     rows, d = plan.shape
     n = rows if mapped is None else mapped
@@ -85,15 +117,42 @@ def estimate(
     step = ITERATION + faster * (repulsion + n * (POINT[dimensions] + EDGE * k))
     reduces = d > WIDE
     again = plan.operations / OPERATIONS if reduces else 0.0
+    tsne_seconds = faster * (again + SEARCH * n * k) + iterations * step
+    shown = n if n < rows and rows > SAMPLE_PAGE_ROWS else min(rows, MOST_PAGE_ROWS)
+    page = page_memory(shown, d, page_budget)
+    peak = max(plan.peak_bytes, beside + map_bytes(n, d, perplexity), beside + page)
     return Cost(
         pca_seconds=faster * plan.operations / OPERATIONS,
-        tsne_seconds=faster * (again + SEARCH * n * k) + iterations * step,
+        tsne_seconds=tsne_seconds,
         trust_seconds=faster * (SCORE * min(n, SCORED) + TRUST * n),
-        peak_bytes=copied + max(plan.peak_bytes, beside + map_bytes(n, d, perplexity)),
+        peak_bytes=copied + peak,
         threads=threads,
         iterations=iterations,
         place_seconds=faster * PLACE * (rows - n),
+        page_seconds=page_seconds(shown, d, page_budget) + stability * tsne_seconds,
+        page_bytes=page_bytes(shown, d, page_budget),
     )
+
+
+def page_seconds(n: int, d: int, budget: int = PAGE_BUDGET) -> float:
+    """Seconds for the page of a map of `n` rows and `d` columns."""
+    held = min(n * d, budget / PAGE_VALUE_BYTES)
+    return (
+        PAGE_SECONDS
+        + PAGE_ROW_SECONDS * n
+        + PAGE_VALUE_SECONDS * held
+        + PAGE_NUMBER_SECONDS * n * d
+    )
+
+
+def page_bytes(n: int, d: int, budget: int = PAGE_BUDGET) -> int:
+    """Size of that page; what does not fit into the budget is left out of it."""
+    return int(min(budget, PAGE_BYTES + n * (PAGE_ROW_BYTES + PAGE_VALUE_BYTES * d)))
+
+
+def page_memory(n: int, d: int, budget: int = PAGE_BUDGET) -> int:
+    """Memory that building it takes beyond what the run holds."""
+    return PAGE_MEMORY * page_bytes(n, d, budget)
 
 
 def map_bytes(n: int, d: int, perplexity: float) -> int:

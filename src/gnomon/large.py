@@ -6,7 +6,7 @@ and colours the rows stays behind: results have the rows of the source, in its o
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.checks import sample_within, usual_perplexity
+from gnomon.checks import sample_within, usual_perplexity, warn_of_few_rows
+from gnomon.data.names import unique_names
 from gnomon.data.preparation import Preparation
-from gnomon.data.refusals import listed
 from gnomon.data.room import Memory, Room
 from gnomon.data.scaled import prepare_source
-from gnomon.data.table import count
+from gnomon.data.table import ColumnRoles, count
 from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.engine.watched import WatchedEngine
 from gnomon.estimate import map_bytes
@@ -57,40 +57,56 @@ class BlockTable(Record):
     name: str
     source: Source
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks."""
+        return self.source.rows
+
     def title(self) -> str:
         """Size and name."""
-        n, d = self.source.shape
-        return f"{self.name}: {count(n, 'row')} × {count(d, 'column')} of numbers"
+        columns = count(len(self._all_columns()), "column")
+        return f"{self.name}: {count(self.source.rows, 'row')} × {columns}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """How it is read."""
-        return self.words()
+        """What columns are used for and why, and how it is read."""
+        return self.words(command=False)
 
-    def words(self, *, command: bool = False) -> list[tuple[str, str]]:
-        """The same for the command, which reads it alike."""
-        blocks = count(len(self.source.partitions), "block")
-        rows = "ids, labels and text stay behind; rows keep their order"
-        lines = [("blocks", f"read in {blocks}; {rows}")]
-        if self.left_out:
-            way = "--keep NAME" if command else 'keep="NAME"'
-            why = f"by the first rows ids, text, or few and whole numbers: {way} to use one"
-            lines.insert(0, ("left out", f"{listed(self.left_out)} ({why})"))
-        return lines
+    def words(self, *, command: bool) -> list[tuple[str, str]]:
+        """The same for the library, or in the words of the command line."""
+        roles, blocks = self.roles, count(len(self.source.partitions), "block")
+        text = f"read in {blocks}; rows keep their order"
+        if roles.label is not None or roles.id is not None or roles.kept_for_colour:
+            text += ", and results hold no ids, labels or colours"
+        lines = [*roles.words(command=command), ("note", "; ".join(self.notes)), ("blocks", text)]
+        return [(name, said) for name, said in lines if said]
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """Columns of files that are not used."""
-        return getattr(self.source, "left_out", ())
+    def roles(self) -> ColumnRoles:
+        """What columns are used for; of what is no file, all are features."""
+        known = getattr(self.source, "roles", None)
+        names = self.source.names or unique_names(None, self.source.columns)[0]
+        return ColumnRoles(tuple(names)) if known is None else known
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be assumed about the files."""
+        return getattr(self.source, "notes", ())
 
     def to_dict(self) -> dict[str, Any]:
         """Size and columns, ready for JSON."""
-        n, d = self.source.shape
-        names = self.source.names
         return {
-            "name": self.name, "rows": n, "n_columns": d,
-            "columns": None if names is None else list(names), "left_out": list(self.left_out),
+            "name": self.name,
+            "rows": self.source.rows,
+            "n_columns": len(self._all_columns()),
+            **self.roles.to_dict(),
+            "notes": list(self.notes),
             "blocks": len(self.source.partitions),
-        }  # fmt: skip
+        }
+
+    def _all_columns(self) -> Sequence[str]:
+        """Columns of the files, features or not."""
+        files = getattr(self.source, "files", None)
+        return self.roles.features if files is None else files[0].all_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +235,8 @@ def run_blocks(
         table = stage("read", lambda: BlockTable(name, source))
         prepared = stage("prepare", lambda: prepare_source(source, scale, workers))
         ready = prepared.source
+        rows = source.rows if dimensions is None or sample is None else min(sample, source.rows)
+        warn_of_few_rows(rows, mapped=dimensions is not None)
         pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
         with room.explained():
             stage("pca", lambda: pca.fit(ready, memory=room.limit, engine=workers))

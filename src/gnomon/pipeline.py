@@ -9,7 +9,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
-from gnomon.checks import check_room, check_run, sample_rows, usual_perplexity
+from gnomon.checks import (
+    check_room,
+    check_run,
+    sample_rows,
+    usual_perplexity,
+    warn_of_few_rows,
+)
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read_source
@@ -122,6 +128,7 @@ def run(
             if progress is not None:
                 tsne.set_callbacks(Watch(progress))
         check_run(prepared, usual, most)
+        warn_of_few_rows(most if tsne is not None else n, mapped=tsne is not None)
         if usual is not None:
             sampling = sample_rows(table, prepared, usual, sample, memory, seed)
         mapped = n if sampling is None else sampling.rows.size

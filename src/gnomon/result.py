@@ -32,7 +32,8 @@ class Result:
     tsne : TSNE or None
         The map; None if none was asked for, or the run was interrupted before it began.
     trust : array (n,) or None
-        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
+        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map; of half
+        of the other rows where there are fewer than 31.
     quality : MapScores or None
         How far the map can be trusted, in all.
     seconds : dict

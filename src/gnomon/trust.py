@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from gnomon.neighbors import find_neighbors
 from gnomon.scores import MapScores, score_map
-from gnomon.scores.kept import TRUSTED, share_kept
+from gnomon.scores.few import trusted
+from gnomon.scores.kept import share_kept
 from gnomon.tsne import TSNE
 
 __all__ = ["measure_trust"]
@@ -18,7 +19,7 @@ def measure_trust(
 ) -> tuple[NDArray[np.float64], MapScores]:
     """The share of neighbours that each row keeps, and the scores of the whole map."""
     Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
-    k = min(TRUSTED, len(Z) - 1)
+    k = trusted(len(Z))
     data, plane = (
         find_neighbors(table, k, n_jobs=n_jobs).indices
         for table in (Z, tsne.embedding_.astype(np.float64))

@@ -8,8 +8,6 @@ from commands import gnomon
 from gnomon import PCA
 from gnomon.report import report
 
-pytestmark = pytest.mark.slow  # a browser is started
-
 ALERT = "window.reached = 1"
 HOSTILE = [
     f"<script>{ALERT}</script>",

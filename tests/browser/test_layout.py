@@ -7,8 +7,6 @@ from browser.hands import overflow, painted
 from gnomon import PCA, TSNE, samples
 from gnomon.report import report
 
-pytestmark = pytest.mark.slow  # a browser is started
-
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):

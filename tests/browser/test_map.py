@@ -22,8 +22,6 @@ from gnomon import PCA, TSNE
 from gnomon.report import report
 from gnomon.report.build import build
 
-pytestmark = pytest.mark.slow  # a browser is started
-
 N = 150
 
 

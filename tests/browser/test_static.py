@@ -7,8 +7,6 @@ from report.pages import HOSTILE, fitted
 
 from gnomon import PCA, report
 
-pytestmark = pytest.mark.slow  # a browser is started
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -42,7 +42,7 @@ def test_the_subtitle_names_the_leading_columns(fit, table):
     X, names = table
     model = fit(X, names)
     leader = names[int(np.abs(model.loadings_[:, 0]).argmax())]
-    assert loadings(model).description.startswith(f"PC1 is led by {leader} (")
+    assert loadings(model).description.startswith(f"PC1 is led by {leader} (loading ")
 
 
 def test_only_the_columns_asked_for_are_shown(fit, table, read):
@@ -81,3 +81,21 @@ def test_long_names_are_shortened_with_the_whole_on_hovering(fit, read):
 def test_bad_numbers_are_refused(fit, table, arguments, error):
     with pytest.raises(error, match="must be an integer ≥ 1"):
         loadings(fit(*table), **arguments)
+
+
+def test_correlations_are_shown_under_their_own_name(fit, table, read):
+    """Columns are chosen and led by what they weigh, whatever the cells hold."""
+    X, names = table
+    model = fit(X * [100.0, 1, 1, 1, 1, 0.001], names, standardize=False)
+    chart = loadings(model, n_components=2, n_columns=3, measure="correlation")
+    r = model.correlations()
+    leader = int(np.abs(model.loadings_[:, 0]).argmax())
+    named = f"PC1 is led by {names[leader]} (correlation {r[leader, 0]:.2f})"
+    assert chart.description.startswith(named.replace("-", "−"))
+    assert chart.title == "Correlations of columns and components"
+    assert "oading" not in chart.svg
+    weigh = np.argsort(-np.abs(model.loadings_[:, :2]).max(axis=1))[:3]
+    written = {float(text.replace("−", "-")) for text in read(chart).texts("cell")}
+    assert written == {float(f"{value:.2f}") + 0.0 for value in r[weigh][:, :2].ravel()}
+    with pytest.raises(ParameterError, match="`measure` must be"):
+        loadings(model, measure="weight")

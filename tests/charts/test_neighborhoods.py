@@ -39,4 +39,4 @@ def test_one_size_is_drawn():
     X = np.random.default_rng(0).normal(size=(3, 4))
     chart = charts.neighborhoods(scores.score_map(X, X[:, :2], n_neighbors=[1]))
     assert_sound(chart)
-    assert "Of the nearest rows the map keeps" in chart.description
+    assert "The nearest row stays the nearest for" in chart.description

@@ -47,11 +47,12 @@ def test_every_row_of_new_comes_out_in_the_frame_of_old(folder):
 def test_it_says_what_is_shared_how_close_it_came_and_what_had_no_partner(folder):
     done = gnomon("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
     assert first_words(done) == ["Read", "Using", "Read", "Using", "Shared", "Alone", "Alone",
-                                 "Fit"]  # fmt: skip
+                                 "Fit", "Warning"]  # fmt: skip
     assert "3 rows of 4 in new.csv and 4 in old.csv, by id" in done.stderr
     assert '1 only in new.csv: "z"' in done.stderr
     assert '1 only in old.csv: "c"' in done.stderr
     assert "scale 1, mirrored" in done.stderr
+    assert "3 shared rows in 2 dimensions are too few for a verdict" in done.stderr
 
 
 def test_a_file_gets_the_format_of_its_ending_and_is_not_overwritten(folder):

@@ -293,7 +293,6 @@ def test_what_counts_of_parquet_is_its_size_once_decoded(here, tmp_path, monkeyp
     assert not asked(tmp_path / "damaged.parquet", decoded)  # whoever reads it says so
 
 
-@pytest.mark.slow
 def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path):
     options = ("-k", "3", "--scale", "standard")
     gnomon("reduce", "cells", *options, "-o", "one", folder=here)
@@ -343,7 +342,7 @@ def working(folder):
     assert (folder / "out" / "scores.parquet").read_bytes() == b"the old one"
 
 
-@pytest.mark.slow
+@pytest.mark.rounds(test=1, soak=3, long=30)
 def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
     with working(tmp_path) as (running, _):
         time.sleep(0.3)  # the workers are reading, or importing what they need to
@@ -354,7 +353,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
         assert "Traceback" not in rest
 
 
-@pytest.mark.slow
+@pytest.mark.rounds(test=0, soak=1, long=10)
 def test_workers_that_are_killed_again_and_again_are_an_error_within_a_minute(tmp_path):
     with working(tmp_path) as (running, workers):
         end = time.monotonic() + 60

@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from commands import COMMAND, environment, first_words, process
 
-pytestmark = pytest.mark.slow  # every process takes a second or two
-
 N, D = 90, 5
 MAP = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
 REDUCED = ["model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg"]

@@ -31,7 +31,6 @@ def killed(folder, times, writer):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
 def test_a_command_that_is_killed_a_hundred_times_never_tears_a_file(tmp_path):
     # The proof proves nothing unless a writer in place fails it: in every kind of file.
     torn = killed(tmp_path / "careless", 100, "careless")["torn"]
@@ -118,7 +117,6 @@ def kill_in(folder, times):
     return kills, new
 
 
-@pytest.mark.slow
 def test_the_installed_command_that_is_killed_never_tears_a_file(tmp_path):
     with ThreadPoolExecutor() as pool:  # two at a time: most of it is the start of Python
         found = list(pool.map(kill_in, [tmp_path / "a", tmp_path / "b"], [6, 6]))

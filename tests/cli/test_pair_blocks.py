@@ -192,7 +192,6 @@ def test_what_cannot_be_done_in_blocks_is_refused(here, order, code, says):
     assert not list(here.glob("n.*"))
 
 
-@pytest.mark.slow
 def test_workers_and_a_cluster_align_and_compare_with_the_bytes_of_this_process(
     here, tmp_path, monkeypatch
 ):

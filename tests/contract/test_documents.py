@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from contract.test_package import LAYERS
 
+import gnomon
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "gnomon").rglob("*.py"))
 GUIDE = ROOT / "docs" / "guide"
@@ -30,7 +32,6 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -103,6 +104,15 @@ def test_every_decision_is_listed_and_numbered_without_gaps():
     assert [int(page[:4]) for page in pages] == list(range(1, len(pages) + 1))
     listed = re.findall(r"^(\d{4}-[\w-]+)$", read("docs/decisions/index.md"), re.MULTILINE)
     assert listed == pages
+
+
+def test_every_version_has_a_section_of_the_changelog_and_the_newest_release_is_cited():
+    sections = re.findall(r"^## \[([\d.]+)\] - (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+    assert sections[0] == (gnomon.__version__.removesuffix(".dev0"), "unreleased")
+    numbers = [tuple(map(int, version.split("."))) for version, _ in sections]
+    assert numbers == sorted(numbers, reverse=True)
+    version, date = sections[1]
+    assert f'\nversion: "{version}"\ndate-released: "{date}"\n' in read("CITATION.cff")
 
 
 def read(path: str) -> str:

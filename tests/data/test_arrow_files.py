@@ -55,10 +55,10 @@ def test_every_kind_of_column_has_its_role(save):
     assert table.columns == ("x", "half", "n", "price", "size")
     assert table.label_name == "kind"
     assert list(table.labels) == kinds
-    assert {left.column: left.why for left in table.left_out} == {
+    assert {left.column: left.why for left in table.roles.ignored} == {
         "day": "dates", "span": "dates", "blob": "binary", "nested": "struct", "words": "list",
-        "void": "no values", "gone": "no values", "nan": "no values",
-        "code": "few distinct integers"}  # fmt: skip
+        "void": "no values", "gone": "no values", "nan": "no values"}  # fmt: skip
+    assert {left.column: left.why for left in table.roles.kept_for_colour} == {"code": "categories"}
     assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X[:, 3], np.arange(30) + 0.25)
     assert np.isnan(table.X[0, 2])

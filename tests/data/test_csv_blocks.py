@@ -104,7 +104,7 @@ def test_a_late_number_among_truths_is_found_with_its_line(tmp_path, monkeypatch
     monkeypatch.setattr(csv_blocks, "LOOK", 20)
     text = [f"{'true' if i % 2 else 'False'},{i}.5" for i in range(200)]
     text[150] = "1,2.5"
-    source = gnomon.source(save(tmp_path, "a,b\n" + "\n".join(text)), rows=40)
+    source = gnomon.source(save(tmp_path, "a,b\n" + "\n".join(text)), rows=40, keep="a")
     assert source.columns == 2
     said = r'"a" holds not only true and false \(first: line 152, "1"\)\. Use na="1", or drop="a"'
     with pytest.raises(DataError, match=said):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gnomon.data import csv_files
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
-from gnomon.errors import DataError, ParameterTypeError, TooLargeError
+from gnomon.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 
 (
     HEADER,
@@ -55,6 +55,12 @@ def write(tmp_path):
     return write
 
 
+def whys(table):
+    """Why columns are no features, in the order of the file."""
+    left = (*table.roles.kept_for_colour, *table.roles.ignored)
+    return {each.column: each.why for each in left}
+
+
 def refused(path, **options):
     with pytest.raises(DataError) as info:
         read(path, **options)
@@ -76,11 +82,14 @@ def test_penguins_are_read_as_a_person_would(write):
     assert table.id_name is None
     assert str(table) == (
         "penguins.csv: 60 rows × 8 columns\n"
-        "  using     4 numeric columns (bill_length_mm … body_mass_g), coloured by species\n"
-        '  left out  island, sex (text), year (few distinct integers: keep="year" to use it)'
+        "  features  4 numeric columns (bill_length_mm … body_mass_g)\n"
+        "  label     species\n"
+        "  colour    kept for colour: island, sex (text), year (few distinct whole numbers: "
+        'keep="year" to use it)'
     )
-    assert table.words(command=True)[1][1] == (
-        "island, sex (text), year (few distinct integers: --keep year to use it)"
+    assert table.words(command=True)[2][1] == (
+        "kept for colour: island, sex (text), year (few distinct whole numbers: --keep year to use "
+        "it)"
     )
 
 
@@ -89,8 +98,8 @@ def test_options_overrule_every_guess(write):
     table = read(path, label="island", keep="year", drop=["body_mass_g", "sex"])
     assert table.label_name == "island"
     assert table.columns == ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "year")
-    assert {left.column: left.why for left in table.left_out} == {
-        "species": "text", "sex": "as asked", "body_mass_g": "as asked"}  # fmt: skip
+    assert whys(table) == {"species": "text", "sex": "as asked", "body_mass_g": "as asked"}
+    assert [left.column for left in table.roles.kept_for_colour] == ["species"]
     table = read(path, label="year", id="species")
     assert list(table.labels[:4]) == ["2007", "2007", "2008", "2008"]
     assert list(table.ids[:3]) == ["Adelie", "Adelie", "Gentoo"]
@@ -135,13 +144,16 @@ def test_ids_are_found_by_name_and_stay_as_they_are_written(write):
     assert table.id_name == "id"
     assert list(table.ids) == ["007", "0008", "9007199254740993"]
     assert table.columns == ("x", "y")
-    assert "rows named by id" in str(table)
+    assert dict(table.lines())["id"] == "id"
 
 
-def test_distinct_texts_are_ids(write):
+def test_distinct_texts_are_ids_where_their_name_says_so(write):
     table = read(write("x,town\n1,Bonn\n2,Köln\n3,Ulm\n"))
     assert table.id_name == "town"
     assert list(table.ids) == ["Bonn", "Köln", "Ulm"]
+    said = read(write("x,remark\n1,cold\n2,warm\n3,dry\n"))
+    assert said.id_name is None
+    assert whys(said) == {"remark": "text"}
 
 
 def test_what_pandas_writes_before_the_first_name_is_an_id(write):
@@ -155,7 +167,7 @@ def test_an_id_that_repeats_is_left_out_and_can_be_kept(write):
     path = write("patient_id,x\n1,0.5\n1,1.5\n2,2.5\n")
     table = read(path)
     assert table.columns == ("x",)
-    assert table.left_out[0].why == "named like an id, but repeated"
+    assert whys(table) == {"patient_id": "named like an id, but repeated"}
     assert read(path, keep="patient_id").columns == ("patient_id", "x")
 
 
@@ -167,7 +179,7 @@ def test_a_label_of_digits_is_found_by_its_name_among_pixels(write):
     assert table.label_name == "label"
     assert set(table.labels) == set("0123456789")
     assert table.X.shape == (60, 5)  # pixels of few values stay
-    assert not table.left_out
+    assert not whys(table)
 
 
 def test_answers_and_counts_all_stay(write):
@@ -185,8 +197,8 @@ def test_dates_empty_columns_and_truth(write):
     path = write("day,void,flag,x,z\n" + "\n".join(rows))
     table = read(path)
     assert table.columns == ("x", "z")
-    assert {left.column: left.why for left in table.left_out} == {
-        "day": "dates", "void": "no values", "flag": "true and false"}  # fmt: skip
+    assert whys(table) == {"day": "dates", "void": "no values"}
+    assert table.label_name == "flag"
     np.testing.assert_array_equal(read(path, keep="flag").X[:4, 0], [0, 1, 1, 0])
     assert refused(path, keep="day") == (
         't.csv: column "day" holds dates. Leave it out of the option `keep`. To use them, choose '
@@ -207,8 +219,7 @@ def test_text_cannot_be_kept_as_numbers(write):
 
 def test_a_file_without_numbers_is_refused(write):
     assert refused(write("a,b\nx,y\nz,y\n")) == (
-        't.csv has no column of numbers to use. Its columns are "a" (names or groups rows), "b" '
-        "(text)."
+        't.csv has no column of numbers to use. Its columns are "a" (text), "b" (text).'
     )
 
 
@@ -216,7 +227,7 @@ def test_new_rows_are_read_with_the_columns_of_a_model(write):
     path = write("town,b,c,a\nBonn,1,9,2\nUlm,3,8,4\n")
     table = read(path, columns=["a", "b"])
     np.testing.assert_array_equal(table.X, [[2, 1], [4, 3]])
-    assert [left.column for left in table.left_out] == ["c"]
+    assert whys(table) == {"c": "not among the model's columns"}
     assert list(table.ids) == ["Bonn", "Ulm"]
     assert refused(path, columns=["a", "z"]) == (
         't.csv lacks 1 of the 2 columns of the model: "z". Columns are found by their names, in '
@@ -236,9 +247,10 @@ def test_passengers_are_read_as_a_person_would(write):
             for i, ticket in enumerate(tickets)]  # fmt: skip
     table = read(write("\n".join(["PassengerId,Survived,Name,Sex,Age,Ticket", *rows])))
     assert table.id_name == "PassengerId"
-    assert table.label_name == "Sex"
-    assert table.columns == ("Survived", "Age")
-    assert {left.column: left.why for left in table.left_out} == {"Name": "text", "Ticket": "text"}
+    assert table.label_name == "Survived"
+    assert table.columns == ("Age",)
+    assert whys(table) == {"Name": "another id", "Sex": "text", "Ticket": "text"}
+    assert [name for name, _ in table.others] == ["Sex"]
 
 
 def test_one_word_in_many_rows_and_many_words_in_few_are_errors(write):
@@ -274,8 +286,7 @@ def test_codes_with_leading_zeros_are_no_measurements(write):
     assert table.columns == ("x",)
     assert list(table.labels) == ["01234", "01234", "99999", "99999", "01234"]
     table = read(path, label="x", keep="x")
-    assert [(left.column, left.why) for left in table.left_out] == [
-        ("zip", "codes with leading zeros")]  # fmt: skip
+    assert whys(table) == {"zip": "codes with leading zeros"}
     assert read(path, keep="zip").X[0].tolist() == [1234, 1.5]
 
 
@@ -337,12 +348,17 @@ def test_without_names_decimal_commas_and_semicolons(write):
     np.testing.assert_array_equal(read(write("1,5;2,5\n3,5;4,5\n")).X, [[1.5, 2.5], [3.5, 4.5]])
 
 
-def test_quoted_thousands_are_not_taken_for_decimals(write):
-    message = refused(write('a,b\n"1,234",2\n"5,678",3\n1,2\n7,8\n9,3\n'))
-    assert message == (
-        't.csv: column "a" holds text in 2 rows (first: line 2, "1,234"). Use na="1,234", or '
-        'drop="a".'
+def test_a_mark_that_may_divide_thousands_or_decimals_is_refused_unless_it_is_said_which(write):
+    path = write('a,b\n"1,234",2\n"5,678",3\n1,2\n7,8\n9,3\n')
+    assert refused(path) == (
+        't.csv: column "a" holds "1,234" (line 2), whose mark may divide thousands or decimals, '
+        'and no other cell says which. Use decimal=".", decimal=",", or drop="a".'
     )
+    assert read(path, decimal=".").X[:3, 0].tolist() == [1234, 5678, 1]
+    assert read(path, decimal=",").X[:3, 0].tolist() == [1.234, 5.678, 1]
+    assert read(path, drop="a").columns == ("b",)
+    with pytest.raises(ParameterError, match="`decimal` must be"):
+        read(path, decimal=";")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
@@ -372,10 +388,11 @@ def test_names_that_are_empty_or_doubled_are_made_unique_and_said(write):
 def test_hostile_strings_stay_as_they_are(write):
     evil = ["</script><script>alert(1)</script>", "=HYPERLINK(1)", "a\u2028b", "x\ny", "'; --"]
     rows = "".join(f'"{text}",{i}.5,{i}\n' for i, text in enumerate(evil))
-    table = read(write('"<img onerror=x>",v,"w ""q"""\n' + rows))
+    table = read(write('"<img onerror=x>",v,"w ""q"""\n' + rows), id="<img onerror=x>")
     assert table.id_name == "<img onerror=x>"
     assert list(table.ids) == evil
-    assert table.columns == ("v", 'w "q"')
+    assert table.columns == ("v",)
+    assert whys(table) == {'w "q"': "another id"}
     assert "<img" not in table._repr_html_()
 
 
@@ -503,7 +520,7 @@ def test_quoted_newlines_may_stand_anywhere_in_a_large_file(write, monkeypatch):
     monkeypatch.setattr("gnomon.data.csv_files.BLOCK", 100)
     monkeypatch.setattr("gnomon.data.csv_files.ROWS_A_BLOCK", 0)
     rows = "".join(f'"name\n{i},5\n",{i}.5\n' for i in range(300))
-    table = read(write("who,x\n" + rows))
+    table = read(write("who,x\n" + rows), id="who")
     assert table.ids[7] == "name\n7,5\n"
     assert table.X[:, 0].tolist() == [i + 0.5 for i in range(300)]
     assert table.places.of(2) == "line 8"
@@ -574,13 +591,14 @@ def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_ou
     lines[0] += ",price"
     table = read(write("\n".join(lines) + "\n"), drop="note")
     assert (table.id_name, table.label_name) == ("name", "kind")
-    assert [left.column for left in table.left_out] == ["owner", "rooms", "note"]
+    assert list(whys(table)) == ["owner", "rooms", "note"]
+    assert [left.column for left in table.roles.ignored] == ["note"]
     (owner, owners), (rooms, counts) = table.others
     assert (owner, rooms) == ("owner", "rooms")
     assert owners[:5].tolist() == ["no", "yes", "yes", None, "yes"]
     some = table.take(np.array([1, 3]))
-    assert [values.tolist() for _, values in some.others] == [["yes", None], ["1", "3"]]
-    assert counts[:4].tolist() == ["0", "1", "2", "3"]
+    assert [values.tolist() for _, values in some.others] == [["yes", None], [1, 3]]
+    assert counts[:4].tolist() == [0, 1, 2, 3]
     # A column of its own for each row groups nothing, nor does one that was dropped.
     assert read(write("\n".join(lines) + "\n"), drop="rooms").others[0][0] == "owner"
     assert len(read(write("\n".join(lines) + "\n"), drop="rooms").others) == 1
@@ -687,8 +705,8 @@ def test_a_table_comes_back_from_any_dialect(
     expected = np.array(rows, dtype=float)[:, used]
     np.testing.assert_array_equal(table.X, expected)
     assert list(table.ids) == ids
-    left = {left.column for left in table.left_out}
-    assert left | {"which", *table.columns} == {"which", *names, "last"}
+    others = {table.label_name} - {None}
+    assert {*whys(table)} | others | {"which", *table.columns} == {"which", *names, "last"}
 
 
 def _filled(rows, width):

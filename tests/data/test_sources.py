@@ -391,10 +391,13 @@ def test_parts_of_no_bytes_are_passed_over(tmp_path):
         gnomon.source(tmp_path / "t" / "0.csv")
 
 
-def test_columns_that_were_named_loosely_are_not_called_left_out(tmp_path):
+def test_columns_that_were_named_loosely_are_found(tmp_path):
     (tmp_path / "t.csv").write_text("Name,Sex,a,note\nx,f,1,p\ny,m,2,q\nz,f,4,r\n")
-    found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name")
-    assert found.left_out == ("note",)
+    found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name").roles
+    assert (found.features, found.id) == (("a",), "Name")
+    assert [(left.column, left.why) for left in found.ignored] == [
+        ("Sex", "as asked"), ("note", "text"),
+    ]  # fmt: skip
 
 
 def test_blocks_without_rows_are_no_blocks():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnomon.data import samples
-from gnomon.data.table import LeftOut, Places, Table, table_of_sample
+from gnomon.data.table import ColumnRoles, LeftOut, Places, Table, table_of_sample
 
 
 def test_a_sample_is_a_table_like_any_other():
@@ -14,7 +14,8 @@ def test_a_sample_is_a_table_like_any_other():
     assert list(table.labels) == list(sample.labels)
     assert str(table) == (
         "iris: 150 rows × 5 columns\n"
-        "  using  4 numeric columns (sepal length (cm) … petal width (cm)), coloured by species"
+        "  features  4 numeric columns (sepal length (cm) … petal width (cm))\n"
+        "  label     species"
     )
     assert list(table_of_sample(samples.load("house-prices")).ids) == list("abcde")
 
@@ -26,19 +27,22 @@ def test_a_table_cannot_be_changed():
 
 
 def test_a_table_is_plain_json_without_its_cells():
-    table = Table("t.csv", np.zeros((2, 1)), ("a",), left_out=(LeftOut("b", "text"),), n_columns=2)
+    roles = ColumnRoles(("a",), kept_for_colour=(LeftOut("b", "text"),))
+    table = Table("t.csv", np.zeros((2, 1)), ("a",), roles=roles, n_columns=2)
     assert json.loads(json.dumps(table.to_dict())) == {
-        "name": "t.csv", "rows": 2, "n_columns": 2, "columns": ["a"], "label": None, "id": None,
-        "left_out": [{"column": "b", "why": "text", "can_be_kept": False}], "notes": [],
+        "name": "t.csv", "rows": 2, "n_columns": 2, "features": ["a"], "label": None, "id": None,
+        "kept_for_colour": [{"column": "b", "why": "text", "can_be_kept": False}], "ignored": [],
+        "notes": [],
     }  # fmt: skip
 
 
-def test_many_columns_left_out_are_counted():
+def test_many_columns_that_are_ignored_are_counted():
     left = tuple(LeftOut(f"c{i}", "text") for i in range(8))
-    table = Table("t", np.zeros((1, 2)), ("a", "b"), left_out=left, n_columns=10)
+    roles = ColumnRoles(("a", "b"), ignored=left)
+    table = Table("t", np.zeros((1, 2)), ("a", "b"), roles=roles, n_columns=10)
     assert dict(table.lines()) == {
-        "using": "2 numeric columns (a, b)",
-        "left out": "c0, c1, c2, c3, c4 and 3 more (text)",
+        "features": "2 numeric columns (a, b)",
+        "ignored": "c0, c1, c2, c3, c4 and 3 more (text)",
     }
 
 

@@ -200,7 +200,8 @@ def test_standard_output_gets_the_same_text_as_a_file(tmp_path):
     assert csv_text(["a", "b"], columns) == (tmp_path / "t.csv").read_bytes()
 
 
-def test_a_table_whose_writer_is_killed_is_never_torn(tmp_path):
+@pytest.mark.rounds(test=15, soak=300, long=5000)
+def test_a_table_whose_writer_is_killed_is_never_torn(tmp_path, rounds):
     prepare = """
     import numpy as np, pyarrow.parquet as pq
     from gnomon.data.write import write_table
@@ -216,4 +217,4 @@ def test_a_table_whose_writer_is_killed_is_never_torn(tmp_path):
             return False
         return any(np.array_equal(column, v + np.arange(20_000)) for v in versions)
     """
-    assert torn_files(prepare, tmp_path / "t.parquet", times=100) == 0
+    assert torn_files(prepare, tmp_path / "t.parquet", rounds) == 0

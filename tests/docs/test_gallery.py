@@ -39,7 +39,6 @@ def bundled(monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_runs_and_shows_charts(script, bundled, capsys):
     shown = [value for value in run(script) if isinstance(value, Chart)]

@@ -25,8 +25,6 @@ from gnomon.errors import (
 from gnomon.moments import Moments
 from gnomon.tsne.sampled import choose_sample, place_source
 
-pytestmark = pytest.mark.slow  # workers take seconds to start
-
 
 @pytest.fixture(scope="module")
 def engine():

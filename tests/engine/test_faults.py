@@ -17,8 +17,6 @@ from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
 from gnomon.errors import ClusterError, PartitionError
 
-pytestmark = pytest.mark.slow
-
 
 def source():
     return ArraySource(np.random.default_rng(0).standard_normal((600, 3)), rows=15)
@@ -62,6 +60,7 @@ def foreign(tmp_path_factory):
         yield found
 
 
+@pytest.mark.rounds(test=1, soak=3, long=30)
 def test_a_worker_that_dies_in_the_middle_changes_no_bit(mortal, patient, tmp_path):
     here = LocalEngine(1).reduce(partial(sums, folder=tmp_path, deadly=0), source(), operator.add)
     with within(240):
@@ -70,6 +69,7 @@ def test_a_worker_that_dies_in_the_middle_changes_no_bit(mortal, patient, tmp_pa
     assert found.tobytes() == here.tobytes()
 
 
+@pytest.mark.rounds(test=1, soak=3, long=30)
 def test_a_partition_that_kills_three_workers_is_named(mortal, patient, tmp_path):
     message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
     with within(240), pytest.raises(PartitionError, match=message):
@@ -77,6 +77,7 @@ def test_a_partition_that_kills_three_workers_is_named(mortal, patient, tmp_path
     assert len(os.listdir(tmp_path)) == 3
 
 
+@pytest.mark.rounds(test=0, soak=2, long=20)
 def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(
     foreign, patient, tmp_path, monkeypatch
 ):
@@ -109,6 +110,7 @@ def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(
     assert len(os.listdir(tmp_path)) == 3
 
 
+@pytest.mark.rounds(test=0, soak=2, long=20)
 def test_processes_that_do_not_start_are_an_error_and_they_alone_are_gone(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
         "import os, pathlib, sys, time\n"
@@ -147,6 +149,7 @@ def test_an_error_comes_within_a_minute_of_the_last_sign_of_life():
     assert max(silence, fetching, cluster.START) + closing < 60
 
 
+@pytest.mark.rounds(test=0, soak=2, long=20)
 def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_run, "LOOK", 0.5)
@@ -164,6 +167,7 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_p
     assert 1 <= len(os.listdir(tmp_path)) < 40
 
 
+@pytest.mark.rounds(test=0, soak=2, long=20)
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_scheduler_that_is_gone_or_silent_is_an_error_and_no_hang(tmp_path, monkeypatch, how):
     monkeypatch.setattr(dask_run, "LOOK", 0.5)

@@ -181,7 +181,7 @@ def test_a_point_is_not_its_own_neighbour_in_the_map():
 
 def test_another_matrix_may_be_as_good_where_the_product_is_singular():
     """[Selitskii 2025] (65): sufficient always, necessary only if XᵀY has full rank."""
-    X = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 2, 0], [0, -2, 0]])  # a flat cloud
+    X = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 2, 0], [0, -2, 0], [0, 0, 0]])  # a flat cloud
     Y = X @ frames(3, 3, 1)[0]
     U, S, Vt = np.linalg.svd(X.T @ Y)
     best = Vt.T @ U.T

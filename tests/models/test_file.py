@@ -267,7 +267,8 @@ def test_a_disk_that_is_full_leaves_the_old_model_whole(tmp_path):
     assert os.listdir(tmp_path) == ["m.gnomon"]
 
 
-def test_a_model_whose_writer_is_killed_is_never_torn(tmp_path):
+@pytest.mark.rounds(test=15, soak=300, long=5000)
+def test_a_model_whose_writer_is_killed_is_never_torn(tmp_path, rounds):
     prepare = """
     import numpy as np
     from gnomon import PCA, load, save
@@ -283,7 +284,7 @@ def test_a_model_whose_writer_is_killed_is_never_torn(tmp_path):
         except ValueError:
             return False
     """
-    assert torn_files(prepare, tmp_path / "m.gnomon", times=100) == 0
+    assert torn_files(prepare, tmp_path / "m.gnomon", rounds) == 0
 
 
 def test_a_model_of_a_wide_table_keeps_its_file_within_its_numbers(tmp_path):

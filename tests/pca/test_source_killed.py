@@ -8,9 +8,9 @@ import pytest
 from killing import torn_files
 
 
-@pytest.mark.slow
+@pytest.mark.rounds(test=15, soak=300, long=5000)
 @pytest.mark.parametrize("ending", ["npy", "parquet"])
-def test_scores_written_in_blocks_are_whole_after_kill_9(tmp_path, ending):
+def test_scores_written_in_blocks_are_whole_after_kill_9(tmp_path, ending, rounds):
     prepare = f"""
         import numpy as np, gnomon, pyarrow.parquet as pq
         X = np.random.default_rng(0).standard_normal((4000, 6))
@@ -26,7 +26,7 @@ def test_scores_written_in_blocks_are_whole_after_kill_9(tmp_path, ending):
                      np.column_stack(pq.read_table(path).columns))
             return any(np.array_equal(found, each) for each in wanted)
     """
-    assert torn_files(prepare, tmp_path / f"scores.{ending}", times=60) == 0
+    assert torn_files(prepare, tmp_path / f"scores.{ending}", rounds) == 0
 
 
 def test_ctrl_c_ends_a_running_transform_and_leaves_the_old_file(tmp_path):

@@ -38,7 +38,10 @@ def test_shuffles_that_tie_with_the_truth_count_against_it():
     # a square: 8 of the 24 orders are as good as the true one
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     found = permutation_test(X, X, 999)
-    assert found.as_large / 999 == pytest.approx(1 / 3, abs=0.06)
+    assert (found.as_large, found.n_permutations) == (7, 23)
+    assert found.p_value == 1 / 3
+    drawn = permutation_test(X, X, 22)  # not all of them: as often as chance has it
+    assert drawn.as_large / 22 == pytest.approx(1 / 3, abs=0.3)
 
 
 def test_the_null_is_that_of_shuffled_fits():

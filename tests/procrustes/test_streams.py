@@ -110,7 +110,7 @@ def test_what_needs_the_rows_or_is_no_source_is_refused():
         Procrustes().fit(left, Y)
     with pytest.raises(DataError, match="X is a ndarray"):
         compare(X, right)
-    with pytest.raises(DataError, match="at least 2 rows"):
+    with pytest.raises(DataError, match="1 shared row is too few"):
         compare(*sources(X[:1], Y[:1]))
     with pytest.raises(DataError, match="X has norm 0"):
         compare(*sources(X * 0, Y))

@@ -44,7 +44,6 @@ def test_large_tables_are_scored_on_a_stated_sample(sampled):
     assert np.array_equal(again.recall.points, sampled.recall.points)
 
 
-@pytest.mark.slow
 def test_the_sample_covers_the_exact_scores(sampled):
     exact = scores.score_map(X, Y, labels, sample="all")
     for name in ("trustworthiness", "continuity", "recall", "order", "class_accuracy"):

@@ -34,7 +34,7 @@ def cumulative(model: FittedPCA) -> Chart:
     kept = int(model.n_components_)
     sums = np.concatenate([[0.0], np.cumsum(shares).clip(0.0, 1.0)])
     needed = {mark: components_needed(shares, mark) for mark in MARKS}
-    canvas = Canvas("Cumulative share of the variance", _subtitle(sums, needed, kept))
+    canvas = Canvas("Cumulative share of the variance", _subtitle(sums, needed, kept, _most(model)))
 
     shown = _shown(len(shares), kept, needed)
     top = canvas.top + 24
@@ -60,10 +60,15 @@ def cumulative(model: FittedPCA) -> Chart:
     return canvas.finish(end + 16, f"Sums by number of components: {details}.")
 
 
-def _subtitle(sums: Floats, needed: dict[float, int | None], kept: int) -> str:
+def _most(model: FittedPCA) -> float:
+    """Components that rows about their mean can have; no limit where their number is not known."""
+    return getattr(model, "n_samples_", np.inf) - 1
+
+
+def _subtitle(sums: Floats, needed: dict[float, int | None], kept: int, most: float) -> str:
     if not sums.any():
         return "All columns are constant: there is no variance to hold."
-    known, k = len(sums) - 1, needed[0.95]
+    known, k = int(min(len(sums) - 1, most)), needed[0.95]
     if k is None:
         together = f"{words.count(known, 'component')} {words.hold(known)}"
         return f"{together} {words.percent(sums[-1])} of the variance; 95\u00a0% needs more."

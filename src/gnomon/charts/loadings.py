@@ -1,5 +1,7 @@
 """Loadings: a heat map of what each component is made of."""
 
+from typing import Literal
+
 import numpy as np
 
 from gnomon.charts import colours, words
@@ -8,7 +10,7 @@ from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, Floats, column_names
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_choice, check_integer
 
 __all__ = ["loadings"]
 
@@ -16,14 +18,25 @@ ROW = 28.0
 GAP = 2.0
 LONGEST_NAME = 176.0
 WIDEST_CELL = 72.0
+TITLES = {
+    "loading": "Loadings: what components are made of",
+    "correlation": "Correlations of columns and components",
+}
 
 
-def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Chart:
-    """Heat map of the loadings, columns of the table down and components across.
+def loadings(
+    model: FittedPCA,
+    n_components: int = 6,
+    n_columns: int = 20,
+    *,
+    measure: Literal["loading", "correlation"] = "loading",
+) -> Chart:
+    """Heat map of what components are made of, columns of the table down and components across.
 
     A loading is a component's entry times its standard deviation: what one standard deviation
-    along the component changes in the column, in the column's units (for standardised columns it
-    is their correlation). Columns stand in groups by the component they load on most.
+    along the component changes in the column, in the column's units. Divided by the column's own
+    standard deviation it is the correlation of column and component, so that for standardised
+    columns both are the same. Columns stand in groups by the component they load on most.
 
     Parameters
     ----------
@@ -32,26 +45,33 @@ def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Ch
         The first so many components; fewer if the model has fewer.
     n_columns : int
         The so many columns with the largest loadings on them; fewer if there are fewer.
+    measure : {"loading", "correlation"}
+        What the cells hold. Columns are chosen, and led, by their loadings either way: a column
+        that hardly varies may correlate with a component and still be no part of it.
 
     Returns
     -------
     Chart
     """
     k = min(check_integer("n_components", n_components, 1), int(model.n_components_))
-    values = np.nan_to_num(np.asarray(model.loadings_, dtype=np.float64)[:, :k])
+    check_choice("measure", measure, tuple(TITLES))
+    parts = np.nan_to_num(np.asarray(model.loadings_, dtype=np.float64)[:, :k])
+    values = parts
+    if measure == "correlation":
+        values = np.nan_to_num(np.asarray(model.correlations(), dtype=np.float64)[:, :k])
     names = column_names(model)
-    order = _order(values, check_integer("n_columns", n_columns, 1))
-    canvas = Canvas("Loadings: what components are made of", _subtitle(values, names, len(order)))
+    order = _order(parts, check_integer("n_columns", n_columns, 1))
+    canvas = Canvas(TITLES[measure], _subtitle(values, parts, names, len(order), measure))
 
     size = SIZES["label"]
     # At least wide enough for the key's title.
     room = min(
-        max(width(text, size) for text in ["loading", *(names[d] for d in order)]), LONGEST_NAME
+        max(width(text, size) for text in [measure, *(names[d] for d in order)]), LONGEST_NAME
     )
     left = LEFT + room + 14
     cell = min((RIGHT - left) / k, WIDEST_CELL)
     top = canvas.top + 62
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(np.abs(values).max(initial=0.0)) if measure == "loading" else 1.0
     _draw_header(canvas, model, left, top, cell, k)
     texts = [[_cell_text(values[d, j], largest) for j in range(k)] for d in order]
     fits = max(width(text, SIZES["cell"]) for row in texts for text in row) <= cell - 6
@@ -70,8 +90,8 @@ def loadings(model: FittedPCA, n_components: int = 6, n_columns: int = 20) -> Ch
 
     end = top + ROW * len(order)
     if largest > 0:
-        end = _draw_key(canvas, left, end + 24, largest)
-    return canvas.finish(end + 22, _details(values, names, order))
+        end = _draw_key(canvas, left, end + 24, largest, measure)
+    return canvas.finish(end + 22, _details(values, names, order, measure))
 
 
 def _order(values: Floats, n_columns: int) -> list[int]:
@@ -81,18 +101,25 @@ def _order(values: Floats, n_columns: int) -> list[int]:
     return sorted(map(int, strongest), key=lambda d: (main[d], -values[d, main[d]]))
 
 
-def _subtitle(values: Floats, names: list[str], shown: int) -> str:
+def _subtitle(values: Floats, parts: Floats, names: list[str], shown: int, measure: str) -> str:
     if not values.any():
-        return "All loadings are zero: the columns are constant."
-    parts = []
+        return f"All {measure}s are zero: the columns are constant."
+    said = []
     for j in range(min(2, values.shape[1])):
-        d = int(np.abs(values[:, j]).argmax())
+        d = int(np.abs(parts[:, j]).argmax())
         name = shorten(names[d], 2 * LONGEST_NAME, SIZES["sub"])
-        parts.append(f"PC{j + 1} is led by {name} ({words.number(values[d, j], 2)})")
-    sentence = ", ".join(parts) + "."
+        said.append(f"PC{j + 1} is led by {name} ({measure} {_two_digits(values[d, j], measure)})")
+    sentence = ", ".join(said) + "."
     if shown < len(names):
-        sentence += f" Shown: {shown} of {words.count(len(names), 'column')}, the largest loadings."
+        sentence += (
+            f" Shown: {shown} of {words.count(len(names), 'column')}, those that weigh most."
+        )
     return sentence
+
+
+def _two_digits(value: float, measure: str) -> str:
+    """As the page's sentences write correlations; loadings may have any size."""
+    return f"{value:.2f}".replace("-", "−") if measure == "correlation" else words.number(value, 2)
 
 
 def _cell_text(value: float, largest: float) -> str:
@@ -114,7 +141,7 @@ def _draw_header(
         canvas.text(middle, top - 12, share, "tick soft", "middle", tip=words.percent(shares[j]))
 
 
-def _draw_key(canvas: Canvas, left: float, top: float, largest: float) -> float:
+def _draw_key(canvas: Canvas, left: float, top: float, largest: float, measure: str) -> float:
     """The ramp with its ends and middle in numbers; returns where it ends."""
     swatch = 11.0
     for step in range(colours.DIVERGING):
@@ -123,15 +150,15 @@ def _draw_key(canvas: Canvas, left: float, top: float, largest: float) -> float:
     reach = swatch * (colours.DIVERGING // 2)
     for at, value in ((middle - reach, -largest), (middle, 0.0), (middle + reach, largest)):
         canvas.text(at, top + 28, words.number(value, 2), "tick soft", "middle")
-    canvas.text(left - 12, top + 10, "loading", "label soft", "end")
+    canvas.text(left - 12, top + 10, measure, "label soft", "end")
     return top + 28
 
 
-def _details(values: Floats, names: list[str], order: list[int]) -> str:
+def _details(values: Floats, names: list[str], order: list[int], measure: str) -> str:
     rows = []
     for d in order:
         entries = ", ".join(
             f"PC{j + 1} {words.number(value, 2)}" for j, value in enumerate(values[d])
         )
         rows.append(f"{shorten(names[d], LONGEST_NAME, SIZES['label'])}: {entries}")
-    return "Loadings: " + "; ".join(rows) + "."
+    return f"{measure.capitalize()}s: {'; '.join(rows)}."

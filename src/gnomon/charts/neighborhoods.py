@@ -96,8 +96,10 @@ def neighborhoods(scores: ScoredMap) -> Chart:
 
 
 def _subtitle(sizes: list[int], kept: Floats) -> str:
-    first = f"Of the {sizes[0]} nearest" if sizes[0] > 1 else "Of the nearest"
-    sentence = f"{first} rows the map keeps {words.percent(float(kept[0]))}"
+    share = words.percent(float(kept[0]))
+    sentence = f"Of the {sizes[0]} nearest rows the map keeps {share}"
+    if sizes[0] == 1:
+        sentence = f"The nearest row stays the nearest for {share} of the rows"
     if len(sizes) > 1:
         sentence += f", of the {sizes[-1]} nearest {words.percent(float(kept[-1]))}"
     return sentence + "."

@@ -131,6 +131,7 @@ def _align_blocks(
     from gnomon.cli import pair_blocks, results
     from gnomon.cli.blocks import watched_engine
     from gnomon.procrustes import Procrustes
+    from gnomon.procrustes.verdict import refuse_empty_verdict
 
     pair_blocks.refuse_whole(out, robust)
     assert out is not None
@@ -140,6 +141,8 @@ def _align_blocks(
         model = Procrustes(**how, n_jobs=threads)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)
+        assert model.moments_ is not None
+        refuse_empty_verdict(model.n_samples_, min(model.moments_.cross.shape))
         words.say("Fit", fit_words(model))
         pair_blocks.write_moved(pair, model, out, force=force, engine=engine)
     results.say_versions(words)

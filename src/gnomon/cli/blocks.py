@@ -1,5 +1,6 @@
 """What commands do with tables that are read in blocks, here or on a cluster."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
     "open_like",
     "open_source",
     "refuse_output",
+    "refuse_stability",
     "run",
     "watched_engine",
 ]
@@ -142,6 +144,14 @@ def open_source(
             f"Only files and folders are read in blocks; got '{data}'. Leave out --dask and "
             "--workers."
         )
+    for name in ("label", "id"):
+        if reading.get(name):
+            raise ParameterError(
+                f"--{name} {reading[name]} would be ignored: {data} is read in blocks, and results "
+                f"of blocks hold no ids or labels yet. Leave --{name} out (--drop "
+                f"{shlex.quote(reading[name])} keeps the column from being a feature), or save the "
+                "table as one file that fits into memory."
+            )
     if missing != "error":
         raise ParameterError(
             f"--missing {missing} needs the whole table in memory, and this one is read in blocks. "
@@ -173,6 +183,18 @@ def open_like(
         if nameless.columns != len(columns):
             raise lacks_columns(name, list(columns), len(columns)) from None
         return nameless
+
+
+def refuse_stability(data: str, stability: int | None) -> None:
+    """Maps are made again from a table in memory only."""
+    from gnomon.errors import ParameterError
+
+    if stability is not None:
+        raise ParameterError(
+            f"--stability {stability} makes the map again, which needs the whole table in memory, "
+            f"and {data} is read in blocks. Leave --stability out, or map a file of some of its "
+            "rows."
+        )
 
 
 def refuse_output(out: Path | None) -> None:

@@ -42,8 +42,10 @@ def command(
     label: str | None,
     id_: str | None,
     na: tuple[str, ...],
+    features: tuple[str, ...],
     keep: tuple[str, ...],
     drop: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     scale: str,
     components: str,
@@ -65,8 +67,10 @@ def command(
         label=label,
         id=id_,
         na=list(na) or None,
+        features=list(features) or None,
         keep=list(keep) or None,
         drop=list(drop) or None,
+        decimal=decimal,
     )
     if as_json:
         from gnomon.cli.results import say_json
@@ -87,6 +91,8 @@ class Asked(NamedTuple):
     memory: "Room | None"
     dask: str | None = None
     workers: int | None = None
+    page_budget: int | None = None
+    stability: int | None = None
 
 
 def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, 
 
     start, missing, sample = time.perf_counter(), asked.missing, asked.sample
     table = read_source(data, memory=asked.memory, **reading)
-    say_read(words, table, time.perf_counter() - start)
+    say_read(words, table, time.perf_counter() - start, few=True)
     # What `em` fills in takes long to find, and changes neither the scale nor the cost.
     prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=asked.scale)
     X, preparation = prepared.X, prepared.preparation
@@ -143,7 +149,7 @@ class Found(NamedTuple):
 def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
     """Say what that would cost; the same as a dictionary."""
     from gnomon.cli.results import say_versions
-    from gnomon.estimate import estimate
+    from gnomon.estimate import PAGE_BUDGET, estimate
     from gnomon.memory import readable_bytes
     from gnomon.parallel import thread_count
     from gnomon.tsne import TSNE
@@ -160,6 +166,8 @@ def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
         threads=thread_count(asked.threads),
         copied=found.copied,
         beside=found.beside,
+        page_budget=asked.page_budget or PAGE_BUDGET,
+        stability=asked.stability or 0,
     )
     size = readable_bytes(n * d * found.dtype.itemsize)
     words.say("Table", f"{n:,} × {d:,} {found.dtype}, {size}")
@@ -188,7 +196,7 @@ def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> 
 def _say_costs(
     words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
 ) -> None:
-    """What PCA, the map, its scores and the places of other rows would take."""
+    """What PCA, the map, its scores, the places of other rows and the page would take."""
     from gnomon.data.table import count
     from gnomon.estimate import about
     from gnomon.memory import readable_bytes
@@ -203,6 +211,7 @@ def _say_costs(
     words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
     if cost.place_seconds:
         words.say("Placed", f"all other rows; {about(cost.place_seconds)}")
+    words.say("Page", f"about {readable_bytes(cost.page_bytes)}; {about(cost.page_seconds)}")
     words.say(
         "Time", f"{about(cost.seconds)} in all, on {count(cost.threads, 'thread')} (estimated)"
     )

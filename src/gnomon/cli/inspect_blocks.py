@@ -33,7 +33,7 @@ def look_at_blocks(
     start, room = time.perf_counter(), Room.of(asked.memory)
     source = open_source(data, missing=asked.missing, reading=reading)
     table = BlockTable(Path(data).name or data, source)
-    say_read(words, table, time.perf_counter() - start)
+    say_read(words, table, time.perf_counter() - start, few=True)
     words.say("Scale", SCALES[asked.scale])
     n, d = source.shape
     most = min(asked.sample or n, n)

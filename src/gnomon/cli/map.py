@@ -50,8 +50,10 @@ def command(
     label: str | None,
     id_: str | None,
     na: tuple[str, ...],
+    features: tuple[str, ...],
     keep: tuple[str, ...],
     drop: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     scale: str,
     components: str,
@@ -79,15 +81,19 @@ def command(
 
     words = Words(quiet=quiet, verbose=verbose)
     memory = blocks.beside_workers(memory, workers)
+    in_blocks = blocks.in_blocks(data, dask=dask, workers=workers, memory=memory)
+    if in_blocks:
+        blocks.refuse_stability(data, stability)
     asked: dict[str, Any] = {
-        "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
+        "label": label, "id": id_, "features": list(features), "keep": list(keep),
+        "drop": list(drop), "na": list(na), "decimal": decimal,
     }  # fmt: skip
     reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     if dry_run:
         from gnomon.cli.inspect import Asked, look
 
         wanted = Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory,
-                       dask, workers)  # fmt: skip
+                       dask, workers, page_budget, stability)  # fmt: skip
         seen = look(data, wanted, words=words, **reading)
         if as_json:
             from gnomon.cli.results import say_json
@@ -107,7 +113,7 @@ def command(
     result: Result | LargeResult
     with words.bar() as bar:
         progress: dict[str, Any] = {} if bar is None else {"progress": bar, "placing": bar.placing}
-        if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
+        if in_blocks:
             result = blocks.run(
                 data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar,
                 **progress, **how,

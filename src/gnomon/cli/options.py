@@ -136,13 +136,18 @@ naming = _together(
     of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
              "beside an empty cell, NA, NaN and null. May be given again."),
 )  # fmt: skip
-# And which are used: `keep`, `drop`.
+# And which are features: `features`, `keep`, `drop`; and how their numbers are written: `decimal`.
 reading = _together(
     naming,
+    of_table("--features", metavar="NAME", multiple=True, help="The features: a column, or "
+             "columns by a pattern such as 'pc*' (default: guessed, and said). May be given "
+             "again."),
     of_table("--keep", metavar="COLUMN", multiple=True, help="Use this column although it "
-             "would be left out. May be given again."),
-    of_table("--drop", metavar="COLUMN", multiple=True, help="Leave this column out. May "
+             "would be no feature. May be given again."),
+    of_table("--drop", metavar="COLUMN", multiple=True, help="Do not use this column. May "
              "be given again."),
+    of_table("--decimal", type=click.Choice([".", ","]), help="What divides decimals in text; "
+             "the other mark may then divide thousands (default: guessed)."),
 )  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(

@@ -35,7 +35,7 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
-READING = ("label", "id", "keep", "drop", "na")
+READING = ("label", "id", "features", "keep", "drop", "na", "decimal")
 PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
@@ -191,10 +191,10 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
 def as_typed(command: str, settings: dict[str, Any]) -> str:
     """The command that makes the same results, without what is usual."""
     parts = ["gnomon", command, str(settings.get("data", "-"))]
-    for name in ("label", "id"):
+    for name in ("label", "id", "decimal"):
         if settings.get(name) is not None:
             parts += [f"--{name}", str(settings[name])]
-    for name in ("keep", "drop", "na"):
+    for name in ("features", "keep", "drop", "na"):
         for value in settings.get(name) or ():
             parts += [f"--{name}", str(value)]
     for name, usual in USUAL.items():
@@ -245,9 +245,8 @@ def build_page(
     from gnomon.report.run import report_run, report_scores, report_without_table
 
     sampled = result.sampling is not None and not result.sampling.whole
-    if stability is not None and (sampled or not isinstance(result, Result)):
-        why = "the map is of a part of the rows" if sampled else "the table is read in blocks"
-        words.say("Left out", f"stability: {why}")
+    if stability is not None and sampled:
+        words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
     if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
         result = result.of_the_map()  # with what is to be said of the others

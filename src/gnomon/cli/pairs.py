@@ -121,8 +121,7 @@ def read_pairing(
         start = time.perf_counter()
         table = read(path, id=column, na=list(na) or None, memory=memory)
         # Columns are chosen by --columns here, so none is said to wait for --keep.
-        rest = tuple(replace(each, can_be_kept=False) for each in table.left_out)
-        tables.append(replace(table, left_out=rest))
+        tables.append(replace(table, roles=table.roles.final()))
         seconds.append(time.perf_counter() - start)
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
@@ -179,7 +178,8 @@ def _only(table: Table, names: list[str], why: str) -> Table:
     at = [j for j, name in enumerate(table.columns) if name in set(names)]
     rest = tuple(LeftOut(name, why) for name in table.columns if name not in set(names))
     chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
-    return replace(chosen, left_out=(*table.left_out, *rest))
+    roles = replace(chosen.roles, ignored=(*chosen.roles.ignored, *rest))
+    return replace(chosen, roles=roles)
 
 
 def _ids_of(tables: list[Table], *, asked: bool) -> str | None:

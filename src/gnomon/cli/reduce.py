@@ -45,8 +45,10 @@ def command(
     label: str | None,
     id_: str | None,
     na: tuple[str, ...],
+    features: tuple[str, ...],
     keep: tuple[str, ...],
     drop: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     scale: str,
     seed: int,
@@ -76,7 +78,8 @@ def command(
     words = Words(quiet=quiet, verbose=verbose)
     memory = blocks.beside_workers(memory, workers)
     asked: dict[str, Any] = {
-        "label": label, "id": id_, "keep": list(keep), "drop": list(drop), "na": list(na),
+        "label": label, "id": id_, "features": list(features), "keep": list(keep),
+        "drop": list(drop), "na": list(na), "decimal": decimal,
     }  # fmt: skip
     reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     how: dict[str, Any] = {

@@ -69,7 +69,7 @@ def command(
         "seconds": told.seconds(), "notes": told.notes,
     }  # fmt: skip
     stored = pages.read_stored(folder, run)
-    found |= {"Y": stored.positions, "trust": stored.trust}
+    found |= {"Y": stored.positions, "trust": _trust(run, stored)}
     if stability is not None and (
         run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
     ):
@@ -80,6 +80,17 @@ def command(
     pages.save_page(page, out, stage, show=show, words=words)
     if as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
+
+
+def _trust(run: "StoredRun", stored: Any) -> Any:
+    """As it was stored; None, so that it is counted again, for maps of few rows.
+
+    Those of the first edition counted all other rows as neighbours.
+    """
+    from gnomon.scores.few import TRUSTED, trusted
+
+    counted_alike = run.tsne is None or trusted(len(run.tsne.embedding_)) == TRUSTED
+    return stored.trust if counted_alike else None
 
 
 def _ready(

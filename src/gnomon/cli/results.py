@@ -36,6 +36,7 @@ __all__ = [
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|unusual")
 ENOUGH = 0.95  # of the variance
+MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
@@ -44,9 +45,19 @@ def reporter(words: Words) -> Callable[[str, float, Any], None]:
     return lambda stage, seconds, what: _say(words, stage, seconds, what)
 
 
-def say_read(words: Words, table: "Table | BlockTable", seconds: float | None = None) -> None:
-    """What was read, used and left out."""
-    words.say("Read", table.title(), seconds)
+def say_read(
+    words: Words, table: "Table | BlockTable", seconds: float | None = None, *, few: bool = False
+) -> None:
+    """What was read, used and left out; `few` says so where the rows are too few to conclude from.
+
+    That is not for rows that are placed, or compared with others.
+    """
+    from gnomon.scores.few import FEW_ROWS
+
+    title = table.title()
+    if few and table.n_rows < FEW_ROWS:
+        title += ": too few rows to tell structure from chance"
+    words.say("Read", title, seconds)
     for name, text in table.words(command=True):
         words.say(name.capitalize(), text)
 
@@ -54,7 +65,7 @@ def say_read(words: Words, table: "Table | BlockTable", seconds: float | None = 
 def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
     """One line or more for a stage that has ended."""
     if stage == "read":
-        say_read(words, what, seconds)
+        say_read(words, what, seconds, few=True)
     elif stage == "prepare":
         *first, (name, text) = what.preparation.lines()
         for before in first:
@@ -77,9 +88,14 @@ def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
         words.say("t-SNE", text, seconds)
         words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":
+        from gnomon.scores.few import FEW_ROWS
+
         kept, scores = what
         far = scores.distances.value
-        words.say("Trust", f"neighbours kept {kept.mean():.2f} · {_far_words(far)}", seconds)
+        said = f"neighbours kept {kept.mean():.2f}{_chance_words(len(kept))}"
+        if len(kept) >= FEW_ROWS:
+            said += f" · {_far_words(far)}"
+        words.say("Trust", said, seconds)
     elif stage == "place" and what.placed.any():
         say_placed(words, what, seconds)
     elif stage == "scores":
@@ -112,10 +128,19 @@ def _pca_words(pca: Any) -> str:
     from gnomon.charts.words import hold
 
     kept, share = int(pca.n_components_), float(pca.explained_variance_ratio_.sum())
-    known = min(pca.n_samples_, pca.n_features_in_)
+    known = min(pca.n_samples_ - 1, pca.n_features_in_)  # rows about their mean have no more
+    kept = min(kept, known)
     said = f"{kept} of {known} components {hold(kept)} {100 * share:.1f} % of the variance"
     needed = components_needed(known_shares(pca), ENOUGH) if share < ENOUGH else None
     return said if needed is None else f"{said}; {100 * ENOUGH:.0f} % needs {needed}"
+
+
+def _chance_words(n: int) -> str:
+    """Share of neighbours that a random map of `n` rows keeps, where that is much."""
+    from gnomon.scores.few import trusted
+
+    chance = trusted(n) / (n - 1)
+    return f" (by chance {chance:.2f})" if chance >= MUCH else ""
 
 
 def _far_words(correlation: float) -> str:

@@ -19,14 +19,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.data.ahead import Coming
-from gnomon.data.arrow_files import DAMAGED, brief, decoded
+from gnomon.data.arrow_files import DAMAGED, arrow_table, brief
 from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError
-from gnomon.data.roles import Wishes
 from gnomon.data.row_groups import FeatherGroups, Groups, ParquetGroups
 from gnomon.data.table import Places
+from gnomon.data.wishes import Wishes
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
 from gnomon.parallel import row_blocks
@@ -92,7 +92,7 @@ class ArrowBlocks(BlockFile):
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
         self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes, like)
         self.names, self.columns = self.chosen.names, len(self.chosen.names)
-        self.dtype = self.chosen.dtype
+        self.dtype, self.roles, self.notes = self.chosen.dtype, self.chosen.roles, self.chosen.notes
         self.used = [self.all_names.index(name) for name in self.chosen.numbers]
         self.runs = _runs(groups, partition_rows(self.columns, rows))
         self.pieces = [
@@ -194,9 +194,8 @@ class ArrowBlocks(BlockFile):
         return range(run.begin, run.end), self._columns(key.run)[key.strip]
 
     def _raw(self, columns: list[Any], names: tuple[str, ...], first: int) -> RawTable:
-        found = dict(zip(names, map(decoded, columns), strict=True))
         places = Places(rows=np.arange(first, first + len(columns[0])))
-        return RawTable(self.name, found, places=places)
+        return arrow_table(self.name, names, columns, places=places)
 
     def _asked(self, question: Callable[[], T]) -> T:
         """What the file says about itself."""

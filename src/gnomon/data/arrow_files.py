@@ -1,5 +1,6 @@
 """Parquet and Feather by pyarrow: columns with types, so that little is left to guess."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError
 
-__all__ = ["DAMAGED", "brief", "decoded", "parquet_bytes", "read_feather", "read_parquet"]
+__all__ = ["DAMAGED", "arrow_table", "brief", "parquet_bytes", "read_feather", "read_parquet"]
 
 DAMAGED = "Was it copied whole?"
 
@@ -64,8 +65,22 @@ def _raw(table: Any, content: Content) -> RawTable:
     if table.num_rows == 0:
         raise FileError(f"{content.name} has names of columns and no rows.")
     names, notes = unique_names(table.column_names, table.num_columns)
-    columns = dict(zip(names, map(decoded, table.columns), strict=True))
-    return RawTable(content.name, columns, notes=tuple(notes))
+    return arrow_table(content.name, names, table.columns, notes=tuple(notes))
+
+
+def arrow_table(name: str, names: Sequence[str], columns: Sequence[Any], **known: Any) -> RawTable:
+    """Columns of Arrow under `names`, as all readers have them."""
+    categories = (each for each, column in zip(names, columns, strict=True) if _is_category(column))
+    found = dict(zip(names, map(decoded, columns), strict=True))
+    return RawTable(name, found, categories=frozenset(categories), typed=True, **known)
+
+
+def _is_category(column: Any) -> bool:
+    """Whether a dictionary holds names of groups; one of numbers with fractions is a short cut."""
+    if not pa.types.is_dictionary(column.type):
+        return False
+    kind = column.type.value_type
+    return not (pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def decoded(column: Any) -> Any:

@@ -21,7 +21,10 @@ from gnomon.data.matrix import gather_numbers, vector_width
 from gnomon.data.names import find_name
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, quoted
-from gnomon.data.roles import Roles, Wishes, assign_roles
+from gnomon.data.roles import Roles, assign_roles
+from gnomon.data.table import ColumnRoles
+from gnomon.data.thousands import Marks, fits_marks
+from gnomon.data.wishes import Wishes
 
 __all__ = [
     "AHEAD",
@@ -58,6 +61,8 @@ class BlockFile(ABC):
     columns: int
     dtype: np.dtype[Any]
     pieces: Sequence[Piece]
+    roles: ColumnRoles
+    notes: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "pieces": ()}
@@ -103,6 +108,14 @@ class Chosen:
         Those of `numbers` that hold vectors, and how long these are.
     taken : tuple of int or None
         Which columns of the table are taken where not all entries of vectors are.
+    marks : mapping of str to Marks
+        Those of `numbers` that are text with thousands separators.
+    roles : ColumnRoles
+        What all columns are used for, by the first rows.
+    notes : tuple of str
+        What had to be assumed about them.
+    asked : mapping of str to str
+        The option that named a feature, where one did.
     """
 
     numbers: tuple[str, ...]
@@ -111,6 +124,10 @@ class Chosen:
     truths: frozenset[str] = frozenset()
     widths: Mapping[str, int] = field(default_factory=dict)
     taken: tuple[int, ...] | None = None
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    roles: ColumnRoles = field(default_factory=lambda: ColumnRoles(()))
+    notes: tuple[str, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(first: RawTable, wishes: Wishes, like: Chosen | None = None) -> Chosen:
@@ -133,16 +150,26 @@ def choose(first: RawTable, wishes: Wishes, like: Chosen | None = None) -> Chose
         for name in roles.numbers
         if roles.seen[name].kind == "vectors"
     }
+    found = ((name, roles.seen[name].marks) for name in roles.numbers)
+    marks = {name: each for name, each in found if each is not None}
+    seen = roles.seen
     if like is not None:
-        truths, widths = like.truths, dict(like.widths)
+        truths, widths, marks = like.truths, dict(like.widths), dict(like.marks)
+        how = wishes.reading(first.decimal)
+        seen = {name: as_column(name, first.columns[name], how, marks.get(name))
+                for name in roles.numbers}  # fmt: skip
         for name in roles.numbers:
-            _refuse_other_kind(roles.seen[name], first, like, wishes)
-    seen = {name: _with_values(roles.seen[name], widths) for name in roles.numbers}
-    only = _only(roles.numbers, seen)
-    table, names = gather_numbers(first, only, wishes.na, wishes.keep, widths)
+            _refuse_other_kind(seen[name], first, like, wishes)
+    seen = {name: _with_values(seen[name], widths) for name in roles.numbers}
+    only = Roles(roles.numbers, roles.names, seen, asked=roles.asked)
+    table, names = gather_numbers(first, only, wishes.na, widths)
     small = table.dtype.kind == "f" and table.dtype.itemsize <= 4
     dtype = np.dtype(np.float32 if small else np.float64)
-    chosen = Chosen(roles.numbers, names, dtype, truths, widths)
+    used = replace(roles.names, features=names)
+    chosen = Chosen(
+        roles.numbers, names, dtype, truths, widths, marks=marks, roles=used, notes=roles.notes,
+        asked=roles.asked,
+    )  # fmt: skip
     if wishes.columns is None or not first.named:
         return chosen
     return _take(chosen, wishes.columns, first.name)
@@ -158,7 +185,8 @@ def _take(chosen: Chosen, columns: Sequence[str], file: str) -> Chosen:
         return chosen
     _refuse_absent(asked, chosen.names, file)
     taken = tuple(chosen.names.index(name) for name in asked)
-    return replace(chosen, names=tuple(asked), taken=taken)
+    roles = replace(chosen.roles, features=tuple(asked))
+    return replace(chosen, names=tuple(asked), taken=taken, roles=roles)
 
 
 def _refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> None:
@@ -186,11 +214,12 @@ def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:
         return beside_each_other(cells, chosen.dtype)
     seen: dict[str, Column] = {}
     for name in chosen.numbers:
-        column = as_column(name, block.columns[name], wishes.na, block.decimal)
+        cells, how = block.columns[name], wishes.reading(block.decimal)
+        column = as_column(name, cells, how, chosen.marks.get(name))
         _refuse_other_kind(column, block, chosen, wishes)
         seen[name] = _with_values(column, chosen.widths)
-    only = _only(chosen.numbers, seen)
-    table, _ = gather_numbers(block, only, wishes.na, wishes.keep, chosen.widths)
+    only = Roles(chosen.numbers, chosen.roles, seen, asked=chosen.asked)
+    table, _ = gather_numbers(block, only, wishes.na, chosen.widths)
     if chosen.taken is not None:
         table = table[:, chosen.taken]
     return table.astype(chosen.dtype, copy=False)
@@ -221,16 +250,20 @@ def _refuse_other_kind(column: Column, block: RawTable, chosen: Chosen, wishes: 
 
 def _refuse_text(column: Column, block: RawTable, chosen: Chosen, wishes: Wishes) -> NoReturn:
     """Name the first cell that is not what its column holds."""
-    truth = column.name in chosen.truths
-    number = re.compile(COMMA_NUMBER if block.decimal == "," else NUMBER)
+    truth, marks = column.name in chosen.truths, chosen.marks.get(column.name)
+    how = wishes.reading(block.decimal)
+    number = re.compile(COMMA_NUMBER if how.decimal == "," else NUMBER)
     missing = {*MISSING, *wishes.na}
-    trimmed = pc.utf8_trim_whitespace(column.cells).to_pylist()
+    trimmed = pc.utf8_trim_whitespace(column.cells)
+    fits = [None] * len(trimmed) if marks is None else fits_marks(trimmed, marks).to_pylist()
     row, text = next(
         (row, text)
-        for row, text in enumerate(trimmed)
+        for row, (text, fit) in enumerate(zip(trimmed.to_pylist(), fits, strict=True))
         if text is not None
         and text not in missing
-        and not (text.casefold() in TRUTH if truth else number.search(text))
+        and not (
+            fit or (text.casefold() in TRUTH if truth else marks is None and number.search(text))
+        )
     )
     raise FileError(
         f"{block.name}: column {quoted(column.name)} holds "
@@ -271,7 +304,3 @@ def _with_values(column: Column, widths: Mapping[str, int]) -> Column:
 def _stem(name: str) -> str:
     """``embedding`` of ``embedding[3]``."""
     return name.rpartition("[")[0]
-
-
-def _only(numbers: tuple[str, ...], seen: dict[str, Column]) -> Roles:
-    return Roles(numbers, None, None, (), seen)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from gnomon.data.dialect import MISSING
 from gnomon.data.refusals import FileError, Way, quoted
 from gnomon.data.table import Places, count
+from gnomon.data.thousands import Marks, find_marks, fits_marks, is_unclear, plain_numbers
 
-__all__ = ["Column", "as_column", "refuse_column", "texts_of"]
+__all__ = ["Column", "Reading", "as_column", "numbers_of_column", "refuse_column", "texts_of"]
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI]nf(inity)?|INF)$"
 COMMA_NUMBER = NUMBER.replace(r"\.", ",")
@@ -36,14 +37,19 @@ class Column:
     name : str
     kind : str
         "numbers", "codes" (digits with leading zeros), "truth" (true and false), "vectors",
-        "text", "mixed" (numbers and a few texts), "dates", "empty", or pyarrow's name for what is
-        none of these.
+        "text", "mixed" (numbers and a few texts), "unclear" (numbers such as 1,234, whose mark may
+        divide thousands or decimals), "dates", "empty", or pyarrow's name for what is none of
+        these.
     values : ChunkedArray
         Numbers for "numbers" and "codes", booleans for "truth"; for all else as in the file.
     cells : ChunkedArray
         As in the file.
     bad : tuple of int, int, str
-        For "mixed": how many texts, the row of the first, and what it says.
+        For "mixed" and "unclear": how many such texts, the row of the first, and what it says.
+    marks : Marks or None
+        For numbers with thousands separators: the marks.
+    category : bool
+        Whether the file says that it holds categories (Arrow's dictionaries).
     """
 
     name: str
@@ -51,10 +57,36 @@ class Column:
     values: Any
     cells: Any
     bad: tuple[int, int, str] = (0, 0, "")
+    marks: Marks | None = None
+    category: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are text, whatever it says."""
+        return _is_text_type(self.cells.type)
 
 
-def as_column(name: str, cells: Any, na: Collection[str], decimal: str = ".") -> Column:
-    """See what `cells` hold."""
+@dataclass(frozen=True)
+class Reading:
+    """How numbers are written in text.
+
+    Attributes
+    ----------
+    na : collection of str
+        What stands for a missing value, beside the usual.
+    decimal : str
+        The decimal mark of the file.
+    stated : bool
+        Whether the user said so.
+    """
+
+    na: Collection[str] = ()
+    decimal: str = "."
+    stated: bool = False
+
+
+def as_column(name: str, cells: Any, how: Reading, marks: Marks | None = None) -> Column:
+    """See what `cells` hold; `marks` are those of the column, where they are known already."""
     kind = cells.type
     if pa.types.is_null(kind) or cells.null_count == len(cells):
         return Column(name, "empty", cells, cells)
@@ -68,7 +100,7 @@ def as_column(name: str, cells: Any, na: Collection[str], decimal: str = ".") ->
     if pa.types.is_temporal(kind):
         return Column(name, "dates", cells, cells)
     if _is_text_type(kind):
-        return _text_column(name, cells.cast(pa.large_string()), na, decimal)
+        return _text_column(name, cells.cast(pa.large_string()), how, marks)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         inner = kind.value_type
         if pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_decimal(inner):
@@ -81,21 +113,29 @@ def _is_text_type(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind))
 
 
-def _text_column(name: str, cells: Any, na: Collection[str], decimal: str) -> Column:
+def _text_column(name: str, cells: Any, how: Reading, marks: Marks | None) -> Column:
     trimmed = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(trimmed, value_set=pa.array([*MISSING, *na], pa.large_string()))
+    missing = pc.is_in(trimmed, value_set=pa.array([*MISSING, *how.na], pa.large_string()))
     present = pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed)
     known = len(present) - present.null_count
     if not known:
         return Column(name, "empty", cells, cells)
-    is_number = pc.match_substring_regex(present, COMMA_NUMBER if decimal == "," else NUMBER)
+    if marks is not None:
+        is_number = fits_marks(present, marks)
+    else:
+        pattern = COMMA_NUMBER if how.decimal == "," else NUMBER
+        is_number = pc.match_substring_regex(present, pattern)
     numbers = pc.sum(is_number).as_py() or 0
+    if numbers < known and marks is None:
+        marks = find_marks(present, how.decimal if how.stated else None)
+        if marks is not None:
+            return _text_column(name, cells, how, marks)
+        if is_unclear(present):
+            row = pc.index(is_number, pa.scalar(False)).as_py()
+            bad = (known - numbers, row, cells[row].as_py())
+            return Column(name, "unclear", cells, cells, bad)
     if numbers == known:
-        plain = pc.replace_substring(present, decimal, ".") if decimal != "." else present
-        plain = pc.utf8_ltrim(plain, characters="+")  # which pyarrow's cast does not know
-        # 007 and 01234 are names of things; who wants their numbers can keep them.
-        codes = pc.any(pc.match_substring_regex(present, "^0[0-9]+$")).as_py()
-        return Column(name, "codes" if codes else "numbers", plain.cast(pa.float64()), cells)
+        return _number_column(name, cells, present, how.decimal, marks)
     words = pc.if_else(is_number, pa.scalar(None, pa.large_string()), present)
     few = pc.count_distinct(words).as_py() <= FEW_WORDS
     if numbers >= (HALF if few else NEARLY_ALL) * known:
@@ -113,19 +153,43 @@ def _text_column(name: str, cells: Any, na: Collection[str], decimal: str) -> Co
     return Column(name, "dates" if dates else "text", cells, cells)
 
 
-def refuse_column(column: Column, file: str, places: Places, *, kept: bool) -> NoReturn:
+def _number_column(
+    name: str, cells: Any, present: Any, decimal: str, marks: Marks | None
+) -> Column:
+    """Text that is all numbers."""
+    if marks is not None:
+        plain = plain_numbers(present, marks)
+    else:
+        plain = pc.replace_substring(present, decimal, ".") if decimal != "." else present
+    plain = pc.utf8_ltrim(plain, characters="+")  # which pyarrow's cast does not know
+    # 007 and 01234 are names of things; who wants their numbers can keep them.
+    codes = pc.any(pc.match_substring_regex(present, "^0[0-9]+$")).as_py()
+    values = plain.cast(pa.float64())
+    return Column(name, "codes" if codes else "numbers", values, cells, marks=marks)
+
+
+def refuse_column(column: Column, file: str, places: Places, asked: str | None = None) -> NoReturn:
     """Raise the sentence about a column that is wanted as numbers and does not hold them.
 
-    `kept` says whether the user asked for it.
+    `asked` is the option by which the user wanted it, if any.
     """
     name = quoted(column.name)
-    out: Way = "Leave it out of the option `keep`." if kept else ("drop", column.name)
+    out: Way = ("drop", column.name) if asked is None else f"Leave it out of the option `{asked}`."
     if column.kind == "mixed":
         many, row, value = column.bad
         raise FileError(
             f"{file}: column {name} holds text in {count(many, 'row')} (first: "
             f"{places.of(row)}, {quoted(value)}).",
             ("na", value),
+            out,
+        )
+    if column.kind == "unclear":
+        value = column.bad[2].strip()
+        raise FileError(
+            f"{file}: column {name} holds {quoted(value)} ({places.of(column.bad[1])}), whose mark "
+            "may divide thousands or decimals, and no other cell says which.",
+            ("decimal", "."),
+            ("decimal", ","),
             out,
         )
     if column.kind == "dates":
@@ -137,6 +201,12 @@ def refuse_column(column: Column, file: str, places: Places, *, kept: bool) -> N
     if column.kind == "empty":
         raise FileError(f"{file}: column {name} has no values.", out)
     raise FileError(f"{file}: column {name} holds {column.kind}, not numbers.", out)
+
+
+def numbers_of_column(column: Column) -> NDArray[np.float64]:
+    """The cells as float64, NaN where a value is missing; for columns of numbers and truth."""
+    cells = column.values.cast(pa.float64()) if column.kind == "truth" else column.values
+    return np.asarray(cells.to_numpy(), np.float64)
 
 
 def texts_of(column: Column, na: Collection[str], *, gaps: bool) -> NDArray[np.object_]:

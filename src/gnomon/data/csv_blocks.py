@@ -32,9 +32,9 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.records import RecordFinder
 from gnomon.data.refusals import FileError, quoted
-from gnomon.data.roles import Wishes
 from gnomon.data.room import Room
 from gnomon.data.table import Places, count
+from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
 
 __all__ = ["CsvBlocks"]
@@ -72,6 +72,7 @@ class CsvBlocks(BlockFile):
         self.chosen = self._choose(head[self.skip :], like)
         self.names = self.chosen.names if self.dialect.header is not None else None
         self.columns, self.dtype = len(self.chosen.names), self.chosen.dtype
+        self.roles, self.notes = self.chosen.roles, self.chosen.notes
         self.dialect = replace(self.dialect, sample=self.dialect.sample[:1])  # it has been seen
         survey = _Survey(self, partition_rows(self.columns, rows))
         self.quotes, self.pieces = survey.quotes > 0, survey.pieces
@@ -99,7 +100,7 @@ class CsvBlocks(BlockFile):
         used = {self.all_names.index(name): name for name in self.chosen.numbers}
 
         def kind(j: int) -> Any:
-            if texts:
+            if texts or used.get(j) in self.chosen.marks:
                 return pa.string()
             return pa.bool_() if used.get(j) in self.chosen.truths else pa.float64()
 
@@ -127,7 +128,8 @@ class CsvBlocks(BlockFile):
             raise _other_encoding(self.name, line, head[error.start]) from None
 
     def _sniff(self, head: bytes) -> Dialect:
-        return sniff(np.frombuffer(head, np.uint8), self.name, self.wishes.na)
+        how = self.wishes
+        return sniff(np.frombuffer(head, np.uint8), self.name, how.na, how.decimal)
 
     def _choose(self, head: bytes, like: Chosen | None) -> Chosen:
         """What columns hold, from whole records at the beginning, or as in the file before."""
@@ -138,8 +140,11 @@ class CsvBlocks(BlockFile):
         if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
             head = b"\n".join(lines[:-1]) + b"\n"
         content = Content(self.name, np.frombuffer(head, np.uint8), "text", Room.of(None))
-        first = read_csv(content, literal=literal, na=self.wishes.na)
-        return replace(choose(first, self.wishes, like), dtype=np.dtype(np.float64))
+        how = self.wishes
+        first = read_csv(content, literal=literal, na=how.na, decimal=how.decimal)
+        chosen = choose(first, how, like)
+        notes = (*first.notes, *chosen.notes)
+        return replace(chosen, dtype=np.dtype(np.float64), notes=notes)
 
     def _explain(
         self, data: NDArray[np.uint8], place: Place, error: Exception

@@ -40,7 +40,9 @@ _SMALL_WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 _NAME_OF_DIGITS = re.compile(r"0\d+|\d{16,}", re.ASCII)
 
 
-def read_csv(content: Content, *, literal: Collection[str], na: Sequence[str]) -> RawTable:
+def read_csv(
+    content: Content, *, literal: Collection[str], na: Sequence[str], decimal: str | None = None
+) -> RawTable:
     """All columns of a delimited text.
 
     Parameters
@@ -48,10 +50,11 @@ def read_csv(content: Content, *, literal: Collection[str], na: Sequence[str]) -
     content : Content
     literal : names of columns that are labels or ids, whose text must stay as it is
     na : what stands for a missing value, beside the usual
+    decimal : what divides decimals, if the user said so
     """
     name = content.name
     data, seen, notes = as_utf8(content.data, name)
-    dialect = sniff(data, name, na)
+    dialect = sniff(data, name, na, decimal)
     _refuse_open_quote(data, seen, dialect, name)
     width = dialect.width
     # pyarrow's columns and our rows are both in memory for a moment, 8 bytes a number.

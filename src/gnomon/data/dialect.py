@@ -41,6 +41,11 @@ _POINT = re.compile(
 _COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _TOLD = re.compile(rb"sep=([,;\t| ])\r?\n")  # the first line of some files that Excel writes
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
+_GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
+_GROUPED_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+", re.ASCII)
+
+LEAST_SCALE = 10  # names that are ascending numbers, as those of spectra and years
+SCALE_ROWS = 20  # rows that are looked at to see that they do not ascend as well
 
 
 @dataclass(frozen=True)
@@ -122,19 +127,22 @@ def is_number(text: str, decimal: str = ".") -> bool:
     return _POINT.fullmatch(text) is not None
 
 
-def sniff(data: NDArray[np.uint8], name: str, na: Sequence[str] = ()) -> Dialect:
-    """Guess how the text is written; `data` is UTF-8."""
+def sniff(
+    data: NDArray[np.uint8], name: str, na: Sequence[str] = (), decimal: str | None = None
+) -> Dialect:
+    """Guess how the text is written; `data` is UTF-8, and `decimal` what the user said of it."""
     told = _TOLD.match(data[:8].tobytes())
     if told is None:
-        return _sniff(data, name, na, DELIMITERS)
+        return _sniff(data, name, na, DELIMITERS, decimal)
     size = told.end()
-    found = _sniff(data[size:], name, na, (told[1].decode(), ","))
+    found = _sniff(data[size:], name, na, (told[1].decode(), ","), decimal)
     return replace(found, body=found.body + size, skipped=found.skipped + 1)
 
 
 def _sniff(
-    data: NDArray[np.uint8], name: str, na: Sequence[str], delimiters: tuple[str, ...]
-) -> Dialect:
+    data: NDArray[np.uint8], name: str, na: Sequence[str], delimiters: tuple[str, ...],
+    stated: str | None,
+) -> Dialect:  # fmt: skip
     sample = _sample(data)
     found = {mark: _records(sample, mark, name) for mark in delimiters}
     if not found[","]:
@@ -144,9 +152,9 @@ def _sniff(
     if sample.size < data.size and len(records) > 2:
         records = records[:-1]  # cut off by the sample
     first, rest = records[0], [record.fields for record in records[1:]]
-    decimal = _decimal([record.fields for record in records], delimiter)
+    decimal = stated or _decimal([record.fields for record in records], delimiter)
     missing = {*MISSING, *na}
-    is_row = _is_row(first.fields, decimal, missing)
+    is_row = _is_row(first.fields, decimal, missing) and not _is_scale(first.fields, rest, decimal)
     header = None if is_row else _all_names(first.fields, rest)
     notes = []
     if delimiter != ",":
@@ -216,6 +224,10 @@ def _decimal(records: list[list[str]], delimiter: str) -> str:
         if "," in field and _COMMA.fullmatch(field.strip()):
             # "1,234" in quotes is a thousand where commas divide columns.
             commas += delimiter != "," or not _THOUSANDS.fullmatch(field.strip())
+        elif "," in field and _GROUPED_COMMA.fullmatch(field.strip()):
+            commas += 1  # 1.234,5: thousands and decimals
+        elif "," in field and _GROUPED_POINT.fullmatch(field.strip()):
+            points += 1  # 1,234.5
         elif "." in field and is_number(field):
             points += 1
     return "," if commas > points else "."
@@ -229,3 +241,20 @@ def _is_row(fields: list[str], decimal: str, missing: set[str]) -> bool:
         return False
     numbers = [text for text in texts if text not in missing]
     return bool(numbers) and all(is_number(text, decimal) for text in numbers)
+
+
+def _is_scale(fields: list[str], rest: list[list[str]], decimal: str) -> bool:
+    """Whether numbers in the first record are names: wavelengths or years, which only ascend."""
+    if len(fields) < LEAST_SCALE or not rest or not _ascends(fields, decimal):
+        return False
+    return not any(_ascends(row, decimal) for row in rest[:SCALE_ROWS])
+
+
+def _ascends(fields: list[str], decimal: str) -> bool:
+    """Whether all fields are numbers, each larger than the one before, or each smaller."""
+    try:
+        numbers = np.array([float(field.strip().replace(decimal, ".")) for field in fields])
+    except ValueError:
+        return False
+    steps = np.diff(numbers)
+    return bool((steps > 0).all() or (steps < 0).all())

@@ -1,6 +1,6 @@
 """The columns in use as one array of numbers, row by row."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Roles
 from gnomon.parallel import map_blocks, row_blocks
 
-__all__ = ["gather_numbers", "vector_width"]
+__all__ = ["gather_numbers", "number_codes", "vector_width"]
 
 # pyarrow's numbers lie column by column, ours row by row. They are turned in tiles that stay in
 # the cache: 70,000 × 784 took 0.3 s of CPU time, and 3 s with one column after the other. Much of
@@ -28,24 +28,23 @@ def gather_numbers(
     raw: RawTable,
     roles: Roles,
     na: Sequence[str],
-    kept: Container[str] = (),
     widths: Mapping[str, int] | None = None,
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
     """The table of numbers, and the names of its columns; vectors give one column an entry.
 
-    Columns that are `kept` were asked for, whatever they hold. `widths` are the lengths of vectors
-    where they are known; otherwise the first of a column says how long all are.
+    `widths` are the lengths of vectors where they are known; otherwise the first of a column says
+    how long all are.
     """
-    if raw.matrix is not None and roles.numbers == raw.matrix_names and not _codes(na):
+    if raw.matrix is not None and roles.numbers == raw.matrix_names and not number_codes(na):
         return raw.matrix, raw.matrix_names  # as it lies in the file: nothing is copied
     places = {name: j for j, name in enumerate(raw.matrix_names)}
-    parts = [_part(name, raw, roles, places, kept, widths or {}) for name in roles.numbers]
+    parts = [_part(name, raw, roles, places, widths or {}) for name in roles.numbers]
     names: list[str] = []
     for name, part in zip(roles.numbers, parts, strict=True):
         one = part.ndim == 1 if isinstance(part, np.ndarray) else True
         names += [name] if one else [f"{name}[{i}]" for i in range(part.shape[1])]
     kind = np.result_type(*{_type_of(part) for part in parts})
-    codes = _codes(na)
+    codes = number_codes(na)
     if codes and kind.kind != "f":
         kind = np.dtype(np.float64)
     X = np.empty((raw.n_rows, len(names)), _narrowest(parts, kind))
@@ -78,7 +77,7 @@ def _holds(kind: np.dtype[Any], low: int, high: int) -> bool:
     return bool(np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
 
 
-def _codes(na: Sequence[str]) -> list[float]:
+def number_codes(na: Sequence[str]) -> list[float]:
     """Numbers that stand for a missing value, such as -999."""
     return [float(text) for text in na if is_number(text)]
 
@@ -106,7 +105,6 @@ def _part(
     raw: RawTable,
     roles: Roles,
     places: dict[str, int],
-    kept: Container[str],
     widths: Mapping[str, int],
 ) -> Any:
     """A column of numbers as a ChunkedArray or an array; vectors as an array of two dimensions."""
@@ -121,7 +119,7 @@ def _part(
         return column.values.cast(pa.uint8()).cast(pa.uint8() if known else pa.float32())
     if column.kind == "vectors":
         return _vectors(column, raw, widths[name] if name in widths else vector_width(column))
-    return refuse_column(column, raw.name, raw.places, kept=name in kept)
+    return refuse_column(column, raw.name, raw.places, roles.asked.get(name))
 
 
 def vector_width(column: Column) -> int:

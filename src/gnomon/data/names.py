@@ -3,19 +3,42 @@
 import difflib
 import re
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from gnomon.data.refusals import OptionError, listed, quoted
 from gnomon.errors import refuse
 
-__all__ = ["as_names", "find_name", "is_id_like", "is_label_like", "is_strict_id", "unique_names"]
+__all__ = [
+    "as_names",
+    "find_name",
+    "find_names",
+    "is_id_like",
+    "is_index_like",
+    "is_label_like",
+    "is_strict_id",
+    "stem_of",
+    "unique_names",
+]
 
-_STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid|index|idx)|__index_level_\d+__|unnamed: \d+")
+_STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
-_ID = re.compile(r"name|names|key|row ?names?|barcode|accession|sample|cell|code")
-_LABEL = re.compile(
-    r"(.*[ _.-])?(label|labels|class|classes|target|species|category|group|cluster|diagnosis)|type"
+# `refractive_index` and `price_index` measure something: only these are numbers of rows.
+_INDEX = re.compile(
+    r"((row|sample|cell|item|case|record|obs|observation|data|original)[ _.-]?)?(index|idx)"
+    r"|__index_level_\d+__|unnamed: \d+(\.\d+)*"
 )
+_ID = re.compile(
+    r"(.*[ _.-])?names?|key|rownames?|barcode|accession|sample|subject|patient|cell|gene|code|title"
+    r"|country|city|town|state|player|team|company|product|model|car|compound|molecule|smiles"
+    r"|doi|isbn|sku|url|email|username"
+)
+_LABEL = re.compile(
+    r"(.*[ _.-])?(labels?|class|classes|targets?|species|subspecies|category|groups?|clusters?"
+    r"|diagnosis|outcome|cultivar|variety|celltype|cell[ _.-]type|leiden|louvain)"
+    r"|type|digit|y|survived|churn"
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def unique_names(header: Sequence[str] | None, width: int) -> tuple[list[str], list[str]]:
@@ -82,10 +105,44 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
     raise OptionError(f"{file} has no column {quoted(name)}, named by the option `{option}`.", way)
 
 
+def find_names(
+    option: str, wanted: Sequence[str], names: Collection[str], file: str
+) -> tuple[str, ...]:
+    """The columns that `wanted` names outright or by patterns such as ``pc*``, in the file's order.
+
+    A column whose name is the pattern itself is meant rather than what the pattern fits.
+    """
+    found: set[str] = set()
+    for each in wanted:
+        if each in names or not any(mark in each for mark in "*?["):
+            found.add(find_name(option, each, names, file))
+            continue
+        fitting = [name for name in names if fnmatchcase(name, each)]
+        if not fitting:
+            raise OptionError(
+                f"{file} has no column that fits {quoted(each)}, named by the option `{option}`.",
+                f"It has {listed(list(names))}.",
+            )
+        found.update(fitting)
+    return tuple(name for name in names if name in found)
+
+
+def stem_of(name: str) -> str | None:
+    """``V#`` of ``V12``, ``pixel_#_#`` of ``pixel_3_7``, ``#`` of ``402.5``; or None."""
+    stem, numbers = _NUMBER.subn("#", name.strip())
+    return stem if numbers else None
+
+
 def is_strict_id(name: str) -> bool:
     """Whether a column of this name never measures anything."""
     name = name.strip()
-    return bool(_STRICT_ID.fullmatch(name.casefold()) or _CAMEL_ID.fullmatch(name))
+    lower = name.casefold()
+    return bool(_STRICT_ID.fullmatch(lower) or _CAMEL_ID.fullmatch(name) or _INDEX.fullmatch(lower))
+
+
+def is_index_like(name: str) -> bool:
+    """Whether a column of this name numbers the rows."""
+    return _INDEX.fullmatch(name.strip().casefold()) is not None
 
 
 def is_id_like(name: str) -> bool:

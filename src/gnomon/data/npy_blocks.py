@@ -14,17 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.ahead import Coming
-from gnomon.data.blocks import AHEAD, AT_ONCE, BlockFile, Piece
+from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Piece
 from gnomon.data.disk import Disk, Ranges
+from gnomon.data.matrix import number_codes
 from gnomon.data.names import find_name, unique_names
 from gnomon.data.numpy_files import LONGEST_HEADER, read_header
+from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError
-from gnomon.data.roles import Wishes
+from gnomon.data.roles import Roles, assign_roles
+from gnomon.data.table import ColumnRoles
+from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
 from gnomon.memory import readable_bytes
 from gnomon.parallel import row_blocks
 
 __all__ = ["NpyBlocks"]
+
+LOOK_BYTES = 2**24  # bytes that are looked at to see what columns hold
 
 
 class NpyBlocks(BlockFile):
@@ -37,12 +43,19 @@ class NpyBlocks(BlockFile):
         self.type, shape, self.fortran, self.start = read_header(head, self.name)
         self._check(shape, path.stat().st_size)
         self.shape = (shape[0], shape[1])
+        self.coming: Coming[Piece] = Coming()
         self.all_names = tuple(unique_names(None, shape[1])[0])
-        self.used = self._used(wishes)
+        roles = self._roles(wishes)
+        self.roles = roles.names
+        self.used = None
+        if roles.numbers != self.all_names:
+            self.used = np.array([self.all_names.index(name) for name in roles.numbers], np.intp)
         self.names = None
         self.columns = shape[1] if self.used is None else self.used.size
+        self.gaps = number_codes(wishes.na)
         self.dtype = np.dtype(np.uint8) if self.type.kind == "b" else self.type
-        self.coming: Coming[Piece] = Coming()
+        if self.gaps and self.dtype.kind != "f":
+            self.dtype = np.dtype(np.float64)
         self.pieces = [
             Piece(start, stop - start, start)
             for start, stop in row_blocks(shape[0], partition_rows(shape[1], rows))
@@ -50,9 +63,18 @@ class NpyBlocks(BlockFile):
 
     def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
         """Some rows, in memory of their own."""
+        block = self._decoded(piece)
+        block = block if self.used is None else block[:, self.used]
+        if self.gaps:
+            block = np.array(block, self.dtype)  # bytes of a file are not to be written to
+            for code in self.gaps:
+                block[block == code] = np.nan
+        return block
+
+    def _decoded(self, piece: Piece) -> NDArray[Any]:
+        """Rows with all columns; true and false as numbers."""
         block = self._columns_first(piece) if self.fortran else self._rows_first(piece)
-        block = block.view(np.uint8) if self.type.kind == "b" else block
-        return block if self.used is None else block[:, self.used]
+        return block.view(np.uint8) if self.type.kind == "b" else block
 
     def soon(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:
         """Begin to read the next two."""
@@ -116,20 +138,15 @@ class NpyBlocks(BlockFile):
                 "Was it copied whole?",
             )
 
-    def _used(self, wishes: Wishes) -> NDArray[np.intp] | None:
-        """Numbers of the columns in use; None for all of them."""
-
-        def places(option: str, names: tuple[str, ...]) -> list[int]:
-            return [
-                self.all_names.index(find_name(option, name, self.all_names, self.name))
-                for name in names
-            ]
-
+    def _roles(self, wishes: Wishes) -> Roles:
+        """What columns are used for, by the first rows."""
+        width = self.shape[1] * self.type.itemsize
+        rows = min(self.shape[0], max(1, LOOK_BYTES // width), LOOK)
+        first = self._decoded(Piece(0, rows, 0))
+        raw = RawTable(self.name, {}, first, self.all_names, named=False)
         if wishes.columns is not None:
-            return np.array(places("columns", wishes.columns), np.intp)
-        out = {*places("drop", wishes.drop)}
-        out |= {*places("id", (wishes.id,) if wishes.id else ())}
-        out |= {*places("label", (wishes.label,) if wishes.label else ())}
-        if not out:
-            return None
-        return np.array([j for j in range(self.shape[1]) if j not in out], np.intp)
+            # By name: an array of as many columns as were asked for has them in its own order.
+            found = [find_name("columns", name, self.all_names, self.name)
+                     for name in wishes.columns]  # fmt: skip
+            return Roles(tuple(found), ColumnRoles(tuple(found)), {})
+        return assign_roles(raw, wishes)

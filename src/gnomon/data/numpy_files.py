@@ -59,8 +59,9 @@ def read_npz(content: Content) -> RawTable:
         if array.shape == X.shape[:1] and array is not names and key not in raw.matrix_names
     }
     return RawTable(
-        raw.name, beside, raw.matrix, raw.matrix_names, notes=raw.notes, named=raw.named
-    )
+        raw.name, beside, raw.matrix, raw.matrix_names, notes=raw.notes, named=raw.named,
+        beside=frozenset(beside), typed=True,
+    )  # fmt: skip
 
 
 def _fits(names: NDArray[Any], X: NDArray[Any]) -> bool:

@@ -29,6 +29,13 @@ class RawTable:
         Whether the names are from the file.
     decimal : str
         The decimal point inside of texts.
+    categories : frozenset of str
+        Columns that the file itself calls categories (Arrow's dictionaries of text or of whole
+        numbers).
+    beside : frozenset of str
+        Arrays of one dimension that stand beside the table (.npz): labels, not features.
+    typed : bool
+        Whether the file says of its columns what they hold, so that numbers in text are unusual.
     """
 
     name: str
@@ -39,6 +46,9 @@ class RawTable:
     notes: tuple[str, ...] = ()
     named: bool = True
     decimal: str = "."
+    categories: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+    typed: bool = False
 
     @property
     def n_rows(self) -> int:

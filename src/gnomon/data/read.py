@@ -1,7 +1,8 @@
 """Reading a table from a file, top to bottom: bytes, columns, their roles, numbers."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,19 @@ from numpy.typing import NDArray
 
 from gnomon.data import samples
 from gnomon.data.arrow_files import read_feather, read_parquet
-from gnomon.data.columns import texts_of
+from gnomon.data.columns import Column, numbers_of_column, texts_of
 from gnomon.data.content import Content, open_content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.matrix import gather_numbers
-from gnomon.data.names import as_names
 from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import lacks_columns
-from gnomon.data.roles import Wishes, assign_roles
+from gnomon.data.roles import assign_roles
 from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
 from gnomon.data.table import Table, table_of_sample
-from gnomon.errors import ParameterError, refuse
+from gnomon.data.wishes import Wishes, as_wishes
+from gnomon.errors import ParameterError
 
 __all__ = ["read", "read_source"]
 
@@ -41,29 +42,38 @@ def read(
     keep: Any = None,
     drop: Any = None,
     na: Any = None,
+    features: Any = None,
+    decimal: str | None = None,
     columns: Any = None,
     memory: Memory = None,
 ) -> Table:
     r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
 
     The format is told by the file's first bytes. Of a text, the encoding, the delimiter, the
-    decimal point and the line of names are guessed. Columns of numbers are used; the others name
-    or group the rows or are left out, and the table says which and why.
+    decimal point and the line of names are guessed. Columns of numbers are features; the others
+    name or colour the rows or are ignored, and the table says which and why. `gnomon.data.roles`
+    has the rules.
 
     Parameters
     ----------
     path : str or path
         The file; "-" is standard input.
     label : str, optional
-        The column to colour by. It is not among the numbers unless `keep` names it too.
+        The column to colour by. It is no feature unless `keep` names it too.
     id : str, optional
         The column that says what rows are called.
     keep : str or list of str, optional
-        Columns to use as numbers although they would be left out.
+        Columns to use as features although they would be none; added to `features`.
     drop : str or list of str, optional
-        Columns to leave out.
+        Columns to ignore; taken from `features`.
     na : str or list of str, optional
         What stands for a missing value, beside an empty cell, NA, NaN and null.
+    features : str or list of str, optional
+        The features, by name or by patterns such as ``"pc*"``; no others are used. By default they
+        are guessed.
+    decimal : {".", ","}, optional
+        What divides decimals in text; the other mark may then divide thousands. By default both
+        are guessed.
     columns : list of str, optional
         Use these columns and no others, in this order: those of a model, for new rows. A file
         without names must have as many.
@@ -83,42 +93,35 @@ def read(
     >>> _ = file.write_text("species;length\nlily;1,5\nrose;2,5\nlily;1,75\nrose;2,0\n")
     >>> print(read(file))
     flowers.csv: 4 rows × 2 columns
-      using  1 numeric column (length), coloured by species
-      note   columns are divided by semicolons; decimals are written with a comma
+      features  1 numeric column (length)
+      label     species
+      note      columns are divided by semicolons; decimals are written with a comma
     """
-    for option, name in (("label", label), ("id", id)):
-        if name is not None and not isinstance(name, str):
-            refuse(option, "be the name of a column", name, kind=True)
-    wishes = Wishes(
-        label=label,
-        id=id,
-        keep=as_names("keep", keep),
-        drop=as_names("drop", drop),
-        na=as_names("na", na),
-        columns=None if columns is None else as_names("columns", columns),
-    )
+    wishes = as_wishes(
+        label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
+        decimal=decimal,
+    )  # fmt: skip
     raw = _read_raw(open_content(path, memory), wishes)
     roles = assign_roles(raw, wishes)
-    X, names = gather_numbers(raw, roles, wishes.na, wishes.keep)
+    X, names = gather_numbers(raw, roles, wishes.na)
     if wishes.columns is not None:
         X, names = _in_order(X, names, wishes.columns, raw)
-    labels = (
-        None if roles.label is None else texts_of(roles.seen[roles.label], wishes.na, gaps=True)
-    )
-    ids = None if roles.id is None else texts_of(roles.seen[roles.id], wishes.na, gaps=False)
+    used, seen = replace(roles.names, features=names), roles.seen
+    labels = None if used.label is None else texts_of(seen[used.label], wishes.na, gaps=True)
+    ids = None if used.id is None else texts_of(seen[used.id], wishes.na, gaps=False)
     return Table(
         name=raw.name,
         X=X,
         columns=names,
         labels=labels,
-        label_name=roles.label,
+        label_name=used.label,
         ids=ids,
-        id_name=roles.id,
-        left_out=roles.left_out,
+        id_name=used.id,
+        roles=used,
         others=tuple(
-            (name, texts_of(roles.seen[name], wishes.na, gaps=True)) for name in roles.others
+            (left.column, _colour(seen[left.column], wishes.na)) for left in used.kept_for_colour
         ),
-        notes=raw.notes,
+        notes=(*raw.notes, *roles.notes),
         n_columns=len(raw.names),
         named=raw.named,
         places=raw.places,
@@ -136,12 +139,19 @@ def read_source(
         source = samples.load(source)
     if not isinstance(source, (Sample, Table)):
         return read(source, memory=memory, **reading)
-    for name in ("label", "id", "keep", "drop", "na"):
+    for name in ("label", "id", "keep", "drop", "na", "features", "decimal"):
         if reading.get(name):
             raise ParameterError(
                 f"`{name}` is for files; {source.name} is in memory already. Leave it out."
             )
     return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def _colour(column: Column, na: Sequence[str]) -> NDArray[Any]:
+    """A column that is kept for colour: quantities as numbers, all else as text."""
+    if column.kind == "numbers" and not column.category:
+        return numbers_of_column(column)
+    return texts_of(column, na, gaps=True)
 
 
 def _in_order(
@@ -160,5 +170,5 @@ def _in_order(
 def _read_raw(content: Content, wishes: Wishes) -> RawTable:
     if content.kind == "text":
         literal = [name for name in (wishes.label, wishes.id) if name is not None]
-        return read_csv(content, literal=literal, na=wishes.na)
+        return read_csv(content, literal=literal, na=wishes.na, decimal=wishes.decimal)
     return READERS[content.kind](content)

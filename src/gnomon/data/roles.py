@@ -1,17 +1,23 @@
-"""Which columns are numbers, which say what rows are called or how they are grouped; and why.
+"""Which columns are features, which name or colour the rows, which are ignored; and why.
 
-1. What the user named is done: `id`, `label`, `keep`, `drop`, `columns`.
-2. Rows are called by a column of distinct values: one whose name says so, or the first of text.
-3. Rows are coloured by a column of few values: one whose name says so, or the first of text.
-4. Numbers are used. Two kinds of them are left out: ids that repeat, and whole numbers of few
-   values where fewer columns are such than have fractions (a year beside measurements; but all
-   pixels, counts and answers stay).
-5. All else is left out: text, dates, columns without values.
+One rule for files, folders and tables in blocks. Guessing needs two signals, is said, and can be
+reversed by an option.
+
+1. What the user named is done: `id`, `label`, `features`, `keep`, `drop`; or `columns`, those of a
+   model.
+2. Id: distinct whole numbers or texts *and* a name like an id, or 0, 1, 2 … or 1, 2, 3 … row by
+   row, or the first column without a name. Numbers with fractions are never ids.
+3. Label: text, categories, true and false; or few distinct whole numbers *and* a name like a label,
+   or at most two such columns beside more columns of numbers of another kind. Arrays of one
+   dimension beside a table (.npz) are labels.
+4. Features: numbers, and text that is all numbers. Where one kind has 50 columns or more, columns
+   of another kind are none (`gnomon.data.kinds`). True and false are features only where hardly
+   anything else is numbers.
+5. What is no feature is kept for colour if it groups the rows or is a quantity; otherwise ignored.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,229 +26,367 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gnomon.data.columns import Column, as_column
-from gnomon.data.names import find_name, is_id_like, is_label_like, is_strict_id
+from gnomon.data.kinds import KIND, NEARLY_ALL, Measured, differ, find_strangers, measure
+from gnomon.data.names import is_id_like, is_index_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, OptionError, Way, lacks_columns, quoted
-from gnomon.data.table import LeftOut
+from gnomon.data.refusals import FileError, Way, listed, quoted
+from gnomon.data.table import ColumnRoles, LeftOut
+from gnomon.data.wishes import Wishes, found_in
 
-__all__ = ["Roles", "Wishes", "assign_roles"]
+__all__ = ["Roles", "assign_roles"]
 
 FEW = 20  # distinct whole numbers that may be categories
+MOST_FEW = 2  # columns of few whole numbers that may be labels without a name that says so
 MOST_LABELS = 50  # more groups than this cannot be told apart by colour
-GROUPING = ("text", "codes", "numbers", "truth", "dates")
-MOST_OTHERS = 8  # further columns to colour by
+MOST_KEPT = 50  # columns that are kept for colour
 LOOK = 10_000  # rows that are looked at before all are
+LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
 
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the user said about columns, as the options' values."""
-
-    label: str | None = None
-    id: str | None = None
-    keep: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    na: tuple[str, ...] = ()
-    columns: tuple[str, ...] | None = None
+TEXTS = ("text", "codes")
+GROUPS = (*TEXTS, "truth", "dates")  # what is kept for colour if its values are few
+FEW_WHOLE = "few distinct whole numbers"
+REASONS = {"empty": "no values", "codes": "codes with leading zeros", "truth": "true and false"}
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
     """What each column is for.
 
-    `numbers` are in the order of the file, or of `columns` where these were given. `others` are
-    left out and group the rows as well.
+    `numbers` are the features as columns of the file, in its order, or in that of `columns` where
+    these were given. `names` says the same of all columns; its features are those of the file.
     """
 
     numbers: tuple[str, ...]
-    label: str | None
-    id: str | None
-    left_out: tuple[LeftOut, ...]
+    names: ColumnRoles
     seen: dict[str, Column] = field(repr=False)
-    others: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)  # by which option a feature was named
 
 
 def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
     """Decide about every column of `raw`."""
-    wishes = _found(wishes, raw)
-    seen = {
-        name: as_column(name, cells, wishes.na, raw.decimal) for name, cells in raw.columns.items()
-    }
-    for name in (wishes.label, wishes.id):
-        if name is not None and name in raw.matrix_names:
-            seen[name] = _matrix_column(raw, name)
-    spoken_for = {*wishes.keep, *wishes.drop, *(wishes.columns or ())}
-    free = [name for name in raw.columns if name not in spoken_for]
-    n = raw.n_rows
-    id_name = wishes.id if wishes.id is not None else _guess_id(free, seen, raw, n)
-    others = [name for name in free if name != id_name]
-    label = wishes.label if wishes.label is not None else _guess_label(others, seen, n)
-    taken = {name for name in (id_name, label) if name is not None}
-    if wishes.columns is not None:
-        numbers = list(wishes.columns)
-        used = taken.union(numbers)
-        rest = [name for name in raw.names if name not in used]
-        left = [LeftOut(name, "not among the model's columns") for name in rest]
-    else:
-        numbers, left = _numbers(raw, seen, wishes, taken)
-    if not numbers:
-        raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, taken, left))
-    asked = set(wishes.drop)
-    free = [each.column for each in left if each.column not in asked]
-    grouping = () if wishes.columns is not None else _others(free, seen, n)
-    return Roles(tuple(numbers), label, id_name, tuple(left), seen, grouping)
+    wishes = found_in(wishes, raw)
+    how = wishes.reading(raw.decimal)
+    seen = {name: as_column(name, cells, how) for name, cells in raw.columns.items()}
+    for name in raw.categories:
+        seen[name] = replace(seen[name], category=True)
+    for given in (wishes.label, wishes.id):
+        if given is not None and given in raw.matrix_names:
+            seen[given] = _matrix_column(raw, given)
+    guess = _Guess(raw, wishes, seen)
+    if not guess.numbers:
+        raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, guess))
+    names = ColumnRoles(
+        tuple(guess.numbers), guess.label, guess.id, tuple(guess.kept), tuple(guess.ignored),
+        guess.label_why, guess.id_why,
+    )  # fmt: skip
+    notes = _notes(raw, seen, guess.numbers)
+    return Roles(tuple(guess.numbers), names, seen, notes, wishes.asked)
 
 
-def _instead(raw: RawTable, taken: set[str], left: list[LeftOut]) -> list[Way]:
+class _Guess:
+    """The decisions about one table, in the order of the rules."""
+
+    def __init__(self, raw: RawTable, wishes: Wishes, seen: dict[str, Column]) -> None:
+        self.raw, self.wishes, self.seen, self.n = raw, wishes, seen, raw.n_rows
+        self.named = {*wishes.keep, *wishes.drop, *(wishes.columns or ()), *(wishes.features or ())}
+        self.label, self.id = wishes.label, wishes.id
+        self.label_why = self.id_why = ""
+        self.numbers: list[str] = []
+        self.why: dict[str, str] = {}  # columns that are no features, and why
+        self.measured: dict[str, Measured] = {}
+        self._find_ids()
+        self._find_labels()
+        self._find_features()
+        self._sort_others()
+
+    @property
+    def free(self) -> list[str]:
+        """Columns that nothing was decided about, neither by the user nor by a rule."""
+        out = {*self.named, *self.why, self.label, self.id}
+        return [name for name in self.raw.columns if name not in out]
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers that may be features."""
+        column = self.seen[name]
+        return column.kind == "numbers" and not column.category and name not in self.raw.beside
+
+    def measure(self, name: str) -> Measured:
+        """What the first rows of a column of numbers say, looked at once."""
+        if name not in self.measured:
+            self.measured[name] = measure(self.seen[name], named=self.raw.named)
+        return self.measured[name]
+
+    # --- ids ---
+
+    def _find_ids(self) -> None:
+        """Rule 2: the one that names the rows, and others that would."""
+        free = self.free
+        first = free[:1] if self.raw.named and free[:1] == ["column 1"] else []
+        ids = [name for name in free if is_id_like(name) or name in first]
+        ids = [name for name in ids if self._names_rows(name)]
+        ids.sort(key=lambda name: name in first or is_index_like(name))  # a name before a number
+        if len(free) > 1:
+            others = (name for name in free if name not in ids and self.is_number(name))
+            ids += [name for name in others if self._numbers_rows(name)]
+            ids = ids if any(name not in ids and self._is_usable(name) for name in free) else [
+                name for name in ids if is_id_like(name) or name in first
+            ]  # fmt: skip
+        self._index_of_matrix()
+        for name in ids:
+            if self.id is None:
+                self.id = name
+                numeric = self.is_number(name) and not is_strict_id(name)
+                self.id_why = "numbers the rows" if numeric else ""
+            else:
+                self.why[name] = "another id"
+        for name in self.free:
+            if is_strict_id(name) and self.is_number(name) and self._is_whole(name):
+                self.why[name] = "named like an id, but repeated"
+
+    def _is_usable(self, name: str) -> bool:
+        return self.is_number(name) or self.seen[name].kind in ("vectors", "truth", "mixed")
+
+    def _index_of_matrix(self) -> None:
+        """0, 1, 2 … in the first column of an array."""
+        raw = self.raw
+        if raw.matrix is None or raw.matrix.shape[1] < 2 or raw.matrix_names[0] in self.named:
+            return
+        name = raw.matrix_names[0]
+        if name not in (self.label, self.id) and _counts_up(raw.matrix[:, 0]):
+            self.seen[name] = _matrix_column(raw, name)
+            if self.id is None:
+                self.id, self.id_why = name, "numbers the rows"
+            else:
+                self.why[name] = "another id"
+
+    def _names_rows(self, name: str) -> bool:
+        """Whether a column has another whole number or text in every row."""
+        column = self.seen[name]
+        if column.kind not in ("text", "codes", "numbers", "mixed") or self.n < 2:
+            return False
+        if column.kind == "numbers" and not self._is_whole(name):
+            return False
+        return _distinct(column.cells) == self.n
+
+    def _numbers_rows(self, name: str) -> bool:
+        values = self.seen[name].values
+        if values.slice(0, LEAST_INDEX).null_count or values.null_count:
+            return False
+        return _counts_up(values.slice(0, LEAST_INDEX).to_numpy()) and _counts_up(values.to_numpy())
+
+    def _is_whole(self, name: str) -> bool:
+        values = self.seen[name].values
+        return _is_whole(values.slice(0, LOOK)) and _is_whole(values)
+
+    # --- labels ---
+
+    def _find_labels(self) -> None:
+        """Rule 3: the column that colours the rows; others like it are kept for colour."""
+        few = self._few() if self.wishes.columns is None else set()
+        groups = [name for name in self.free if name in few or self._is_label(name)]
+        order = sorted(groups, key=self._label_rank)
+        best = next((name for name in order if self._groups(name, self.n - 1)), None)
+        for name in groups:
+            number = self.is_number(name)
+            if self.label is None and name == best:
+                self.label_why = FEW_WHOLE if number else ""
+            else:
+                self.why[name] = FEW_WHOLE if number else self._reason(name)
+        self.label = best if self.label is None else self.label
+
+    def _is_label(self, name: str) -> bool:
+        """Whether a column is none of the features, without a look at how many are like it."""
+        column = self.seen[name]
+        if name in self.raw.beside:
+            return True
+        if self._named_like_label(name) and self._groups(name, self.n - 1):
+            return not self.is_number(name) or self._is_whole(name)
+        if column.category or column.kind in TEXTS:
+            return self._groups(name)
+        return column.kind == "truth" and not self._truths_are_used()
+
+    def _label_rank(self, name: str) -> int:
+        if self._named_like_label(name):
+            return 0
+        column = self.seen[name]
+        texts = column.kind in TEXTS or (column.category and column.is_text)
+        return 1 if texts else 2
+
+    def _named_like_label(self, name: str) -> bool:
+        # Beside an x, y is a coordinate.
+        known = {each.strip().casefold() for each in self.raw.columns} if len(name) == 1 else set()
+        return is_label_like(name) and not (name.strip().casefold() == "y" and "x" in known)
+
+    def _groups(self, name: str, most: int | None = None) -> bool:
+        """Whether a column has few values, of which some repeat."""
+        most = max(2, self.n // 2) if most is None else most
+        if self.seen[name].kind not in ("text", "codes", "numbers", "truth", "mixed", "dates"):
+            return False
+        return 2 <= _distinct(self.seen[name].cells) <= min(MOST_LABELS, most)
+
+    def _few(self) -> set[str]:
+        """Columns of few whole numbers that are labels without a name that says so."""
+        numbers = [name for name in self.free if self.is_number(name)]
+        few = [name for name in numbers if self._has_few(name) and not self._named_like_label(name)]
+        if not 0 < len(few) <= MOST_FEW:
+            return set()
+        width = 0 if self.raw.matrix is None else self.raw.matrix.shape[1]
+        vectors = [name for name in self.free if self.seen[name].kind == "vectors"]
+        kept = [name for name in self.named - {*self.wishes.drop} if name in self.seen]
+        others = [
+            *(name for name in numbers if name not in few),
+            *(name for name in kept if self.is_number(name)),
+        ]
+        for name in few:
+            own = self.measure(name)
+            unlike = sum(differ(own, self.measure(other)) for other in others)
+            if unlike + width + len(vectors) * KIND <= len(few):
+                return set()
+        return set(few)
+
+    def _has_few(self, name: str) -> bool:
+        values = self.seen[name].values
+        some = values.slice(0, LOOK)
+        most = min(FEW, max(2, self.n // 10))
+        if not _is_whole(some) or not 1 < _distinct(some) <= FEW:
+            return False
+        distinct, known = _distinct(values), len(values) - values.null_count
+        return distinct <= most and 2 * distinct <= known and _is_whole(values)
+
+    def _truths_are_used(self) -> bool:
+        """Whether true and false are what the table is made of."""
+        truths = sum(column.kind == "truth" for column in self.seen.values())
+        numbers = sum(map(self._is_usable, self.seen))  # with them
+        matrix = 0 if self.raw.matrix is None else len(self.raw.matrix_names)
+        return truths >= NEARLY_ALL * (numbers + matrix)
+
+    # --- features ---
+
+    def _find_features(self) -> None:
+        """Rule 4: in the order of the file, or of `columns`."""
+        wishes, raw = self.wishes, self.raw
+        if wishes.columns is not None:
+            self.numbers = list(wishes.columns)
+            self.why, rest = {}, "not among the model's columns"
+        elif wishes.features is not None:
+            wanted = {*wishes.features, *wishes.keep} - {*wishes.drop}
+            self.numbers = [name for name in raw.names if name in wanted]
+            rest = "not among the features"
+        else:
+            self._guess_features()
+            return
+        used = {*self.numbers, *self.why, self.label, self.id}
+        self.why |= {name: rest for name in raw.names if name not in used}
+        self.why |= dict.fromkeys(wishes.drop, "as asked")
+
+    def _guess_features(self) -> None:
+        wishes, raw = self.wishes, self.raw
+        free = [name for name in self.free if self._is_feature(name)]
+        vectors = [name for name in free if self.seen[name].kind == "vectors"]
+        self._refuse_two_vectors(vectors)
+        numbers = [name for name in free if name not in vectors and self.is_number(name)]
+        strangers: Sequence[str] = ()
+        if any(_width(self.seen[name]) >= KIND for name in vectors):
+            strangers = numbers
+        elif len(numbers) > KIND:
+            strangers = find_strangers([self.measure(name) for name in numbers])
+        self.why |= dict.fromkeys(strangers, "beside columns of another kind")
+        self.why |= dict.fromkeys(wishes.drop, "as asked")
+        used = {*free, *raw.matrix_names, *wishes.keep}
+        out = {*self.why, *({self.label, self.id} - {*wishes.keep})}
+        self.numbers = [name for name in raw.names if name in used and name not in out]
+        rest = (name for name in self.free if name not in used)
+        self.why |= {name: self._reason(name) for name in rest}
+
+    def _is_feature(self, name: str) -> bool:
+        """Whether nothing but its kind decides; a mixed column is an error when it is gathered."""
+        kind, used = self.seen[name].kind, ("numbers", "vectors", "truth", "mixed", "unclear")
+        return kind in used and not self.seen[name].category and name not in self.raw.beside
+
+    def _refuse_two_vectors(self, vectors: list[str]) -> None:
+        kept = [name for name in self.wishes.keep if name in self.seen
+                and self.seen[name].kind == "vectors"]  # fmt: skip
+        if vectors and len(vectors) + len(kept) > 1:
+            both = [*vectors, *kept]
+            raise FileError(
+                f"{self.raw.name} has {len(both)} columns of vectors, {listed(both)}, and a map is "
+                "made of one.",
+                ("features", both[0]),
+                ("features", both[1]),
+            )
+
+    # --- all others ---
+
+    def _sort_others(self) -> None:
+        """Rule 5: what is kept for colour and what is ignored, in the order of the file."""
+        self.kept: list[LeftOut] = []
+        self.ignored: list[LeftOut] = []
+        for name in self.raw.names:
+            if name not in self.why or name in self.numbers or name in (self.label, self.id):
+                continue
+            left = LeftOut(name, self.why[name], self._can_be_kept(name))
+            colours = len(self.kept) < MOST_KEPT and self._colours(name)
+            (self.kept if colours else self.ignored).append(left)
+
+    def _colours(self, name: str) -> bool:
+        """Whether a column that is no feature is kept for colour."""
+        if self.wishes.columns is not None or name in self.wishes.drop or name not in self.seen:
+            return False
+        column, why = self.seen[name], self.why[name]
+        if why in ("another id", "named like an id, but repeated"):
+            return why != "another id" and self._groups(name)
+        if column.kind == "numbers" and not column.category:
+            return True
+        return (column.category or column.kind in GROUPS) and self._groups(name)
+
+    def _can_be_kept(self, name: str) -> bool:
+        if self.wishes.columns is not None or name in self.wishes.drop:
+            return False
+        kinds = ("numbers", "codes", "truth")
+        return name not in self.seen or self.seen[name].kind in kinds
+
+    def _reason(self, name: str) -> str:
+        column = self.seen[name]
+        if column.category:
+            return "categories"
+        if name in self.raw.beside and column.kind == "numbers":
+            return "beside the table"
+        return REASONS.get(column.kind, column.kind)
+
+
+def _instead(raw: RawTable, guess: _Guess) -> list[Way]:
     """What could be used, and what the columns are."""
-    why = {each.column: each.why for each in left} | dict.fromkeys(taken, "names or groups rows")
+    why = guess.why | dict.fromkeys((guess.label, guess.id), "names or groups rows")
     shown = [f"{quoted(name)} ({why[name]})" for name in raw.names[:5]]
     more = len(raw.names) - len(shown)
     rest = f" and {more:,} more" if more > 0 else ""
-    kept = [each.column for each in left if each.can_be_kept]
+    kept = [each.column for each in (*guess.kept, *guess.ignored) if each.can_be_kept]
     return [*(("keep", name) for name in kept[:1]), f"Its columns are {', '.join(shown)}{rest}."]
 
 
-def _found(wishes: Wishes, raw: RawTable) -> Wishes:
-    """The names as the file spells them; contradictions are refused."""
-
-    def find(option: str, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(find_name(option, name, raw.names, raw.name) for name in names)
-
-    label, id_name = find("label", _one(wishes.label)), find("id", _one(wishes.id))
-    keep, drop = find("keep", wishes.keep), find("drop", wishes.drop)
-    for option, names in (("label", label), ("id", id_name), ("keep", keep)):
-        both = set(names) & set(drop)
-        if both:
-            raise OptionError(
-                f"Column {quoted(min(both))} is named by both {option} and drop.", "Name it once."
-            )
-    return Wishes(
-        label[0] if label else None,
-        id_name[0] if id_name else None,
-        keep,
-        drop,
-        wishes.na,
-        _model_columns(wishes.columns, raw),
-    )
+def _notes(raw: RawTable, seen: dict[str, Column], numbers: Sequence[str]) -> tuple[str, ...]:
+    """What had to be assumed about the features: text that is numbers, and thousands."""
+    used = [seen[name] for name in numbers if name in seen and seen[name].kind == "numbers"]
+    notes = []
+    texts = [column.name for column in used if column.is_text and column.marks is None]
+    if texts and raw.typed:
+        notes.append(f"{_some(texts)}: text that is all numbers, read as numbers")
+    marks = {column.marks for column in used if column.marks is not None}
+    for each in sorted(marks):
+        names = [column.name for column in used if column.marks == each]
+        notes.append(f"{_some(names)}: thousands are divided by {each}")
+    return tuple(notes)
 
 
-def _one(name: str | None) -> tuple[str, ...]:
-    return () if name is None else (name,)
+def _some(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
-def _model_columns(columns: tuple[str, ...] | None, raw: RawTable) -> tuple[str, ...] | None:
-    """The columns that a model needs; a file without names has them in the model's order."""
-    if columns is None:
-        return None
-    if not raw.named and len(raw.names) == len(columns):
-        return raw.names
-    there = set(raw.names)
-    vectors = {name for name in columns if name not in there and _stem(name) in raw.columns}
-    absent = [name for name in columns if name not in there and name not in vectors]
-    if absent:
-        raise lacks_columns(raw.name, absent, len(columns))
-    return tuple(dict.fromkeys(_stem(name) if name in vectors else name for name in columns))
-
-
-def _stem(name: str) -> str:
-    """``embedding`` of ``embedding[3]``."""
-    return name.rpartition("[")[0]
-
-
-def _guess_id(free: list[str], seen: dict[str, Column], raw: RawTable, n: int) -> str | None:
-    named = [name for name in free if is_id_like(name)]
-    if raw.named and free[:1] == ["column 1"]:  # what pandas writes before the first name
-        named.append("column 1")
-    texts = [
-        name for name in free if seen[name].kind in ("text", "codes") and not is_label_like(name)
-    ]
-    for name in (*named, *texts):
-        column = seen[name]
-        if (
-            column.kind in ("text", "codes", "numbers", "mixed")
-            and n > 1
-            and _distinct(column.cells) == n
-        ):
-            return name
-    return None
-
-
-def _guess_label(free: list[str], seen: dict[str, Column], n: int) -> str | None:
-    named = [name for name in free if is_label_like(name)]
-    texts = [name for name in free if seen[name].kind in ("text", "codes")]
-    for name in (*named, *texts):
-        column = seen[name]
-        if column.kind == "numbers" and not _is_whole(column.values):
-            continue
-        # A name that says so is enough where some values repeat.
-        most = min(MOST_LABELS, n - 1 if name in named else max(2, n // 2))
-        if (
-            column.kind in ("text", "codes", "numbers", "truth", "mixed")
-            and 2 <= _distinct(column.cells) <= most
-        ):
-            return name
-    return None
-
-
-def _others(left: list[str], seen: dict[str, Column], n: int) -> tuple[str, ...]:
-    """The first columns of few values among those that are left out."""
-    some = (
-        name for name in left if name in seen and seen[name].kind in GROUPING
-        and 2 <= _distinct(seen[name].cells) <= min(MOST_LABELS, max(2, n // 2))
-    )  # fmt: skip
-    return tuple(islice(some, MOST_OTHERS))
-
-
-def _numbers(
-    raw: RawTable, seen: dict[str, Column], wishes: Wishes, taken: set[str]
-) -> tuple[list[str], list[LeftOut]]:
-    """Columns in use, and the others with the reason."""
-    keep, drop = set(wishes.keep), set(wishes.drop)
-    spoken_for = taken | keep | drop
-    few = _few_valued(
-        [seen[name] for name in raw.columns if name not in spoken_for],
-        fractions=raw.matrix is not None and raw.matrix.dtype.kind == "f",
-    )
-    numbers: list[str] = []
-    left: list[LeftOut] = []
-    for name in raw.names:
-        kind = seen[name].kind if name in seen else "numbers"
-        if name in drop:
-            left.append(LeftOut(name, "as asked"))
-        elif name in keep:
-            numbers.append(name)
-        elif name in taken:
-            continue
-        elif kind == "codes":
-            left.append(LeftOut(name, "codes with leading zeros", can_be_kept=True))
-        elif name in few:
-            left.append(LeftOut(name, few[name], can_be_kept=True))
-        elif is_strict_id(name) and kind == "numbers" and name in seen:
-            left.append(LeftOut(name, "named like an id, but repeated", can_be_kept=True))
-        elif kind in ("numbers", "vectors", "truth", "mixed"):
-            numbers.append(name)  # if it is mixed, the error comes when its numbers are wanted
-        else:
-            left.append(LeftOut(name, "no values" if kind == "empty" else kind))
-    return numbers, left
-
-
-def _few_valued(columns: list[Column], *, fractions: bool) -> dict[str, str]:
-    """Columns that are categories rather than measurements, by rule 4; and why."""
-    numeric = [column for column in columns if column.kind == "numbers"]
-    whole = [column for column in numeric if _is_whole(column.values.slice(0, LOOK))]
-    fractional = len(numeric) - len(whole) + fractions
-    if not fractional:
-        return {}
-    few = {
-        column.name: "few distinct integers" if _distinct(column.values) > 1 else "constant"
-        for column in whole
-        if not is_strict_id(column.name)
-        and _distinct(column.values.slice(0, LOOK)) <= FEW
-        and _distinct(column.values) <= min(FEW, max(2, len(column.values) // 10))
-    }
-    few |= {column.name: "true and false" for column in columns if column.kind == "truth"}
-    return few if len(few) < fractional else {}
+def _width(column: Column) -> int:
+    """How long the first vector of a column is."""
+    return int(pc.list_value_length(column.cells).drop_null()[0].as_py())
 
 
 def _distinct(cells: Any) -> int:
@@ -254,6 +398,16 @@ def _is_whole(cells: Any) -> bool:
         return True
     values = cells.drop_null().to_numpy()
     return bool((np.rint(values) == values).all())
+
+
+def _counts_up(values: NDArray[Any]) -> bool:
+    """Whether the numbers are 0, 1, 2 … or 1, 2, 3 …, and enough of them."""
+    if len(values) < LEAST_INDEX or values[0] not in (0, 1):
+        return False
+    for some in (values[:LEAST_INDEX], values):  # all of a mapped file only if it may be so
+        if not (some == some[0] + np.arange(len(some))).all():
+            return False
+    return True
 
 
 def _matrix_column(raw: RawTable, name: str) -> Column:

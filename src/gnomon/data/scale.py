@@ -1,6 +1,7 @@
 """Whether the columns of a table should be standardised, and why."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.kinds import KIND, NEARLY_ALL, outsized
+from gnomon.data.names import stem_of
 from gnomon.data.refusals import quoted
 from gnomon.data.spread import Spread, measure_spread
 
 __all__ = ["FOLD", "Scale", "choose_scale", "unit_of"]
 
 FOLD = 10.0
+REACHED = 0.9  # of the largest number: columns that reach it have the same range
 
 # Units that a name may end in: body_mass_g, "length (cm)", "speed [m/s]". Behind an underscore
 # "min", "a", "c" or "in" more often mean something else.
@@ -49,8 +53,8 @@ def choose_scale(
 ) -> Scale:
     """Standardise when spreads differ more than tenfold, or when the names have different units.
 
-    Columns that share a unit are left alone: pixels and other counts on one scale do, although some
-    hardly vary. Dividing those by their spread would only raise noise.
+    Whole numbers of one range are left alone: pixels, answers and counts of one kind share a unit,
+    although some hardly vary. Dividing those by their spread would only raise noise.
 
     Parameters
     ----------
@@ -68,9 +72,9 @@ def choose_scale(
     stds = spread.std[varying]
     fold = float(stds.max() / stds.min()) if stds.size else 1.0
     if fold > FOLD:
-        high, low = float(np.nanmax(spread.high)), float(np.nanmin(spread.low))
-        if spread.whole and np.mean(spread.high >= high) >= 0.5:
-            return Scale(False, f"all columns are whole numbers from {low:g} to {high:g}")
+        alike = _one_range(spread, varying, names) if spread.whole else ""
+        if alike:
+            return Scale(False, alike)
         most = "" if names is None else f" ({_shown(names[varying[stds.argmax()]])})"
         times = f"{fold:,.0f}" if 100 <= fold < 1e6 else f"{fold:.3g}"
         return Scale(True, f"the columns' spreads differ {times}-fold{most}")
@@ -79,6 +83,21 @@ def choose_scale(
     if len(different) > 1 and 2 * len(units) >= len(names or ()):
         return Scale(True, f"the columns have different units ({', '.join(different[:4])})")
     return Scale(False, f"the columns' spreads are within {FOLD:g}-fold of each other")
+
+
+def _one_range(spread: Spread, varying: NDArray[np.intp], names: Sequence[str] | None) -> str:
+    """What whole numbers have in common: a range, or that they are counts of one kind; or ""."""
+    low, high = spread.low[varying], spread.high[varying]
+    least, most = float(low.min()), float(high.max())
+    # More than half of them: of two unlike columns, one always has the largest number.
+    if np.mean((low == least) & (high >= REACHED * most)) > 0.5:
+        return f"all columns are whole numbers from {least:g} to {most:g}"
+    stems = Counter(stem_of(names[j]) for j in varying) if names is not None else Counter[None]()
+    named = max((n for stem, n in stems.items() if stem is not None), default=0)
+    shared = max(named, int(np.count_nonzero(low == 0))) >= NEARLY_ALL * varying.size
+    if least >= 0 and varying.size >= KIND and shared and not outsized(high).any():
+        return f"all columns are counts of one kind, whole numbers from {least:g} to {most:g}"
+    return ""
 
 
 def unit_of(name: str) -> str | None:

@@ -13,10 +13,9 @@ from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
-from gnomon.data.names import as_names, find_name
 from gnomon.data.npy_blocks import NpyBlocks
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
-from gnomon.data.roles import Wishes
+from gnomon.data.wishes import Wishes, as_wishes
 from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
@@ -34,18 +33,20 @@ def source(
     table: Any,
     *,
     columns: Any = None,
+    features: Any = None,
     keep: Any = None,
     drop: Any = None,
     label: str | None = None,
     id: str | None = None,
     na: Any = None,
+    decimal: str | None = None,
     names: Sequence[str] | None = None,
     rows: int | None = None,
 ) -> Source:
     """A table that is read in blocks of rows, again and again, and never held as a whole.
 
     `PCA.fit` and `PCA.transform` take it wherever they take an array. Which columns of a file are
-    numbers is seen from its first rows, by the rules of `gnomon.data.read`. Row counts and
+    features is seen from its first rows, by the rules of `gnomon.data.read`. Row counts and
     checksums are compared in every pass: a file that changes meanwhile is an error.
 
     Parameters
@@ -56,12 +57,17 @@ def source(
         returns a fresh iterator over arrays (m, d), or over dataframes of the same columns.
     columns : str or list of str, optional
         Use these columns and no others, in this order.
+    features : str or list of str, optional
+        The features, by name or by patterns such as ``"pc*"``, in the order of the file.
     keep, drop : str or list of str, optional
-        Columns to use although they would be left out, and columns to leave out.
+        Columns to use although they would be no features, and columns to ignore.
     label, id : str, optional
-        Columns that group or name the rows; they are not among the numbers.
+        Columns that colour or name the rows; they are no features. Blocks hold features alone.
     na : str or list of str, optional
-        What stands for a missing value in a text, beside an empty cell, NA, NaN and null.
+        What stands for a missing value in a text, beside an empty cell, NA, NaN and null; or a
+        number that does, such as "-999".
+    decimal : {".", ","}, optional
+        What divides decimals in text; by default it is guessed.
     names : sequence of str, optional
         Names of the columns of an array, a Dask array or a function's blocks; by default those that
         dataframes have.
@@ -89,24 +95,19 @@ def source(
     """
     if rows is not None:
         rows = check_integer("rows", rows, 1)
-    for option, name in (("label", label), ("id", id)):
-        if name is not None and not isinstance(name, str):
-            refuse(option, "be the name of a column", name, kind=True)
-    wishes = Wishes(
-        label=label,
-        id=id,
-        keep=as_names("keep", keep),
-        drop=as_names("drop", drop),
-        na=as_names("na", na),
-        columns=None if columns is None else as_names("columns", columns),
-    )
+    if columns is not None and features is not None:
+        refuse("features", "be left out where `columns` names them", features)
+    wishes = as_wishes(
+        label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
+        decimal=decimal,
+    )  # fmt: skip
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
             refuse("names", "be left out for files, which have their own", names)
         return FileSource(_files(Path(table)), wishes, rows)
     if wishes != Wishes():
         raise OptionError(
-            "The options columns, keep, drop, label, id and na are for files.",
+            "The options columns, features, keep, drop, label, id, na and decimal are for files.",
             "Take the columns of an array beforehand.",
         )
     return _of_memory(table, names, rows)
@@ -147,8 +148,10 @@ class FileSource(Source):
 
     Attributes
     ----------
-    left_out : tuple of str
-        Columns of the first file that are not among the numbers, unless they were told to stay out.
+    roles : ColumnRoles
+        What every column of the first file is used for, and why.
+    notes : tuple of str
+        What had to be assumed about the first file.
     """
 
     def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
@@ -167,7 +170,7 @@ class FileSource(Source):
                 start += piece.rows
         dtype = np.result_type(*(file.dtype for file in self.files))
         super().__init__(first.columns, dtype, partitions, first.names)
-        self.left_out = _left_out(first, wishes)
+        self.roles, self.notes = first.roles, first.notes
         self.told: set[int] = set()  # files that know what comes next
         self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
 
@@ -263,17 +266,6 @@ def _open(path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = No
     return readers[kind]()
 
 
-def _left_out(file: BlockFile, wishes: Wishes) -> tuple[str, ...]:
-    """Columns that nobody told to leave out; those of an array are all numbers."""
-    chosen = getattr(file, "chosen", None)
-    if chosen is None or wishes.columns is not None:
-        return ()
-    told = [name for name in (*wishes.drop, wishes.label, wishes.id) if name is not None]
-    found = (find_name("drop", name, file.all_names, file.name) for name in told)
-    known = {*chosen.numbers, *found}
-    return tuple(name for name in file.all_names if name not in known)
-
-
 def _files(path: Path) -> list[Path]:
     """The file itself, or those in the folder, by name."""
     if not path.is_dir():
@@ -296,8 +288,9 @@ def _files(path: Path) -> list[Path]:
 
 def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -> BlockFile:
     """A file that continues the first one: it must have its columns."""
-    if first.names is not None:
-        wishes = replace(wishes, columns=first.names, keep=(), drop=())
+    if first.names is not None or first.roles.features != first.all_names:
+        used = first.roles.features  # not guessed again: an index does not begin again at 0
+        wishes = replace(wishes, columns=used, features=None, keep=(), drop=())
     try:
         other = _open(path, wishes, rows, getattr(first, "chosen", None))
     except AbsentError as error:

@@ -1,4 +1,4 @@
-"""A table as it was read: its numbers, what its rows are called, and what was left out and why."""
+"""A table as it was read: its features, what names and colours rows, what is ignored and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,16 +11,83 @@ from gnomon.data.refusals import option
 from gnomon.data.samples import Sample
 from gnomon.records import Record
 
-__all__ = ["LeftOut", "Places", "Table", "table_of_sample"]
+__all__ = ["ColumnRoles", "LeftOut", "Places", "Table", "table_of_sample"]
 
 
 @dataclass(frozen=True)
 class LeftOut(Record):
-    """A column that is not among the numbers, and why."""
+    """A column that is no feature, and why."""
 
     column: str
     why: str
-    can_be_kept: bool = False  # whether `keep` would make numbers of it
+    can_be_kept: bool = False  # whether `keep` would make a feature of it
+
+
+@dataclass(frozen=True)
+class ColumnRoles(Record):
+    """What each column is used for; the same for files, folders and blocks.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The numbers that a result is made of; of a vector ``name[0]``, ``name[1]`` and so on.
+    label, id : str or None
+        The column that colours the rows, and the one that names them.
+    kept_for_colour : tuple of LeftOut
+        Columns that rows can be coloured by as well.
+    ignored : tuple of LeftOut
+        All others.
+    label_why, id_why : str
+        Why a column of numbers was taken for them; empty where that needs no reason.
+    """
+
+    features: tuple[str, ...]
+    label: str | None = None
+    id: str | None = None
+    kept_for_colour: tuple[LeftOut, ...] = ()
+    ignored: tuple[LeftOut, ...] = ()
+    label_why: str = ""
+    id_why: str = ""
+
+    def title(self) -> str:
+        """How many columns are features."""
+        return count(len(self.features), "feature")
+
+    def lines(self) -> list[tuple[str, str]]:
+        """One line for each role, in the words of the library."""
+        return self.words(command=False)
+
+    def words(self, *, command: bool) -> list[tuple[str, str]]:
+        """The same for the library, or in the words of the command line."""
+        names = self.features
+        shown = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
+        kept = _left_out_words(self.kept_for_colour, command=command)
+        lines = [
+            ("features", f"{count(len(names), 'numeric column')} ({shown})"),
+            ("label", _guess_words(self.label, self.label_why, command=command)),
+            ("id", _guess_words(self.id, self.id_why, command=command)),
+            ("colour", f"kept for colour: {kept}" if kept else ""),
+            ("ignored", _left_out_words(self.ignored, command=command)),
+        ]
+        return [(name, text) for name, text in lines if text]
+
+    def final(self) -> "ColumnRoles":
+        """The same where no option makes features of other columns."""
+        kept, ignored = (
+            tuple(replace(left, can_be_kept=False) for left in part)
+            for part in (self.kept_for_colour, self.ignored)
+        )
+        return replace(self, kept_for_colour=kept, ignored=ignored, label_why="", id_why="")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns by role, ready for JSON."""
+        return {
+            "features": list(self.features),
+            "label": self.label,
+            "id": self.id,
+            "kept_for_colour": [left.to_dict() for left in self.kept_for_colour],
+            "ignored": [left.to_dict() for left in self.ignored],
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +141,10 @@ class Table(Record):
     ids : array of str, shape (n,), or None
         What each row is called.
     id_name : str or None
-    left_out : tuple of LeftOut
-        The other columns, and why.
-    others : tuple of pairs of str and array of str or None, shape (n,)
-        Those of them that group the rows too: further columns to colour by.
+    roles : ColumnRoles
+        What every column of the file is used for, and why; `columns` are its features.
+    others : tuple of pairs of str and array, shape (n,)
+        The columns that are kept for colour: str or None, or float64 where they are quantities.
     notes : tuple of str
         What had to be assumed about the file.
     n_columns : int
@@ -95,37 +162,35 @@ class Table(Record):
     label_name: str | None = None
     ids: NDArray[np.object_] | None = None
     id_name: str | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    others: tuple[tuple[str, NDArray[np.object_]], ...] = ()
+    roles: ColumnRoles = None  # type: ignore[assignment]  # set below: features are the columns
+    others: tuple[tuple[str, NDArray[Any]], ...] = ()
     notes: tuple[str, ...] = ()
     n_columns: int = 0
     named: bool = True
     places: Places = field(default_factory=Places)
 
+    def __post_init__(self) -> None:
+        if self.roles is None:
+            roles = ColumnRoles(self.columns, self.label_name, self.id_name)
+            object.__setattr__(self, "roles", roles)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the file."""
+        return int(self.X.shape[0])
+
     def title(self) -> str:
         """Size and name."""
-        n = self.X.shape[0]
-        return f"{self.name}: {count(n, 'row')} × {count(self.n_columns, 'column')}"
+        return f"{self.name}: {count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """What is used, what was left out and why, in the words of the library."""
+        """What columns are used for and why, in the words of the library."""
         return self.words(command=False)
 
     def words(self, *, command: bool) -> list[tuple[str, str]]:
         """The same for the library, or in the words of the command line."""
-        rest = _left_out_words(self.left_out, command=command)
-        notes = "; ".join(self.notes)
-        lines = [("using", self._using()), ("left out", rest), ("note", notes)]
+        lines = [*self.roles.words(command=command), ("note", "; ".join(self.notes))]
         return [(name, text) for name, text in lines if text]
-
-    def _using(self) -> str:
-        if len(self.columns) > 2:
-            names = f" ({self.columns[0]} … {self.columns[-1]})"
-        else:
-            names = f" ({', '.join(self.columns)})"
-        text = count(len(self.columns), "numeric column") + names
-        text += f", coloured by {self.label_name}" if self.label_name is not None else ""
-        return text + (f", rows named by {self.id_name}" if self.id_name is not None else "")
 
     def take(self, rows: NDArray[np.int64]) -> "Table":
         """The same table with only these rows, in this order."""
@@ -140,7 +205,7 @@ class Table(Record):
 
     def with_numbers(self, X: NDArray[Any], columns: tuple[str, ...]) -> "Table":
         """The same rows with other numbers."""
-        return replace(self, X=X, columns=columns)
+        return replace(self, X=X, columns=columns, roles=replace(self.roles, features=columns))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the cells, ready for JSON."""
@@ -148,10 +213,7 @@ class Table(Record):
             "name": self.name,
             "rows": int(self.X.shape[0]),
             "n_columns": self.n_columns,
-            "columns": list(self.columns),
-            "label": self.label_name,
-            "id": self.id_name,
-            "left_out": [left.to_dict() for left in self.left_out],
+            **self.roles.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -179,8 +241,15 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def _guess_words(name: str | None, why: str, *, command: bool) -> str:
+    """``quality (few distinct whole numbers: --keep quality to use it)``; empty without a name."""
+    if name is None or not why:
+        return name or ""
+    return f"{name} ({why}: {option('keep', name, command=command)} to use it)"
+
+
 def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5) -> str:
-    """Columns grouped by the reason: ``sex, island (text), year (few distinct integers: …)``."""
+    """Columns grouped by the reason: ``sex, island (text), year (few whole numbers: …)``."""
     reasons: dict[str, list[str]] = {}
     for left in left_out:
         why = left.why

@@ -11,6 +11,7 @@ from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_weights
 from gnomon.procrustes.estimator import Procrustes
 from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
 
 __all__ = ["Alignment", "align", "read_ids"]
@@ -93,6 +94,9 @@ def align(
 ) -> Alignment:
     """Lay X on Y by the rows that both hold, and carry all rows of X along.
 
+    Two shared rows are refused, since they lie on each other by construction; fewer than the
+    dimensions and 2 are warned of (`gnomon.procrustes.verdict` says why). `Procrustes` fits them.
+
     Parameters
     ----------
     X, Y : array or dataframe, shapes (n, dx), (k, dy)
@@ -108,11 +112,11 @@ def align(
     --------
     >>> import numpy as np
     >>> from gnomon import align
-    >>> Y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
-    >>> X = Y[[3, 0, 1]] + 10
-    >>> found = align(X, Y, ids_x=["d", "a", "b"], ids_y=["a", "b", "c", "d"])
+    >>> Y = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [4.0, 4.0], [3.0, 2.0]])
+    >>> X = Y[[3, 0, 1, 4]] + 10
+    >>> found = align(X, Y, ids_x=list("dabe"), ids_y=list("abcde"))
     >>> found.aligned.round(6).tolist(), found.only_y
-    ([[3.0, 3.0], [0.0, 0.0], [1.0, 0.0]], ('c',))
+    ([[4.0, 4.0], [1.0, 1.0], [2.0, 1.0], [3.0, 2.0]], ('c',))
     """
     ids_x, ids_y = _or_index(X, Y, ids_x, ids_y)
     left, right = read_table(X, "X"), read_table(Y, "Y")
@@ -126,9 +130,13 @@ def align(
         prior=prior,
         n_jobs=n_jobs,
     )
+    own = None if weights is None else weights[rows_x]
+    counted = len(rows_x) if own is None else int(np.count_nonzero(own))
+    if counted:
+        refuse_empty_verdict(counted, min(left.shape[1], right.shape[1]), centering=centering)
     whole = len(rows_x) == len(left) == len(right) and bool((rows_x == rows_y).all())
     a, b = (left, right) if whole else (left[rows_x], right[rows_y])
-    model.fit(a, b, None if weights is None else weights[rows_x])
+    model.fit(a, b, own)
     known = hasattr(model, "residuals_")
     residuals = model.residuals_ if known else model.residuals(a, b)
     return Alignment(

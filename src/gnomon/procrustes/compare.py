@@ -37,6 +37,7 @@ from gnomon.procrustes.streams import (
     open_pair,
 )
 from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
 from gnomon.records import Record
 from gnomon.rows import Rows
 
@@ -56,7 +57,8 @@ class Comparison(Record):
     disparity : float
         0 for the same shape, 1 for nothing in common.
     correlation : float
-        Procrustes correlation, √(1 − disparity).
+        Procrustes correlation, √(1 − disparity). Of unrelated sets it is about 0.85 √(d / n) for
+        many rows and above 0.7 for fewer than d + 2; `permutation_test` says what chance gives.
     angular_distance : float
         Radians, 0 to π/2: a metric between shapes.
     rmsd : float
@@ -67,7 +69,8 @@ class Comparison(Record):
         About 0 where the sets have nothing in common, whatever their widths; may be negative. NaN
         for fewer than 4 rows.
     neighbor_overlap : float
-        Mean share of the `n_neighbors` nearest neighbours that both sets agree on.
+        Mean share of the `n_neighbors` nearest neighbours that both sets agree on. By chance it is
+        n_neighbors / (overlap_rows − 1).
     n_neighbors : int
     overlap_rows : int
         Rows among which neighbours were looked for: all, or a sample where the tables are read in
@@ -92,6 +95,7 @@ class Comparison(Record):
     def lines(self) -> list[tuple[str, str]]:
         """The numbers in words."""
         some = self.overlap_rows < self.n
+        chance = self.n_neighbors / (self.overlap_rows - 1)
         among = f", among {self.overlap_rows:,} rows drawn at random" if some else ""
         return [
             ("disparity", f"{self.disparity:.4g} (0: same shape, 1: nothing in common)"),
@@ -101,7 +105,7 @@ class Comparison(Record):
             (
                 "neighbours",
                 f"{100 * self.neighbor_overlap:.1f} % of the {self.n_neighbors} nearest "
-                f"rows in common{among}",
+                f"rows in common, by chance {100 * chance:.1f} %{among}",
             ),
         ]
 
@@ -118,13 +122,17 @@ def compare(
 ) -> Comparison:
     """Compare paired rows `X` (n, dx) and `Y` (n, dy); reflections are allowed.
 
+    Two rows are refused, since any two points have the same shape; fewer than min(dx, dy) + 2 are
+    warned of (`gnomon.procrustes.verdict` says why).
+
     Parameters
     ----------
     X, Y : arrays or dataframes, or both sources or Dask arrays
         Sources are read in blocks, in four passes; the overlap of neighbourhoods is then that of
         10,000 rows drawn at random.
     n_neighbors : int
-        For the overlap of neighbourhoods; at most n − 1, and fewer are taken in smaller tables.
+        For the overlap of neighbourhoods; at most half of the other rows, since all of them are
+        the nearest of both sets by construction.
     id : str, optional
         For sources: a column of numbers, ascending in both, by which rows belong together. By
         default they do by their order.
@@ -147,30 +155,31 @@ def compare(
     left, right = read_table(X, "X"), read_table(Y, "Y")
     pair = read_pair(left, right, None, n_jobs=n_jobs).in_float64()
     n = pair.rows()
-    frame = _shape_frame(pair.moments, n)
+    frame = _shape_frame(pair.moments, n, min(left.shape[1], right.shape[1]))
     pair = pair.in_units_of(frame.moments)
     frame, _ = frame.with_rows(pair, None)
     kernels = _kernels_of(pair)
-    return _comparison(frame, kernels, left, right, min(k, n - 1), n_jobs)
+    return _comparison(frame, kernels, left, right, k, n_jobs)
 
 
 def _compare_sources(stream: PairStream, k: int, n_jobs: int | None) -> Comparison:
     n = stream.source.rows
-    frame = _shape_frame(lambda: stream.moments(float64=True), n)
+    widths = stream.source.widths
+    frame = _shape_frame(lambda: stream.moments(float64=True), n, min(widths))
     frame = stream.with_rows(frame)
     left, right = stream.sample(SAMPLE_ROWS, SAMPLE_SEED)
     kernels = stream.kernels(frame.moments)
-    return _comparison(frame, kernels, left, right, min(k, len(left) - 1), n_jobs)
+    return _comparison(frame, kernels, left, right, k, n_jobs)
 
 
-def _shape_frame(moments: Callable[[], CrossMoments], n: int) -> Frame:
-    """The best rotation of two sets that both have a shape."""
-    if n < 2:
-        raise DataError(f"X and Y must have at least 2 rows to have a shape; got {n}. Add rows.")
+def _shape_frame(moments: Callable[[], CrossMoments], n: int, d: int) -> Frame:
+    """The best rotation of two sets that both have a shape, of rows enough for a verdict."""
+    refuse_empty_verdict(n, d)
     frame = fit_frame(moments(), Rules())
     for name, sq in (("X", frame.sq_x), ("Y", frame.sq_y)):
         if sq == 0:
             raise DataError(f"{name} has norm 0 (all rows are the same point): it has no shape.")
+    warn_of_weak_verdict(n, d, stacklevel=4)
     return frame
 
 
@@ -178,7 +187,7 @@ def _comparison(
     frame: Frame, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
 ) -> Comparison:
     """All numbers; `left` and `right` are the rows whose neighbours are looked for."""
-    n = frame.moments.x.n
+    n, k = frame.moments.x.n, min(k, (len(left) - 1) // 2)
     rv, unbiased = _kernel_alignment(kernels, frame.cross, n)
     return Comparison(
         n=n,

@@ -68,7 +68,8 @@ class Procrustes(Transformation, Saved, BaseEstimator):
     (60)–(66)). Row i of X belongs to row i of Y; `gnomon.align` joins tables by ids. R's programs
     and SciPy's `spatial.procrustes` move their second argument onto the first.
 
-    Not for sets whose points are not paired, nor for maps that bend.
+    Not for sets whose points are not paired, nor for maps that bend. Fewer rows than min(dx, dy)
+    and 2 are fitted and warned of: `disparity_` then says little, and of two rows nothing.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class Procrustes(Transformation, Saved, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from gnomon import Procrustes
-    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 2.0]])
     >>> Y = 3 * X @ [[0.0, 1.0], [-1.0, 0.0]] + [5.0, 5.0]
     >>> model = Procrustes(scaling=True).fit(X, Y)
     >>> round(model.scale_, 6), round(model.angle_ / np.pi, 6), model.reflected_

@@ -4,8 +4,15 @@ The rows of Y are shuffled, which leaves its shape as it is and undoes the pairi
 Procrustes correlation Σσ / (‖X‖‖Y‖) is computed anew each time. Shuffles that do as well as the
 true pairing count against it. The true pairing is one of the possible ones, so the p-value is
 (1 + count) / (1 + permutations), and never 0 [Phipson & Smyth 2010].
+
+n rows have n! orders. Where those are no more than the shuffles asked for, all of them are gone
+through once: the p-value is exact, and 1/n! is the smallest there is. Shuffles drawn with
+replacement could fall below it. Three rows have 6 orders, so that nothing reaches 0.05, which is
+warned of; two rows have the same shape in either order, which is refused (`verdict.py`).
 """
 
+import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
-from gnomon.errors import DataError, refuse
+from gnomon.errors import DataError, DataWarning, refuse
 from gnomon.inputs import Table, check_choice, check_integer
 from gnomon.parallel import map_blocks, row_blocks
 from gnomon.procrustes.frame import Rules, fit_frame
@@ -21,11 +28,13 @@ from gnomon.procrustes.pairs import read_pair
 from gnomon.procrustes.solve import REFLECTIONS, solve_many
 from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, as_sources, open_pair
 from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
 
 Floats64 = NDArray[np.float64]
 
 SHUFFLES = 8  # a block; fixed, whatever the number of threads
+ALPHA = 0.05  # p-values that few rows cannot reach are warned of
 SAME = 1e-10  # correlations that differ by less are equal: rounding must not favour the true one
 
 __all__ = ["PermutationTest", "permutation_test"]
@@ -44,6 +53,8 @@ class PermutationTest(Record):
     as_large : int
         Shuffles whose correlation is as large, or larger.
     n_permutations : int
+        Shuffles: as many as were asked for, or all other orders of the rows if those are fewer.
+        The smallest possible p-value is 1 / (1 + n_permutations).
     rows : int
         Pairs that were shuffled: all, or a sample where the tables are read in blocks.
     null : array (n_permutations,)
@@ -64,8 +75,10 @@ class PermutationTest(Record):
     def lines(self) -> list[tuple[str, str]]:
         """The counts, and what chance alone gives."""
         low, high = np.quantile(self.null, [0.5, 0.95])
+        orders = 1 + self.n_permutations
+        every = f" (all {orders:,} orders)" if _orders(self.rows, orders) == orders else ""
         return [
-            ("as large", f"{self.as_large:,} of {self.n_permutations:,} shuffles"),
+            ("as large", f"{self.as_large:,} of {self.n_permutations:,} shuffles{every}"),
             ("by chance", f"median {low:.4f}, 95 % below {high:.4f}"),
         ]
 
@@ -91,6 +104,7 @@ def permutation_test(
     X, Y : arrays or dataframes, or both sources or Dask arrays
         Of sources, 10,000 rows drawn at random are tested, always with the same seed.
     n_permutations : int, default=999
+        At most; rows with fewer other orders are put into each of them once.
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
         For the shuffles, which do not depend on `n_jobs`. None is as good as 0.
@@ -113,14 +127,23 @@ def permutation_test(
     left, right = read_table(X, "X"), read_table(Y, "Y")
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)
-    seed = _seed(random_state)
+    refuse_empty_verdict(len(left), min(left.shape[1], right.shape[1]))
+    seed, orders = _seed(random_state), _orders(len(left), count + 1)
+    every, count = orders <= count + 1, min(count, orders - 1)
+    if 1 / orders > ALPHA:
+        warnings.warn(
+            f"{len(left)} rows have {orders} orders, so the p-value cannot be below "
+            f"{1 / orders:.2g} whatever the tables hold. It takes 4 rows or more to reach {ALPHA}.",
+            DataWarning,
+            stacklevel=3,
+        )
     x, y, correlation = _unit_sets(left, right, reflection, n_jobs)
     null = np.empty(count)
 
     def block(start: int, stop: int) -> None:
         M = np.zeros((stop - start, x.shape[1], max(x.shape[1], y.shape[1])))
         for at in range(start, stop):
-            order = np.random.default_rng([seed, at]).permutation(len(y))
+            order = _order(at + 1, len(y)) if every else _shuffled(seed, at, len(y))
             M[at - start, :, : y.shape[1]] = x.T @ y[order]
         null[start:stop] = _traces(M, reflection, left.shape[1] == right.shape[1])
 
@@ -128,6 +151,24 @@ def permutation_test(
     as_large = int(np.count_nonzero(null >= correlation - SAME))
     p_value = (1 + as_large) / (1 + count)
     return PermutationTest(correlation, p_value, as_large, count, len(left), null)
+
+
+def _orders(n: int, most: int) -> int:
+    """n!, or more than `most` where it is that."""
+    return math.factorial(n) if n < 20 else max(most + 1, math.factorial(20))
+
+
+def _order(number: int, n: int) -> list[int]:
+    """One of the n! orders of n rows, by its number; 0 is the rows as they are."""
+    left, order = list(range(n)), []
+    for size in range(n - 1, -1, -1):
+        at, number = divmod(number, math.factorial(size))
+        order.append(left.pop(at))
+    return order
+
+
+def _shuffled(seed: int, at: int, n: int) -> NDArray[np.int64]:
+    return np.random.default_rng([seed, at]).permutation(n)
 
 
 def _traces(M: Floats64, reflection: str, same_width: bool) -> Floats64:

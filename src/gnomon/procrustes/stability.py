@@ -126,7 +126,8 @@ def stability(
     fraction : float
         Share of the rows in a run, from 0.5 to below 1, for ``vary="rows"``.
     n_neighbors : int
-        Neighbours, in the consensus map, that a point is compared with.
+        Neighbours, in the consensus map, that a point is compared with; at most half of the others,
+        since among all of them a point stays wherever it is.
     random_state : int, Generator or None
         For the choice of rows, or the seeds of the runs.
 
@@ -156,7 +157,7 @@ def stability(
     maps = [_map(model, X, part) for model, part in zip(models, rows, strict=True)]
     found = consensus(maps, ids=[part.tolist() for part in rows], scaling=True, n_jobs=n_jobs)
     back = np.argsort(np.asarray(found.ids))  # consensus numbers points as they first come
-    return _measure(found, back, rows, min(k, n - 1), vary, n_jobs)
+    return _measure(found, back, rows, min(k, (n - 1) // 2), vary, n_jobs)
 
 
 def _length(X: Any) -> int:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -12,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.spread import measure_spread
+from gnomon.errors import DataWarning
 from gnomon.neighbors import find_neighbors
 from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.stability import Stability
 from gnomon.scores import MapScores, score_map
-from gnomon.scores.kept import TRUSTED, neighbors_kept
+from gnomon.scores.few import FEW_ROWS, trusted
+from gnomon.scores.kept import neighbors_kept
 from gnomon.scores.tables import METRICS
 from gnomon.tsne import TSNE
 
@@ -64,7 +67,8 @@ class Content:
     pca_map : array (n, 2)
         The first two scores; where there is a map, laid on it by Procrustes and as large.
     trust : array (n,) or None
-        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map.
+        Share of each row's 15 nearest neighbours that are among its 15 nearest on the map; of half
+        of the other rows where there are fewer than 31.
     neighbors : array (n, m), int32
         The 5 nearest rows in the data, nearest first; fewer where there are not so many rows, none
         where there are very many and no map of all of them.
@@ -141,6 +145,29 @@ class Content:
         return self.n if self.tsne is None else len(self.tsne.embedding_)
 
     @property
+    def trusted(self) -> int:
+        """Neighbours that `trust` is about."""
+        return trusted(self.mapped)
+
+    @property
+    def chance(self) -> float:
+        """Share of neighbours that a random map would keep."""
+        return min(1.0, self.trusted / max(1, self.mapped - 1))
+
+    @property
+    def far(self) -> float | None:
+        """Rank correlation of distances; None where it is not known, or of few rows."""
+        if self.quality is None or self.mapped < FEW_ROWS:
+            return None
+        value = float(self.quality.distances.value)
+        return value if np.isfinite(value) else None
+
+    @property
+    def directions(self) -> int:
+        """Directions along which the rows of the PCA can differ."""
+        return min(int(self.pca.n_samples_) - 1, self.d)
+
+    @property
     def d(self) -> int:
         """Columns in use."""
         return len(self.names)
@@ -197,16 +224,17 @@ def gather(
     n = len(scores)
     metric = _metric(tsne) if space is None else "euclidean"
     Z, words = _space(prepared, scores, pca, tsne) if space is None else space
+    of_trust = 0 if tsne is None else trusted(min(n, len(tsne.embedding_)))
     near = neighbors
     if near is None:
-        wanted = min(NEIGHBORS if trust is not None or tsne is None else TRUSTED, n - 1)
+        wanted = min(NEIGHBORS if trust is not None else max(NEIGHBORS, of_trust), n - 1)
         mapped = tsne is not None and len(tsne.embedding_) == n
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
         own = space is not None or _is_of_map(prepared, scores, pca, tsne)
         near = _nearest(Z, wanted, tsne, own, metric, n_jobs)
     if Y is not None and score:
         if trust is None:
-            trust = neighbors_kept(near, Y, n_jobs=n_jobs)
+            trust = neighbors_kept(near[:, :of_trust], Y, n_jobs=n_jobs)
         if quality is None and metric in METRICS:
             groups = _groups(labels)
             quality = score_map(Z, Y, groups, n_neighbors=sizes(n), metric=metric, n_jobs=n_jobs)
@@ -253,7 +281,9 @@ def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float
     onto[:, : min(2, Y.shape[1])] = Y[:, :2]
     if not (np.ptp(flat, axis=0).any() and np.ptp(onto, axis=0).any()):
         return flat
-    return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
+    with warnings.catch_warnings():  # of few rows: nothing is concluded from how well they lie
+        warnings.simplefilter("ignore", DataWarning)
+        return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
 
 
 def draw_pairs(space: Floats, Y: Floats) -> tuple[Floats, Floats] | None:

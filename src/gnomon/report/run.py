@@ -79,7 +79,9 @@ def report_run(
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         source=table.name,
-        left_out=tuple((left.column, left.why) for left in table.left_out),
+        left_out=tuple(
+            (left.column, left.why) for left in (*table.roles.kept_for_colour, *table.roles.ignored)
+        ),
         notes=(*table.notes, *found.pop("notes", ()), *notes),
         **found,
     )
@@ -107,10 +109,8 @@ def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.
 
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
     """The column that rows are coloured by, and then others that they can be coloured by."""
-    if table.labels is None:  # and then by trust
-        return []
-    labels = [(str(table.label_name), table.labels), *table.others]
-    return [(name, read_quantity(values)) for name, values in labels]
+    labels = [] if table.labels is None else [(str(table.label_name), table.labels)]
+    return [(name, read_quantity(values)) for name, values in (*labels, *table.others)]
 
 
 def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from gnomon.neighbors import find_neighbors
 from gnomon.parallel import row_blocks
 
-__all__ = ["TRUSTED", "neighbors_kept", "share_kept"]
+__all__ = ["neighbors_kept", "share_kept"]
 
-TRUSTED = 15  # neighbours that a row's `trust` is about
 BLOCK = 8192
 
 

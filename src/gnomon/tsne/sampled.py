@@ -26,6 +26,7 @@ from gnomon.memory import readable_bytes
 from gnomon.neighbors import NeighborSearch
 from gnomon.parallel import row_blocks
 from gnomon.records import Record
+from gnomon.scores.few import trusted
 from gnomon.scores.kept import share_kept
 from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
@@ -139,13 +140,14 @@ class Placer:
     """Places blocks of rows on a finished map, and says how far to trust each place.
 
     `trust` is the share of the 15 mapped rows nearest to a row that are among the 15 nearest to its
-    place. What is built for searching is left out of pickles and built again, with the same bits.
+    place; of half of them where the map has fewer than 30. What is built for searching is left out
+    of pickles and built again, with the same bits.
     """
 
     def __init__(self, tsne: TSNE) -> None:
         self.tsne = tsne
         Y = tsne.embedding_.astype(np.float64)
-        self.k = min(NEIGHBORS, len(Y))
+        self.k = min(NEIGHBORS, trusted(len(Y) + 1))  # any of them may be nearest to a new row
         self.plane = NeighborSearch(Y, n_jobs=tsne.n_jobs)
 
     def __call__(self, X: Any) -> PlacedBlock:
@@ -153,8 +155,9 @@ class Placer:
         placed = self.tsne.place(X)
         if not len(placed.positions):
             return PlacedBlock(placed.positions, placed.unusual, np.empty(0))
+        near = placed.neighbors[:, : self.k]
         there, _ = self.plane.of(placed.positions.astype(np.float64), self.k)
-        return PlacedBlock(placed.positions, placed.unusual, share_kept(placed.neighbors, there))
+        return PlacedBlock(placed.positions, placed.unusual, share_kept(near, there))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,14 @@ from gnomon import charts
 from gnomon.charts.words import listing, percent
 from gnomon.report.content import Content, Floats
 from gnomon.report.section import Bullets, Figures, Section, shown
+from gnomon.scores.few import FEW_ROWS, clear_correlation
 
 __all__ = ["components"]
 
 MOST_COMPONENTS = 6
 MOST_COLUMNS = 3  # that a sentence names on either side
-CLEARLY = 0.3  # correlation from which a column is named
-SEPARATED = 0.5  # share of a component's variance between groups from which it is said
+CLEARLY = 0.3  # correlation from which a column is named; more where rows are few
+SEPARATED = 0.5  # share of a component's variance between groups, beyond chance, that is told
 MOST_GROUPS = 100
 
 HELP = (
@@ -35,11 +36,14 @@ def components(content: Content) -> Section | None:
     correlations = np.nan_to_num(pca.correlations())
     k = min(MOST_COMPONENTS, int(pca.n_components_), int(np.count_nonzero(shares)))
     between = _between_groups(content, k)
+    clearly = max(CLEARLY, clear_correlation(int(pca.n_samples_)))
+    named = range(k if clearly < 1 else 0)
     said = tuple(
-        _sentence(c, float(shares[c]), correlations[:, c], pca.components_[c], content, between)
-        for c in range(k)
+        _sentence(c, float(shares[c]), correlations[:, c], pca.components_[c], content, clearly)
+        + _groups(c, content, between)
+        for c in named
     )
-    drawn = [charts.loadings(content.named)]
+    drawn = [charts.loadings(content.named, measure="correlation")]
     if pca.n_components_ >= 2:
         labels = content.labels[0][1] if content.labels else None
         drawn += [
@@ -49,50 +53,73 @@ def components(content: Content) -> Section | None:
     return Section(
         "components",
         "What the components mean",
-        said[:2],
+        (*_few(content, clearly), *said[:2]),
         (Figures(tuple(drawn), Bullets("The next ones", said[2:]) if said[2:] else None),),
         HELP,
     )
 
 
+def _few(content: Content, clearly: float) -> tuple[str, ...]:
+    """What correlations of few rows are worth; nothing where there are enough."""
+    rows = int(content.pca.n_samples_)
+    if rows >= FEW_ROWS:
+        return ()
+    if clearly >= 1:
+        return (f"Any correlation of {rows} rows may be chance, those drawn here too.",)
+    return (f"Of {rows} rows, correlations below {clearly:.2f} may be chance and are not named.",)
+
+
 def _sentence(
-    c: int, share: float, r: Floats, direction: Floats, content: Content, between: Floats | None
+    c: int, share: float, r: Floats, direction: Floats, content: Content, clearly: float
 ) -> str:
     """What one component is made of."""
     # By contribution; a column that hardly varies may correlate and still make nothing of it.
     order = np.argsort(-(direction**2), kind="stable")
-    strong = [int(d) for d in order if abs(r[d]) >= CLEARLY and direction[d] ** 2 >= 1e-6]
+    strong = [int(d) for d in order if abs(r[d]) >= clearly and direction[d] ** 2 >= 1e-6]
     up = [d for d in strong if r[d] > 0][:MOST_COLUMNS]
     down = [d for d in strong if r[d] < 0][:MOST_COLUMNS]
     head = f"PC{c + 1} ({percent(share)} of the variance)"
     parts = [
-        f"{verb} {_listing(side, r, content)}"
+        f"{verb} {_listing(side, r, content, named=side is (up or down))}"
         for verb, side in (("rises with", up), ("falls with", down))
         if side
     ]
     if not parts:
-        parts = ["is spread over many columns, none of which goes with it clearly"]
+        parts = ["goes with no column clearly"]
     more = len(strong) - len(up) - len(down)
     said = f"{head} {' and '.join(parts)}"
     if more:
         said += f", and {more:,} more {'columns go' if more > 1 else 'column goes'} with it"
-    if between is not None and between[c] >= SEPARATED:
-        name = shown(content.labels[0][0])
-        said += f". {percent(float(between[c]))} of it lies between the groups of {name}"
     return said + "."
 
 
-def _listing(columns: list[int], r: Floats, content: Content) -> str:
+def _groups(c: int, content: Content, between: tuple[Floats, float] | None) -> str:
+    """That groups differ along a component, where they do beyond chance."""
+    if between is None:
+        return ""
+    share, chance = float(between[0][c]), between[1]
+    if (share - chance) / (1 - chance) < SEPARATED:
+        return ""
+    name = shown(content.labels[0][0])
+    return f" {percent(share)} of it lies between the groups of {name}."
+
+
+def _listing(columns: list[int], r: Floats, content: Content, *, named: bool) -> str:
+    """The columns with their correlations; `named` says in front of the first what they are."""
     columns = sorted(columns, key=lambda d: -abs(float(r[d])))
-    return listing([f"{shown(content.names[d])} ({_signed(float(r[d]))})" for d in columns])
+    values = [_signed(float(r[d])) for d in columns]
+    if named:
+        values[0] = f"correlation {values[0]}"
+    names = [shown(content.names[d]) for d in columns]
+    return listing([f"{name} ({value})" for name, value in zip(names, values, strict=True)])
 
 
 def _signed(r: float) -> str:
     return f"{r:.2f}".replace("-", "−")
 
 
-def _between_groups(content: Content, k: int) -> Floats | None:
-    """Share of each component's variance that lies between the groups; None without groups."""
+def _between_groups(content: Content, k: int) -> tuple[Floats, float] | None:
+    """Share of each component's variance between the groups, and by chance; None without groups."""
     if not content.labels or content.labels[0][1].dtype.kind != "O":
         return None
     values = content.labels[0][1].tolist()
@@ -106,4 +133,4 @@ def _between_groups(content: Content, k: int) -> Floats | None:
     total = (scores**2).sum(axis=0)
     between = (sums**2 / np.bincount(codes)[:, None]).sum(axis=0)
     shares: Floats = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
-    return shares
+    return shares, (len(found) - 1) / (len(codes) - 1)

@@ -92,4 +92,16 @@ def _table(content: Content, panel: ComponentPanel) -> Grid:
         ("rule", "keeps", "holding", "what it counts"),
         tuple(rows),
         frozenset({"rule", "what it counts"}),
+        _note(content),
+    )
+
+
+def _note(content: Content) -> str:
+    """What rules say little of: as many components as there are rows for, whatever the columns."""
+    if content.directions == content.d:
+        return ""
+    rows, most = count(int(content.pca.n_samples_), "row"), count(content.directions, "component")
+    return (
+        f"{rows} have {most} at most, whatever their columns hold: Kaiser's rule and shares of the "
+        "variance say little of so few."
     )

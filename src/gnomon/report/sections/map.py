@@ -1,6 +1,9 @@
 """Map: the sentences above the map, and the pictures of it that need no script."""
 
 from collections import Counter
+from typing import Any
+
+from numpy.typing import NDArray
 
 from gnomon import charts
 from gnomon.charts.scatter import REMARK
@@ -71,8 +74,18 @@ def _mixed(content: Content) -> list[str]:
     if not pairs or len(set(values.tolist())) < 2:
         return []
     same = 1 - different.total() / len(pairs)
-    said = f"{percent(same)} of rows have the same {shown(name)} as the row nearest to them"
+    said = (
+        f"{percent(same)} of rows have the same {shown(name)} as the row nearest to them "
+        f"({percent(_by_chance(values))} by chance)"
+    )
     if not different:
         return [said + "."]
     (one, other), _ = different.most_common(1)[0]
     return [f"{said}; those that do not are most often {shown(one)} beside {shown(other)}."]
+
+
+def _by_chance(values: NDArray[Any]) -> float:
+    """Share of pairs of rows that have the same label."""
+    sizes = list(Counter(str(value) for value in values if value is not None).values())
+    n = sum(sizes)
+    return sum(size * (size - 1) for size in sizes) / max(1, n * (n - 1))

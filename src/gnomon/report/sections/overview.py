@@ -10,9 +10,9 @@ from gnomon.charts.scatter import REMARK
 from gnomon.charts.words import count, hold, percent, stopped
 from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Section, names, shown
-from gnomon.scores.kept import TRUSTED
+from gnomon.scores.few import FEW_ROWS, few_rows
 
-__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "overview", "perplexity"]
+__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "perplexity"]
 
 # Rank correlation of distances from which far points are in order, and from which in part.
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
@@ -60,18 +60,50 @@ def overview(content: Content) -> Section:
     return Section(
         "overview",
         "Overview",
-        tuple(filter(None, (_what(content), _map(content), _pca(content)))),
+        tuple(filter(None, (_few(content), _what(content), _map(content), _pca(content)))),
         (Figures((chart,)), Facts(tuple(_facts(content)))),
         HELP if content.Y is not None else PCA_HELP,
-        tuple(shown(text, 400) for text in content.warnings),
+        tuple(shown(text, 400) for text in content.warnings if text != _warned(content)),
     )
 
 
+def _behind(content: Content) -> int:
+    """Rows behind what the page says: those of the map, or else of the components."""
+    return int(content.pca.n_samples_) if content.Y is None else content.mapped
+
+
+def _warned(content: Content) -> str:
+    """What the run warned of where rows are few: the first sentence says it."""
+    return few_rows(_behind(content), mapped=content.Y is not None)
+
+
+def _few(content: Content) -> str:
+    """Rows that are too few, before anything else; empty where they are not."""
+    if not _warned(content):
+        return ""
+    rows = count(_behind(content), "row")
+    whole = _behind(content) == content.total
+    name = _name(content)
+    of = f"The map of {'the table' if content.source == 'data' else name} was made of only {rows}"
+    if content.Y is None:
+        of = f"The components were found in only {rows}"
+    if whole:
+        of = f"{name} has only {rows}"
+    said = f"{of}, too few to tell structure from chance"
+    return f"{said}." if content.Y is None else f"{said}: a map takes {FEW_ROWS} rows or more."
+
+
+def _name(content: Content) -> str:
+    return "The table" if content.source == "data" else shown(content.source)
+
+
 def _what(content: Content) -> str:
-    name = "The table" if content.source == "data" else shown(content.source)
-    table = f"{name} has {count(content.total, 'row')} and {count(content.d, 'column')} of numbers"
-    if content.left_out:  # some of which may be numbers too
-        are = "is" if content.d == 1 else "are"
+    columns = f"{count(content.d, 'column')} of numbers"
+    table = f"{_name(content)} has {count(content.total, 'row')} and {columns}"
+    are = "is" if content.d == 1 else "are"
+    if _few(content) and _behind(content) == content.total:  # the rows were counted there
+        table = f"{columns} {are} in use"
+    elif content.left_out:  # some of which may be numbers too
         table = table.replace(" and ", "; ") + f" {are} in use"
     if content.n < content.total:
         table += f", and the page shows {content.n:,} of the rows"
@@ -96,25 +128,25 @@ def _map(content: Content) -> str:
         )
     if content.trust is None:
         return "Nobody measured how far the map can be trusted: the run was cut short."
-    k = min(TRUSTED, content.mapped - 1)
-    kept, chance = float(content.trust.mean()), k / (content.mapped - 1)
-    if chance == 1:
-        return f"With {count(content.mapped, 'row')} each is among the nearest of every other."
-    said = (
-        f"The map keeps {percent(kept)} of each row's {k} nearest rows, where chance would keep "
-        f"{percent(chance)}"
-    )
+    kept, chance, far = float(content.trust.mean()), content.chance, content.far
+    said = f"{keeps(content, kept)}, where chance would keep {percent(chance)}"
     if (kept - chance) / (1 - chance) < WEAK:
         said += ", which is little: look at it with care"
-    far = np.nan if content.quality is None else content.quality.distances.value
-    if not np.isfinite(far):
+    if far is None:
         return said + "."
     rho = f"rank correlation of distances {far:.2f}"
     if far >= FAR_IN_ORDER:
-        return f"{said}; how far groups lie apart it keeps too ({rho})."
+        return f"{said}; how far groups lie apart it keeps on the whole ({rho})."
     if far >= FAR_IN_PART:
         return f"{said}; how far groups lie apart it keeps only in part ({rho})."
     return f"{said}; how far groups lie apart it does not keep ({rho}): do not read it."
+
+
+def keeps(content: Content, kept: float) -> str:
+    """What the map keeps: so much of each row's neighbours, the beginning of a sentence."""
+    if content.trusted == 1:
+        return f"The map keeps the nearest row of {percent(kept)} of the rows"
+    return f"The map keeps {percent(kept)} of each row's {content.trusted} nearest rows"
 
 
 def _pca(content: Content) -> str:
@@ -125,16 +157,23 @@ def _pca(content: Content) -> str:
     kept = int(content.pca.n_components_)
     k = kept if needed is None else needed
     held = percent(float(shares[:k].sum())) if needed is None else "95\u00a0%"
-    most = min(int(content.pca.n_samples_), content.d)
-    known = f"{k:,} of {count(most, 'component')} {hold(k)} {held}"
+    k = min(k, content.directions)
+    known = f"{k:,} of {count(content.directions, 'component')} {hold(k)} {held}"
+    rows = int(content.pca.n_samples_)
     if content.d == 1:
         return "There is one column, so there is one component."
     if k == content.d:
         return f"{known} of the variance: no column repeats what others say."
+    if content.directions < content.d:
+        many = count(content.directions, "direction")
+        return (
+            f"{known} of the variance; {rows:,} rows differ along {many} at most, whatever their "
+            "columns hold."
+        )
     few = "a single one" if k == 1 else f"{k:,} unrelated ones"
     return (
-        f"{known} of the variance: the {content.d:,} columns tell rows apart about as well as "
-        f"{few} would."
+        f"{known} of the variance: the {content.d:,} columns tell these {rows:,} rows apart about "
+        f"as well as {few} would."
     )
 
 

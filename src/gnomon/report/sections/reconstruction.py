@@ -53,6 +53,10 @@ def reconstruction(content: Content) -> Section | None:
 
 def _sentence(content: Content, error: float) -> str:
     kept = count(int(content.pca.n_components_), "component")
+    rows = int(content.pca.n_samples_)
+    if error == 0 and content.directions < content.d:
+        any_rows = f"as {content.directions:,} hold any {rows:,} rows"
+        return f"From {kept} every cell is rebuilt exactly, {any_rows}."
     if error == 0:
         return f"From {kept} every cell is rebuilt exactly: nothing is lost."
     return (

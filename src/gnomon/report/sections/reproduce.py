@@ -5,7 +5,7 @@ import numpy as np
 from gnomon.charts.words import count, hold, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
-from gnomon.report.sections.overview import perplexity
+from gnomon.report.sections.overview import keeps, perplexity
 
 __all__ = ["REFERENCES", "reproduce"]
 
@@ -126,7 +126,7 @@ def _methods(content: Content) -> str:
         )
     if content.quality is not None and content.trust is not None:
         said.append(
-            f"The map keeps {percent(float(content.trust.mean()))} of the 15 nearest neighbours "
+            f"{keeps(content, float(content.trust.mean()))} (by chance {percent(content.chance)}) "
             "[Kobak & Berens 2019]; trustworthiness and continuity [Venna & Kaski 2001] are "
             f"{_at_fifteen(content)}."
         )
@@ -149,4 +149,5 @@ def _at_fifteen(content: Content) -> str:
     assert quality is not None
     at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - 15)))
     scores = quality.trustworthiness.mean[at], quality.continuity.mean[at]
-    return f"{scores[0]:.3f} and {scores[1]:.3f} for {quality.n_neighbors[at]} neighbours"
+    size = count(quality.n_neighbors[at], "neighbour")
+    return f"{scores[0]:.3f} and {scores[1]:.3f} for {size}"

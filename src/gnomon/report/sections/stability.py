@@ -7,12 +7,13 @@ from gnomon.charts.words import number, percent
 from gnomon.procrustes.stability import Stability
 from gnomon.report.content import Content
 from gnomon.report.section import Facts, Figures, Grid, Section, row_link
+from gnomon.scores.few import FEW_ROWS
 
 __all__ = ["stability"]
 
 MOST_POINTS = 4_000
 MOST_ROWS = 8
-STEADY, SHAKY = 0.5, 2.0  # in distances of neighbours; between 1 and this a point moves a little
+STEADY, SHAKY = 0.5, 2.0  # in distances of neighbours: from where a point moves, and jumps
 
 VARIED = {
     "rows": "with other rows left out each time",
@@ -55,20 +56,30 @@ def stability(content: Content) -> Section | None:
 
 
 def _sentence(found: Stability) -> str:
+    n = len(found.mean)
+    some = f"Of only {n} points, {percent(found.score)}" if n < FEW_ROWS else (
+        f"{percent(found.score)} of the points"
+    )  # fmt: skip
     return (
-        f"{percent(found.score)} of the points stay among their neighbours when the map is made "
-        f"{len(found.runs)} times, {VARIED.get(found.vary, found.vary)}."
+        f"{some} stay among their neighbours when the map is made {len(found.runs)} times, "
+        f"{VARIED.get(found.vary, found.vary)}."
     )
 
 
 def _together(found: Stability) -> str:
-    together, alone = (float(np.median(part)) for part in (found.moved_with, found.moved_alone))
+    """How those move that do."""
+    moving = found.spread >= STEADY
+    many = int(moving.sum())
+    if not many:
+        return "No point moves by half of the distance of its neighbours or more."
+    together, alone = (
+        float(np.median(part[moving])) for part in (found.moved_with, found.moved_alone)
+    )
+    who = "1 point moves" if many == 1 else f"{many:,} points move"
+    who += " by half of the distance of neighbours or more"
     if together > alone:
-        return (
-            "A row that moves mostly takes its neighbours along: groups hold, and it is their "
-            "places on the map that change."
-        )
-    return "A row that moves mostly moves alone: single rows change places, groups as a whole stay."
+        return f"{who}, mostly with neighbours: it is the places of groups that change."
+    return f"{who}, mostly alone: groups as a whole stay."
 
 
 def _worst(content: Content, found: Stability) -> Grid:

@@ -1,5 +1,7 @@
 """Can I trust the map? What it keeps, what it does not, and for which rows."""
 
+from collections import Counter
+
 import numpy as np
 
 from gnomon import charts
@@ -9,7 +11,7 @@ from gnomon.report.content import Content, Floats
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
 from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
 from gnomon.scores import MapScores
-from gnomon.scores.kept import TRUSTED
+from gnomon.scores.few import FEW_ROWS
 
 __all__ = ["trust"]
 
@@ -36,19 +38,18 @@ def trust(content: Content) -> Section | None:
     if content.trust is None:
         text = "The run was cut short before anybody measured how far this map can be trusted."
         return Section("trust", "Can I trust the map?", (text,), (_cautions(content, None),))
-    drawn = [_histogram(content.trust)]
+    drawn = [_histogram(content.trust, content.trusted)]
     lead = [_sentence(content, content.trust)]
     blocks: list[Block] = []
     quality, pairs = content.quality, content.pairs
-    far = None
+    far = content.far
     if quality is not None:
         drawn.insert(0, charts.neighborhoods(quality))
-        far = float(quality.distances.value)
         blocks.append(_scores(quality))
         groups = [name for name, values in content.labels if values.dtype.kind == "O"]
         if quality.class_accuracy is not None and groups:
-            lead.append(_classes(groups[0], quality))
-    if pairs is not None:
+            lead.append(_classes(groups[0], content, quality))
+    if pairs is not None and content.mapped >= FEW_ROWS:
         drawn.insert(1, charts.distance_ranks(*pairs))
         lead.append(_distances(far, *kept_in_order(*pairs)))
     blocks = [Figures(tuple(drawn), _cautions(content, far)), *blocks]
@@ -63,39 +64,50 @@ def trust(content: Content) -> Section | None:
 
 
 def _sentence(content: Content, kept: Floats) -> str:
-    k = min(TRUSTED, content.mapped - 1)
-    mean = float(kept.mean())
-    chance = k / (content.mapped - 1)
+    k, chance, mean = content.trusted, content.chance, percent(float(kept.mean()))
     said = (
-        f"Of a row's {k} nearest rows in the data, {percent(mean)} are among its {k} nearest on "
-        f"the map; by chance it would be {percent(chance)}."
+        f"Of a row's {k} nearest rows in the data, {mean} are among its {k} nearest on the map; "
+        f"by chance it would be {percent(chance)}."
     )
+    if k == 1:
+        said = (
+            f"The row nearest in the data is the nearest on the map for {mean} of the rows; by "
+            f"chance it would be for {percent(chance)}."
+        )
     lost = int((kept < LITTLE).sum())
-    if not lost:
-        return f"{said} Every row keeps at least a third."
+    if not lost:  # which is no praise where chance keeps as much
+        return f"{said} Every row keeps at least a third." if chance < LITTLE else said
     which = "row keeps" if lost == 1 else "rows keep"
     return f"{said} {lost:,} {which} fewer than a third ({percent(lost / content.n)} of all)."
 
 
-def _classes(name: str, quality: MapScores) -> str:
+def _classes(name: str, content: Content, quality: MapScores) -> str:
     assert quality.class_accuracy is not None
     assert quality.class_accuracy_in_data is not None
-    at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - TRUSTED)))
+    at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - content.trusted)))
     here = percent(float(quality.class_accuracy.mean[at]))
     there = percent(float(quality.class_accuracy_in_data.mean[at]))
     return (
         f"The neighbours on the map would guess the right {shown(name)} for {here} of the rows, "
-        f"those in the data for {there}."
+        f"those in the data for {there}; the most frequent one is right for {_usual(content)} of "
+        "them."
     )
+
+
+def _usual(content: Content) -> str:
+    """Share of the largest group among the rows that have a label."""
+    values = next(values for _, values in content.labels if values.dtype.kind == "O")
+    known = [str(value) for value in values.tolist() if value is not None]
+    return percent(max(Counter(known).values()) / len(known))
 
 
 def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
     near = f"{percent(near_kept)} of the nearest fifth of all pairs"
     away = f"{percent(far_kept)} of the farthest fifth"
-    if far is None or not np.isfinite(far):
+    if far is None:
         return f"Of distances, {near} stay near and {away} stay far."
     if far >= FAR_IN_ORDER:
-        return f"Near pairs stay near ({near}) and far pairs far ({away}): distances can be read."
+        return f"Distances keep their order on the whole: {near} stay near, {away} stay far."
     if far >= FAR_IN_PART:
         return (
             f"Of distances it keeps a part: {near} stay near, {away} stay far. Read from it which "
@@ -125,24 +137,27 @@ def _cautions(content: Content, far: float | None) -> Bullets:
 
 
 def _gaps(far: float | None) -> str:
-    if far is None or not np.isfinite(far):
+    if far is None:
         return "The width of a gap: groups side by side need not be more alike than others."
     rho = f"rank correlation of distances {far:.2f}"
     if far >= FAR_IN_ORDER:
-        return f"How wide a gap is: distances keep their order here ({rho}), not their size."
+        return (
+            f"How wide a gap is: distances keep their order on the whole ({rho}), not their size."
+        )
     return (
         f"The width of a gap ({rho}): two groups side by side need not be more alike than two that "
         "are far apart."
     )
 
 
-def _histogram(kept: Floats) -> charts.Chart:
-    half = percent(float(np.median(kept)))
+def _histogram(kept: Floats, k: int) -> charts.Chart:
+    half = float(np.median(kept))
+    some = "all" if half == 1 else f"{percent(half)} or more"
     return charts.histogram(
         kept,
         title="Trust, row by row",
-        subtitle=f"Half of the rows keep {half} of their neighbours or more.",
-        axis=f"share of {TRUSTED} neighbours kept",
+        subtitle=f"At least half of the rows keep {some} of their neighbours.",
+        axis="share of the nearest row kept" if k == 1 else f"share of {k} neighbours kept",
     )
 
 

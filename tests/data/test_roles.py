@@ -1,0 +1,323 @@
+"""Files as people have them, and what each column must be used for.
+
+A row of `CASES` is a table, the formats that it is written in, and what is expected of its columns.
+Every one is read as a file and, where its format can be read in blocks, as a folder: the roles must
+be the same. Expectations are those of a person who looks at the table, not what the code does.
+"""
+
+import csv
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
+import pytest
+
+import gnomon
+from gnomon.data.prepare import prepare
+from gnomon.data.read import read
+
+N = 60
+RNG = np.random.default_rng(0)
+IN_BLOCKS = ("csv", "parquet", "feather", "npy")
+
+
+def noise(j=0, n=N):
+    """Measurements with fractions, about 5."""
+    return np.round(5 + np.random.default_rng(j).normal(size=n), 3)
+
+
+def whole(low, high, j=0, n=N):
+    """Whole numbers from `low` to `high`, both of which occur."""
+    found = np.random.default_rng(j).integers(low, high + 1, n)
+    found[:2] = low, high
+    return found
+
+
+def several(stem, many, make):
+    """Columns with one stem and a number."""
+    return {f"{stem}{j}": make(j) for j in range(many)}
+
+
+def names_of(many):
+    """Distinct words that say nothing, such as names of genes."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [f"g{letters[j // 26]}{letters[j % 26]}x" for j in range(many)]
+
+
+def cycle(*values, n=N):
+    return [values[i % len(values)] for i in range(n)]
+
+
+def shuffled(n=N, start=0):
+    return np.random.default_rng(3).permutation(n) + start
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and the roles of its columns; all columns that are not named otherwise are features.
+
+    `files` maps what is written to the formats, where they are not all of `columns` as they are.
+    """
+
+    name: str
+    columns: dict[str, Any]
+    formats: tuple[str, ...] = ("csv", "parquet")
+    label: str | None = None
+    id: str | None = None
+    kept: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    scale: str | None = None
+    says: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
+    text: str | None = None
+    features: tuple[str, ...] | None = None
+
+    def expected(self):
+        out = {self.label, self.id, *self.kept, *self.ignored} - {*self.asked.get("keep", ())}
+        features = self.features or tuple(name for name in self.columns if name not in out)
+        return {
+            "features": features, "label": self.label, "id": self.id,
+            "kept_for_colour": self.kept, "ignored": self.ignored,
+        }  # fmt: skip
+
+
+PIXELS = several("pixel", 20, lambda j: whole(0, 16, j))
+MEASURED = {"length": noise(1), "width": noise(2), "depth": noise(3)}
+GENES = {name: np.round(np.abs(noise(j) - 5) * 2, 3) for j, name in enumerate(names_of(60))}
+COUNTS = {
+    name: np.random.default_rng(j).poisson(1 + j % 7, N) for j, name in enumerate(names_of(60))
+}
+VECTORS = pa.array(np.random.default_rng(9).normal(size=(N, 64)).tolist(), pa.list_(pa.float32()))
+SHORT = pa.array(np.random.default_rng(9).normal(size=(N, 8)).tolist(), pa.list_(pa.float32()))
+TEXTS = [f"remark number {i}" for i in range(N)]
+
+CASES = [
+    # Ids: two signals, and never a number with a fraction.
+    Case("an id by its name", {"id": shuffled(start=1000), **MEASURED}, id="id"),
+    Case("an id in camel case", {"PassengerId": shuffled(), **MEASURED}, id="PassengerId"),
+    Case("ids of text", {"barcode": [f"AC{i}-1" for i in range(N)], **MEASURED}, id="barcode"),
+    Case("countries", {"country": [f"land {i}" for i in range(N)], **MEASURED}, id="country"),
+    Case("an index from 0", {"n": np.arange(N), **MEASURED}, id="n"),
+    Case("an index from 1 at the end", {**MEASURED, "no": np.arange(1, N + 1)}, id="no"),
+    Case("an unnamed first column", {"": shuffled(start=5), **MEASURED}, ("csv",), id="column 1",
+         features=("length", "width", "depth")),
+    Case("an unnamed first column of text", {"": [f"r{i}" for i in range(N)], **MEASURED},
+         ("csv",), id="column 1", features=("length", "width", "depth")),
+    Case("the index of pandas", {**MEASURED, "__index_level_0__": shuffled()}, ("parquet",),
+         id="__index_level_0__"),
+    Case("saved by pandas twice", {"Unnamed: 0": np.arange(N), "Unnamed: 0.1": np.arange(N),
+         **MEASURED}, ("csv",), id="Unnamed: 0", ignored=("Unnamed: 0.1",)),
+    Case("a name before an index", {"index": np.arange(N), "name": [f"p{i}" for i in range(N)],
+         **MEASURED}, id="name", ignored=("index",)),
+    Case("unique salaries", {"salary": 30_000 + 37 * shuffled(), **MEASURED}, scale="standard"),
+    Case("a refractive index", {"refractive_index": 1.5 + shuffled() / 1000, **MEASURED}),
+    Case("a price index of whole numbers", {"price_index": 100 + shuffled(), **MEASURED}),
+    Case("an id with fractions is none", {"id": shuffled() + 0.5, **MEASURED}),
+    Case("patients seen twice", {"patient_id": shuffled() // 2, **MEASURED},
+         kept=("patient_id",)),
+    Case("few patients", {"patient_id": cycle(11, 12, 15), **MEASURED}, kept=("patient_id",)),
+    Case("ranks in no order", {"rank": shuffled(start=1), **MEASURED}),
+    Case("free text is neither id nor label", {"remark": TEXTS, **MEASURED}, ignored=("remark",)),
+    # Labels.
+    Case("species", {**MEASURED, "species": cycle("lily", "rose", "iris")}, label="species"),
+    Case("two texts", {"island": cycle("a", "b"), "species": cycle("x", "y", "z"), **MEASURED},
+         label="species", kept=("island",)),
+    Case("penguins", {"species": cycle("Adelie", "Gentoo"), **MEASURED, "mass": whole(2700, 6300),
+         "year": cycle(2007, 2008, 2009)}, label="species", kept=("year",)),
+    Case("quality of wine", {**MEASURED, "ph": noise(4), "quality": whole(3, 8)}, label="quality"),
+    Case("a class of digits among pixels", {"class": whole(0, 9, 50), **PIXELS}, label="class"),
+    Case("a survey", several("q", 12, lambda j: whole(1, 5, j)), scale="none"),
+    Case("a survey with ages", {"age": whole(18, 80), **several("q", 12, lambda j: whole(1, 5, j))},
+         scale="standard"),
+    Case("a survey of questions without numbers",
+         {name: whole(1, 5, j) for j, name in enumerate(names_of(8))}, scale="none"),
+    Case("genotypes", several("rs", 30, lambda j: whole(0, 2, j)), scale="none"),
+    Case("genotypes with the population", {**several("rs", 30, lambda j: whole(0, 2, j)),
+         "population": cycle("CEU", "YRI", "CHB")}, label="population", scale="none"),
+    Case("pixels", PIXELS, ("csv", "parquet", "feather", "npy"), scale="none"),
+    Case("rooms, floors, baths", {"rooms": whole(1, 6), "floors": whole(1, 3), "baths": whole(1, 4),
+         "area": noise(1), "price": noise(2)}),
+    Case("one of few values", {"rooms": whole(1, 6), "area": noise(1), "price": noise(2)},
+         label="rooms"),
+    Case("as many of few values as others", {"vs": whole(0, 1), "am": whole(0, 1, 1),
+         "mpg": noise(1), "wt": noise(2)}),
+    Case("a panel of counts with a rare one", {"rare": cycle(0, 0, 0, 1), "often": whole(0, 90),
+         "more": whole(0, 70, 1), "most": whole(0, 99, 2)}),
+    Case("children beside age and income", {"age": whole(18, 80), "income": whole(9000, 90_000),
+         "children": whole(0, 4), "debt": whole(5000, 70_000)}, label="children"),
+    Case("booleans", {**MEASURED, "smoker": np.array(cycle(True, False, False))}, label="smoker"),
+    Case("booleans in three columns", {**MEASURED, "a": np.array(cycle(True, False)),
+         "b": np.array(cycle(True, False, False)), "c": np.array(cycle(False, True, True))},
+         label="a", kept=("b", "c")),
+    Case("a table of nothing but booleans",
+         several("bit", 16, lambda j: whole(0, 1, j).astype(bool)), scale="none"),
+    Case("categories", {**MEASURED, "grade": pa.array(cycle("1", "2", "3")).dictionary_encode()},
+         ("parquet", "feather"), label="grade"),
+    Case("categories of text and of numbers", {**MEASURED,
+         "batch": pa.array(cycle(7, 8)).dictionary_encode(),
+         "tissue": pa.array(cycle("lung", "skin")).dictionary_encode()},
+         ("parquet",), label="tissue", kept=("batch",)),
+    Case("dates", {"day": pa.array(list(range(N)), pa.date32()), **MEASURED}, ("parquet",),
+         ignored=("day",)),
+    Case("dates as text", {"day": [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)],
+         **MEASURED}, ignored=("day",)),
+    Case("a column without values", {**MEASURED, "void": pa.nulls(N, pa.float64())}, ("parquet",),
+         ignored=("void",)),
+    Case("postal codes", {**MEASURED, "zip": cycle("01067", "04109", "80331")}, label="zip"),
+    # Text that is all numbers.
+    Case("digits as text named like a label", {**PIXELS, "digit": cycle(*"0123456789")},
+         ("parquet", "feather"), label="digit"),
+    Case("measurements as text", {"a": [f"{x}" for x in noise(1)], "b": [f"{x}" for x in noise(2)]},
+         ("parquet",), says=("a, b",)),
+    # Arrays.
+    Case("X and y", {"X": np.column_stack([noise(1), noise(2)]), "y": whole(0, 2)}, ("npz",),
+         label="y", features=("column 1", "column 2")),
+    Case("X and a target with fractions", {"X": np.column_stack([noise(1), noise(2)]),
+         "target": noise(3)}, ("npz",), kept=("target",), features=("column 1", "column 2")),
+    Case("X, labels and ids", {"X": np.column_stack([noise(1), noise(2)]),
+         "labels": np.array(cycle("a", "b")), "ids": np.array([f"c{i}" for i in range(N)])},
+         ("npz",), label="labels", id="ids", features=("column 1", "column 2")),
+    Case("X of whole numbers and y", {"X": np.column_stack([whole(0, 9, j) for j in range(6)]),
+         "y": whole(0, 9, 7)}, ("npz",), label="y",
+         features=tuple(f"column {j + 1}" for j in range(6)), scale="none"),
+    # One kind, and strangers beside it.
+    Case("a year beside genes", {"year": whole(1990, 2020), **GENES}, kept=("year",), scale="none"),
+    Case("n_umi beside counts", {**COUNTS, "n_umi": sum(COUNTS.values()) + 100}, kept=("n_umi",),
+         scale="none"),
+    Case("two columns beside counts", {**COUNTS, "n_umi": sum(COUNTS.values()) + 100,
+         "pct_mito": noise(3)}, kept=("n_umi", "pct_mito"), scale="none"),
+    Case("spectra with the mass of the sample", {**several("", 80, lambda j: noise(j)),
+         "mass": 1000 + shuffled()}, kept=("mass",)),
+    Case("spectra with half steps", {f"{400 + j / 2}": noise(j) for j in range(70)}),
+    Case("an embedding by numbered columns", {"n_tokens": whole(3, 512),
+         **several("e", 64, lambda j: noise(j) - 5)}, kept=("n_tokens",), scale="none"),
+    Case("pixels named by row and column", {**{f"pixel_{r}_{c}": whole(0, 255, 8 * r + c)
+         for r in range(8) for c in range(8)}, "weight": noise(1)}, kept=("weight",),
+         scale="none"),
+    Case("two groups of numbered columns", {**several("x", 60, noise), **several("y", 60, noise)}),
+    Case("Amount beside V1 to V28", {**{f"V{j + 1}": noise(j) - 5 for j in range(28)},
+         "Amount": np.round(np.exp(noise(7)), 2)}, scale="standard"),
+    Case("a year beside twenty measurements", {"year": whole(1900, 2020), **{
+         name: noise(j) for j, name in enumerate(names_of(20))}}, scale="standard"),
+    Case("years as names", {"country": [f"c{i}" for i in range(N)],
+         **{str(1960 + j): noise(j) for j in range(55)}, "area": 10_000 + shuffled()},
+         id="country", kept=("area",)),
+    Case("an embedding as lists", {"year": whole(1990, 2020), "vector": VECTORS},
+         ("parquet", "feather"), kept=("year",),
+         features=tuple(f"vector[{j}]" for j in range(64))),
+    Case("a short vector beside a number", {"mass": noise(1), "vector": SHORT}, ("parquet",),
+         features=("mass", *(f"vector[{j}]" for j in range(8)))),
+    Case("one of two vectors by its name", {"a": SHORT, "b": SHORT, "mass": noise(1)},
+         ("parquet",), asked={"features": "a"}, kept=("mass",), ignored=("b",),
+         features=tuple(f"a[{j}]" for j in range(8))),
+    # What was asked for.
+    Case("features by a pattern", {**several("e", 5, noise), "mass": noise(9), "note": TEXTS},
+         asked={"features": "e*"}, kept=("mass",), ignored=("note",)),
+    Case("features, and one more, and one less", {**several("e", 5, noise), "mass": noise(9)},
+         asked={"features": "e*", "keep": ["mass"], "drop": ["e0"]}, ignored=("e0",),
+         features=("e1", "e2", "e3", "e4", "mass")),
+    Case("a stranger that is kept", {"year": whole(1990, 2020), **GENES},
+         asked={"keep": ["year"]}, scale="standard"),
+    Case("a label that was asked for", {"rooms": whole(1, 6), "area": noise(1), "price": noise(2)},
+         asked={"label": "area"}, label="area", features=("rooms", "price")),
+    # Scale.
+    Case("two whole numbers far apart", {"age": whole(18, 80), "income": whole(9000, 90_000)},
+         ("csv", "parquet", "feather", "npy"), scale="standard"),
+    Case("counts of one kind", several("gene", 60, lambda j: np.random.default_rng(j).poisson(
+         1 + 4 * (j % 30), N)), ("csv", "parquet", "npy"), scale="none"),
+    # Numbers as they are written elsewhere.
+    Case("a German file", {}, ("csv",), text="Größe;Umsatz;Art\n" + "".join(
+         f"{i},5;{i % 9 + 1}.{i * 7 % 900 + 100}.{i + 100},{i % 10}0;{'ab'[i % 2]}\n"
+         for i in range(N)), label="Art", features=("Größe", "Umsatz"), says=('"."', "Umsatz")),
+    Case("an American file", {}, ("csv",), text="sales,share\n" + "".join(
+         f'"{i % 9 + 1},{i * 7 % 900 + 100},{i + 100}",{i}.5\n' for i in range(N)),
+         features=("sales", "share"), says=('","', "sales")),
+    Case("points and three digits are decimals", {}, ("csv",), text="a,b\n" + "".join(
+         f"1.{i + 100},{i}.5\n" for i in range(N)), features=("a", "b")),
+    Case("marks in text of Parquet", {"sales": [f"{i % 9 + 1}.{i + 100},50" for i in range(N)],
+         "share": noise(1)}, ("parquet",), says=('"."', "sales")),
+]  # fmt: skip
+
+
+def write(path, case):
+    """Write the table of `case` in the format that the file's name says."""
+    if case.text is not None:
+        path.write_text(case.text, encoding="utf-8")
+    elif path.suffix == ".csv":
+        cells = {
+            name: each.to_pylist() if hasattr(each, "to_pylist") else np.asarray(each).tolist()
+            for name, each in case.columns.items()
+        }
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(cells)
+            writer.writerows(zip(*cells.values(), strict=True))
+    elif path.suffix == ".npy":
+        np.save(path, np.column_stack(list(case.columns.values())))
+    elif path.suffix == ".npz":
+        np.savez(path, **case.columns)
+    else:
+        table = pa.table({name: pa.array(each) if not isinstance(each, pa.Array) else each
+                          for name, each in case.columns.items()})  # fmt: skip
+        (pq.write_table if path.suffix == ".parquet" else pf.write_feather)(table, path)
+
+
+def roles_of(found):
+    """Names by role, of a table or of a source."""
+    roles = found.roles
+    return {
+        "features": roles.features, "label": roles.label, "id": roles.id,
+        "kept_for_colour": tuple(left.column for left in roles.kept_for_colour),
+        "ignored": tuple(left.column for left in roles.ignored),
+    }  # fmt: skip
+
+
+def expected_of(case, ending):
+    wanted = case.expected()
+    if ending == "npy":
+        d = len(wanted["features"])
+        return {**wanted, "features": tuple(f"column {j + 1}" for j in range(d))}
+    return wanted
+
+
+EVERY = [
+    pytest.param(case, ending, id=f"{case.name} ({ending})")
+    for case in CASES
+    for ending in case.formats
+]
+
+
+def test_there_are_enough_of_them_and_none_twice():
+    assert len({case.name for case in CASES}) == len(CASES) >= 40
+
+
+@pytest.mark.parametrize(("case", "ending"), EVERY)
+def test_columns_are_used_as_a_person_would(tmp_path, case, ending):
+    path = tmp_path / f"t.{ending}"
+    write(path, case)
+    table = read(path, **case.asked)
+    assert roles_of(table) == expected_of(case, ending)
+    assert table.columns == table.roles.features
+    assert len(table.columns) == table.X.shape[1]
+    if case.scale is not None:
+        assert prepare(table).preparation.scale == case.scale
+    said = "; ".join(table.notes)
+    assert all(word in said for word in case.says)
+
+
+@pytest.mark.parametrize(
+    ("case", "ending"), [each for each in EVERY if each.values[1] in IN_BLOCKS]
+)
+def test_a_folder_has_the_roles_of_the_file(tmp_path, case, ending):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write(folder / f"t.{ending}", case)
+    source = gnomon.source(folder, **case.asked)
+    assert roles_of(source) == expected_of(case, ending)
+    table = read(folder / f"t.{ending}", **case.asked)
+    assert source.roles == table.roles
+    blocks = [source.read(part) for part in source.partitions]
+    np.testing.assert_array_equal(np.concatenate(blocks), table.X.astype(source.dtype))
