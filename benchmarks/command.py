@@ -102,7 +102,7 @@ def map_file(name: str, folder: Path) -> dict[str, Any]:
     sizes = {result: (folder / "out" / result).stat().st_size for result in RESULTS}
     data_file = folder / name
     return {
-        "shape": [record["table"]["rows"], len(record["table"]["columns"])],
+        "shape": [record["table"]["rows"], len(record["table"]["features"])],
         "file_bytes": data_file.stat().st_size if data_file.exists() else None,
         "seconds": seconds,
         "stages": record["seconds"],

@@ -40,8 +40,10 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
     assert found.pca.n_components_ == 3
     assert found.tsne is None
     assert not found.interrupted
-    assert str(found.table) == "data: 600 rows × 5 columns of numbers\n" + (
-        "  blocks  read in 13 blocks; ids, labels and text stay behind; rows keep their order"
+    assert str(found.table) == (
+        "data: 600 rows × 5 columns\n"
+        "  features  5 numeric columns (column 1 … column 5)\n"
+        "  blocks    read in 13 blocks; rows keep their order"
     )
 
 

@@ -49,7 +49,7 @@ def test_the_command_is_run_on_each_file_and_its_stages_are_told(images, monkeyp
     assert [row["name"] for row in found] == ["iris", "csv", "parquet"]
     for row in found[1:]:
         assert row["shape"] == [40, 4]
-        assert "coloured by label" in row["words"]
+        assert "\nLabel    label " in row["words"]
         assert set(command.STAGES) == set(row["stages"])
         assert {"neighbors", "descent"} < set(row["tsne"])
         assert set(row["sizes"]) == set(command.RESULTS)

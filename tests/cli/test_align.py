@@ -46,8 +46,8 @@ def test_every_row_of_new_comes_out_in_the_frame_of_old(folder):
 
 def test_it_says_what_is_shared_how_close_it_came_and_what_had_no_partner(folder):
     done = gnomon("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
-    assert first_words(done) == ["Read", "Using", "Read", "Using", "Shared", "Alone", "Alone",
-                                 "Fit", "Warning"]  # fmt: skip
+    assert first_words(done) == [*2 * ["Read", "Features", "Id"], "Shared", "Alone", "Alone", "Fit",
+                                 "Warning"]  # fmt: skip
     assert "3 rows of 4 in new.csv and 4 in old.csv, by id" in done.stderr
     assert '1 only in new.csv: "z"' in done.stderr
     assert '1 only in old.csv: "c"' in done.stderr
@@ -139,11 +139,12 @@ def test_what_is_warned_of_is_said_and_on_record(folder):
 
 
 def test_no_option_is_offered_that_align_has_not(folder):
-    rows = [f"{i}.5,{i * i % 7}.25,{'true' if i % 3 else 'false'}" for i in range(9)]
-    (folder / "t.csv").write_text("\n".join(["x,y,odd", *rows]) + "\n")
+    rows = [f"{i}.5,{i * i % 7}.25,{'true' if i % 3 else 'false'},{i % 2}" for i in range(20)]
+    (folder / "t.csv").write_text("\n".join(["x,y,odd,half", *rows]) + "\n")
     done = gnomon("align", "t.csv", "--to", "t.csv", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert "Left out odd (true and false)" in done.stderr
+    assert "Label    odd\n" in done.stderr
+    assert "Colour   kept for colour: half (few distinct whole numbers)\n" in done.stderr
     assert "--keep" not in done.stderr
 
 

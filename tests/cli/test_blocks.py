@@ -54,17 +54,17 @@ def test_a_folder_is_reduced_block_by_block_and_restored(here):
     done = gnomon("reduce", "cells", "-k", "4", "-o", "r", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        "Read", "Blocks", "Scale", "PCA", "Exact", "Scores", "Page", "Wrote", "Next",
+        "Read", "Features", "Blocks", "Scale", "PCA", "Exact", "Scores", "Page", "Wrote", "Next",
     ]  # fmt: skip
-    assert "cells: 600 rows × 4 columns of numbers" in done.stderr
+    assert "cells: 600 rows × 4 columns " in done.stderr
     assert sorted(os.listdir(here / "r")) == [
         "model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg",
     ]  # fmt: skip
     assert list(read(here / "r" / "scores.parquet")) == ["pc1", "pc2", "pc3", "pc4"]
     found = json.loads((here / "r" / "run.json").read_text())
     assert found["table"] == {
-        "name": "cells", "rows": 600, "n_columns": 4, "columns": COLUMNS, "left_out": [],
-        "blocks": 3,
+        "name": "cells", "rows": 600, "n_columns": 4, "features": COLUMNS, "label": None,
+        "id": None, "kept_for_colour": [], "ignored": [], "notes": [], "blocks": 3,
     }  # fmt: skip
     back = gnomon("restore", "r/scores.parquet", "-m", "r", "-o", "x.npy", folder=here)
     assert back.returncode == 0, back.stderr
@@ -116,7 +116,8 @@ def test_what_a_map_of_a_folder_would_cost_is_said_before(here, order):
     done = gnomon(*order, "--json", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        "Read", "Blocks", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory",
+        "Read", "Features", "Blocks", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Page",
+        "Time", "Memory",
     ]  # fmt: skip
     assert "600 × 4 float32, 9.6 kB" in done.stderr
     found = json.loads(done.stdout)
@@ -131,26 +132,32 @@ def test_what_a_map_of_a_folder_would_cost_is_said_before(here, order):
     assert not (here / "cells_map").exists()
 
 
-def test_columns_that_are_left_out_are_said_and_can_be_kept(tmp_path):
+def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
     X = table(60)
     (tmp_path / "cells").mkdir()
     rows = [f"r{i},{i % 2},{'xy'[i % 2]},{a},{b}" for i, (a, b) in enumerate(X[:, :2])]
     (tmp_path / "cells" / "a.csv").write_text("name,year,sex,a,b\n" + "\n".join(rows) + "\n")
     done = gnomon("reduce", "cells", "--drop", "sex", "-o", "r", folder=tmp_path)
-    assert 'Left out "name", "year" (by the first rows ids, text, or few and' in done.stderr
-    assert "--keep NAME to use one)" in done.stderr
-    found = json.loads((tmp_path / "r" / "run.json").read_text())
-    assert found["table"]["left_out"] == ["name", "year"]
+    assert (
+        "Features 2 numeric columns (a, b)\n"
+        "Label    year (few distinct whole numbers: --keep year to use it)\n"
+        "Id       name\n"
+        "Ignored  sex (as asked)\n"
+        "Blocks   read in 1 block; rows keep their order, and results hold no ids, labels or "
+        "colours\n"
+    ) in done.stderr
+    found = json.loads((tmp_path / "r" / "run.json").read_text())["table"]
+    assert (found["features"], found["label"], found["id"]) == (["a", "b"], "year", "name")
+    assert found["ignored"] == [{"column": "sex", "why": "as asked", "can_be_kept": False}]
     done = gnomon("reduce", "cells", "--keep", "year", "-o", "k", folder=tmp_path)
-    assert "cells: 60 rows × 3 columns of numbers" in done.stderr
+    assert "Features 3 numeric columns (year … b)\nLabel    sex\n" in done.stderr
 
 
 def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
     write_folder(tmp_path / "cells", table(60))
-    done = gnomon("map", "cells", "--threads", "1", "--stability", "2", "-o", "m", folder=tmp_path)
+    done = gnomon("map", "cells", "--threads", "1", "-o", "m", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not {"Sample", "Placed"} & {*first_words(done)}
-    assert "Left out stability: the table is read in blocks" in done.stderr
     told = json.loads((tmp_path / "m" / "run.json").read_text())["sampling"]
     assert told["words"] == "all 60 rows are mapped: there is memory for all."
     again = gnomon("report", "m", "-o", "again.html", folder=tmp_path)
@@ -164,6 +171,8 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
         options = ("--dask", "x:1", "--workers", "2", "-o", "n.parquet")
         both = gnomon(*command, "cells", *options, folder=here)
         assert refused(both, 2, "--dask and --workers are two ways")
+    again = gnomon("map", "cells", "--stability", "2", "-o", "n", folder=here)
+    assert refused(again, 2, "--stability 2 makes the map again, which needs the whole table")
     gaps = gnomon("reduce", "cells", "--missing", "drop", "-o", "n", folder=here)
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)

@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
         pc.write_csv(pa.table({"id": rows, "x": Z[:, 0], "y": Z[:, 1]}), there / name)
     done = process("map", "cells.csv", folder=there)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert first_words(done)[:2] == ["Read", "Using"]
+    assert first_words(done)[:4] == ["Read", "Features", "Label", "Id"]
     assert first_words(done)[-2:] == ["Wrote", "Next"]
     done = process("reduce", "data.parquet", "-k", "0.95", folder=there)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

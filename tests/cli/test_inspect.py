@@ -10,7 +10,8 @@ from commands import first_words, gnomon, refused
 from gnomon import PCA, samples
 from gnomon.estimate import about, estimate
 
-LINES = ["Read", "Using", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Time", "Memory"]
+LINES = ["Read", "Features", "Label", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Page",
+         "Time", "Memory"]  # fmt: skip
 
 
 def test_it_says_what_would_be_used_and_what_it_costs_and_writes_nothing(tmp_path):
@@ -61,7 +62,7 @@ def test_options_about_columns_and_gaps_are_those_of_map(tmp_path):
     assert refused(gnomon(*order, folder=tmp_path), 3, "10 missing values", "--missing em")
     done = gnomon(*order, "--missing", "drop", folder=tmp_path)
     found = json.loads(done.stdout)
-    assert found["table"]["columns"] == ["n", "x"]
+    assert found["table"]["features"] == ["n", "x"]
     assert found["pca"]["shape"] == [20, 2]
     assert "10 rows dropped" in done.stderr
     done = gnomon(*order, "--missing", "em", folder=tmp_path)

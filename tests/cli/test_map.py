@@ -20,8 +20,8 @@ from gnomon.cli.options import parse_components
 FILES = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
 SETTINGS = {
-    "data": "iris", "label": None, "id": None, "keep": [], "drop": [], "na": [],
-    "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
+    "data": "iris", "label": None, "id": None, "features": [], "keep": [], "drop": [], "na": [],
+    "decimal": None, "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
     "dimensions": 2, "sample": None, "seed": 0, "stability": None,
 }  # fmt: skip
 
@@ -66,16 +66,17 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     _, done = iris
     lines = done.stderr.splitlines()
     assert first_words(done) == [
-        "Read", "Using", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Page", "Wrote", "Next",
+        "Read", "Features", "Label", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Page", "Wrote",
+        "Next",
     ]  # fmt: skip
     assert all(line[9] != " " and line[8] == " " for line in lines)
     assert "iris: 150 rows × 5 columns" in lines[0]
-    assert "4 numeric columns" in lines[1]
-    assert "coloured by species" in lines[1]
-    assert "2 of 4 components hold 97.8 % of the variance" in lines[3]
-    assert "perplexity 30" in lines[5]
-    assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[6])
-    assert lines[9] == "Next     gnomon place new.csv -m results"
+    assert lines[1].endswith("4 numeric columns (sepal length (cm) … petal width (cm))")
+    assert lines[2] == "Label    species"
+    assert "2 of 4 components hold 97.8 % of the variance" in lines[4]
+    assert "perplexity 30" in lines[6]
+    assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[7])
+    assert lines[10] == "Next     gnomon place new.csv -m results"
     assert "\x1b" not in done.stderr
 
 
@@ -104,8 +105,11 @@ def test_the_model_is_the_map_that_was_written(iris):
 
 def test_the_record_holds_settings_versions_table_and_trust(record):
     assert record["settings"] == SETTINGS
-    assert record["table"]["rows"] == 150
-    assert record["table"]["columns"] == list(samples.load("iris").columns)
+    assert record["table"] == {
+        "name": "iris", "rows": 150, "n_columns": 5,
+        "features": list(samples.load("iris").columns), "label": "species", "id": None,
+        "kept_for_colour": [], "ignored": [], "notes": [],
+    }  # fmt: skip
     assert record["versions"]["gnomon"] == version("gnomon")
     assert {"python", "numpy", "scipy"} < set(record["versions"])
     stages = ["read", "prepare", "pca", "tsne", "trust", "write", "page"]
@@ -166,8 +170,11 @@ def test_a_file_is_read_and_what_is_left_out_is_said(tmp_path):
     done = gnomon("map", "pen guins.csv", "--missing", "drop", "--label", "island", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "pen guins.csv: 40 rows × 5 columns" in done.stderr
-    assert "2 numeric columns (length, mass), coloured by island, rows named by name" in done.stderr
-    assert "Left out note (text)" in done.stderr
+    assert first_words(done)[:6] == ["Read", "Features", "Label", "Id", "Colour", "Note"]
+    assert (
+        "Features 2 numeric columns (length, mass)\nLabel    island\nId       name\n"
+        "Colour   kept for colour: note (text)\n"
+    ) in done.stderr
     assert "decimals are written with a comma" in done.stderr
     assert "Missing  1 row dropped (2.5 %)" in done.stderr
     assert "Next     gnomon place new.csv -m 'pen guins_map'" in done.stderr

@@ -59,7 +59,7 @@ def test_new_rows_get_places_and_how_unusual_they_are(made):
     assert unusual[-1]
     assert sum(unusual) <= 3
     assert table["distance_ratio"].to_pylist()[-1] > 20
-    assert first_words(done) == ["Read", "Using", "Placed"]
+    assert first_words(done) == ["Read", "Features", "Label", "Id", "Placed"]
     assert "Placed   20 rows, 1 of them unusual" in done.stderr
 
 
@@ -154,7 +154,7 @@ def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, 
                   folder=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     cluster = ["Cluster"] if where else []
-    assert first_words(done) == ["Read", "Blocks", *cluster, "Placed", "Wrote"]
+    assert first_words(done) == ["Read", "Features", "Blocks", *cluster, "Placed", "Wrote"]
     told = json.loads(done.stdout)
     assert (told["rows"], told["dropped"], told["table"]["blocks"]) == (20, 0, 3)
     placed = pq.read_table(tmp_path / "p.parquet")

@@ -46,7 +46,8 @@ def test_it_ends_well_and_writes_the_files_it_names(reduced):
     named = re.fullmatch(r"Wrote +fish_reduced/: (.*?)  +\d+\.\d s", line)[1].split(", ")
     assert sorted(named) == FILES
     assert sorted(os.listdir(folder / "fish_reduced")) == FILES
-    assert first_words(done) == ["Read", "Using", "Scale", "PCA", "Exact", "Page", "Wrote", "Next"]
+    assert first_words(done) == ["Read", "Features", "Label", "Id", "Scale", "PCA", "Exact", "Page",
+                                 "Wrote", "Next"]  # fmt: skip
     assert "fish.csv: 60 rows × 6 columns" in done.stderr
     assert "t-SNE" not in done.stderr
 
@@ -71,11 +72,11 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     assert np.array_equal(parts["pca"].transform(X), expected.transform(X))
     record = json.loads((folder / "fish_reduced" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"] == {
-        "data": "fish.csv", "label": None, "id": None, "keep": [], "drop": [], "na": [],
-        "missing": "error", "scale": "none", "components": "2", "seed": 0,
+        "data": "fish.csv", "label": None, "id": None, "features": [], "keep": [], "drop": [],
+        "na": [], "decimal": None, "missing": "error", "scale": "none", "components": "2", "seed": 0,
     }  # fmt: skip
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
-    assert record["table"]["columns"] == COLUMNS
+    assert record["table"]["features"] == COLUMNS
     assert "tsne" not in record
     assert list(record["seconds"]) == ["read", "prepare", "pca", "write", "page"]
 
