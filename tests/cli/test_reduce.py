@@ -73,7 +73,8 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     record = json.loads((folder / "fish_reduced" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"] == {
         "data": "fish.csv", "label": None, "id": None, "features": [], "keep": [], "drop": [],
-        "na": [], "decimal": None, "missing": "error", "scale": "none", "components": "2", "seed": 0,
+        "na": [], "decimal": None, "missing": "error", "scale": "none", "components": "2",
+        "seed": 0,
     }  # fmt: skip
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
     assert record["table"]["features"] == COLUMNS
