@@ -37,14 +37,14 @@ def test_the_force_is_within_a_few_per_cent_at_any_size(dof, size, charged):
     Y = grouped(3000, size)
     charges = rng.uniform(1, 5, len(Y)).astype(np.float32) if charged else None
     force, total = errors(Y, dof, charges)
-    assert force < 0.035  # what the mesh is held to
+    assert force < 0.03  # the mesh is held to 0.035
     assert total < 0.01
 
 
 def test_a_smaller_angle_is_more_exact_and_none_is_the_exact_sum(monkeypatch):
     Y = grouped(3000)
     found = []
-    for theta in (0.6, 0.3, 0.0):
+    for theta in (0.5, 0.25, 0.0):
         monkeypatch.setattr(tree, "THETA", theta)
         found.append(errors(Y)[0])
     assert found[0] > found[1] > found[2]
@@ -69,8 +69,8 @@ def test_points_in_one_place_and_on_a_line_push_as_they_should():
     line = np.zeros((2000, 3), np.float32)
     line[:, 1] = np.linspace(0, 50, 2000)
     gradient, _ = tree_push(line, None, 1.0)
-    expected = -2 * field(line)[1]  # large at the ends, and next to nothing between them
-    assert np.abs(gradient - expected).max() < 0.05 * np.abs(expected).max()
+    expected = -2 * field(line)[1]  # between the ends, the push of both sides cancels
+    assert np.abs(gradient - expected).max() < 0.1 * np.abs(expected).max()
 
 
 def test_a_weight_counts_as_so_many_points():

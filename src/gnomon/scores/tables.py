@@ -35,8 +35,9 @@ __all__ = ["METRICS", "read_pair", "read_points"]
 def read_pair(X: Any, Y: Any, metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The data `X`, shape (n, d), by `metric` and its map `Y`, shape (n, p), by Euclid's.
 
-    C-ordered, read-only arrays, the data of float32 or float64, the map of float64, between whose rows the differences give the distances
-    (by cosine: chords between rows of length 1, which are ordered as the angles are).
+    C-ordered, read-only arrays, the data of float32 or float64 and the map of float64, between
+    whose rows the differences give the distances (by cosine: chords between rows of length 1, which
+    are ordered as the angles are).
     """
     check_choice("metric", metric, METRICS)
     data, points = _read("X", X), _read("Y", Y)

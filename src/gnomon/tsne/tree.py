@@ -30,7 +30,7 @@ Floats = NDArray[np.float32]
 
 LEAF = 32  # points
 ARITY = 8  # nodes that have one parent
-THETA = 0.6  # force error of 0.2 % on a grown map of 20,000 points, 1.5 % on one held together
+THETA = 0.5  # force error of 0.1 % on a grown map of 20,000 points, 1 % on one held together
 LEAVES = 16  # that one task goes through
 BUFFER = 1024  # sources at a time
 BITS = 10  # of each coordinate in the place on the curve
