@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import open_archive
-from benchmarks.environment import THREADS, BenchmarkError, Settings
+from benchmarks.environment import THREADS, Settings
 from benchmarks.table import Table, number
 
 NAMES = ("alignment-de", "alignment-es", "words")
