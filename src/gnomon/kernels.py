@@ -16,8 +16,8 @@ flags below, and `parallel.py` runs it over blocks of rows on threads.
 Index arrays are unsigned 32-bit integers where they fit: signed ones pay for Python's wrap-around
 of negative indices on every access (11.5 ms against 3.3 ms over 8.8 million edges).
 
-Whenever a kernel has to be compiled, the logger ``gnomon`` says so at level INFO: a command shows it
-where its bar would stand still.
+Whenever a kernel has to be compiled, the logger ``gnomon`` says so at level INFO: a command shows
+it where its bar would stand still.
 """
 
 import logging
