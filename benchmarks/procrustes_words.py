@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import THREADS, BenchmarkError, Settings
+from benchmarks.data import open_archive
+from benchmarks.environment import THREADS, Settings
 from benchmarks.table import Table, number
 
 NAMES = ("alignment-de", "alignment-es", "words")
@@ -49,7 +50,7 @@ def measure_alignment(folder: Path, name: str) -> dict[str, Any]:
     """Error of the rotation found from exact and from noisy pairs."""
     from gnomon import Procrustes
 
-    W = _open(folder, f"fasttext_{name.replace('-', '_')}.npz")["W"]
+    W = open_archive(folder, f"fasttext_{name.replace('-', '_')}.npz")["W"]
     generator = np.random.default_rng(0)
     X = generator.standard_normal((ROWS, len(W)))
     noisy = X @ W + NOISE * generator.standard_normal(X.shape)
@@ -91,8 +92,8 @@ def measure_reference(folder: Path) -> dict[str, Any]:
 
 def read_words(folder: Path, *, unit: bool = True) -> tuple[Any, Any]:
     """Vectors of the words that both files hold, in word2vec's order; of length 1 if `unit`."""
-    first = _open(folder, "glove_100d_top20k.npz")
-    second = _open(folder, "word2vec_googlenews_300d_1000.npz")
+    first = open_archive(folder, "glove_100d_top20k.npz")
+    second = open_archive(folder, "word2vec_googlenews_300d_1000.npz")
     place = {word: i for i, word in enumerate(first["words"].tolist())}
     words = second["words"].tolist()
     shared = [i for i, word in enumerate(words) if word in place]
@@ -176,12 +177,6 @@ def _word_cells(row: Mapping[str, Any]) -> list[str]:
 
 def _unit(Z: Any) -> Any:
     return Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-300)
-
-
-def _open(folder: Path, name: str) -> Any:
-    if not (folder / name).exists():
-        raise BenchmarkError(f"--data must hold {name}; {folder} does not.")
-    return np.load(folder / name, allow_pickle=False)
 
 
 NOTES = (

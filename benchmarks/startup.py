@@ -3,11 +3,13 @@
 Compiling is measured in a fresh process whose cache of compiled kernels is empty, as on a machine
 where Gnomon was just installed: ``python -m benchmarks.startup NAME`` runs the fit of that name
 twice and prints both times. The second has everything compiled; the difference is what the user
-waits for once.
+waits for once. ``gnomon map digits`` is run twice as well, in processes of its own, and measured in
+seconds of processor time, which other work on the machine changes less.
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ RUNS = 11
 TARGET_SECONDS = 0.3
 FRESH_RUNS = 3
 COMPILE_SECONDS = 10.0  # of all first fits together
+MAP_COMPILE_SECONDS = 6.0  # of processor time, by the first `gnomon map digits`
 
 
 def fit_pca() -> None:
@@ -77,12 +80,15 @@ def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
         "bare python": ([sys.executable, "-c", "pass"], None),
     }
     fits = {f"first-{name}": name for name in FIRST_FITS}
-    if not any(map(settings.wants, [*commands, *fits])):
-        names = ", ".join([*commands, *fits])
+    known = [*commands, "first-map", *fits]
+    if not any(map(settings.wants, known)):
+        names = ", ".join(known)
         raise BenchmarkError(f"--only must be part of a row's name; got {settings.only}: {names}")
     for name, (words, target) in commands.items():
         if settings.wants(name):
             yield "rows", measure(name, words, target)
+    if settings.wants("first-map"):
+        yield "first_map", measure_first_map(command)
     for name, fit in fits.items():
         if settings.wants(name):
             yield "first_fits", measure_first(name, fit)
@@ -95,6 +101,8 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
         header = ["row", "median, s [quartiles]", "target", "verdict"]
         cells = [_cells(row) for row in commands]
         tables.append(Table("Seconds from start to end.", header, cells))
+    if maps := raw.get("first_map"):
+        tables.append(_map_table(maps[0]))
     if fits := raw.get("first_fits"):
         tables.append(_compile_table(fits))
     notes = (
@@ -102,6 +110,8 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
         "The bare interpreter is shown for comparison: no command can be faster.",
         f"First fits: median of {FRESH_RUNS} fresh processes, each with an empty NUMBA_CACHE_DIR; "
         "imports are not counted. Compiling is the first fit less the second.",
+        f"`gnomon map digits`: median of {FRESH_RUNS} pairs of runs, user and system time of all "
+        "threads, imports included.",
     )
     return Report("Start of the command line, and of kernels", tables, notes)
 
@@ -125,6 +135,29 @@ def measure_first(name: str, fit: str) -> dict[str, Any]:
     first, second = (float(np.median([pair[i] for pair in pairs])) for i in (0, 1))
     compiling = float(np.median([pair[0] - pair[1] for pair in pairs]))
     return {"name": name, "pairs": pairs, "first": first, "second": second, "compiling": compiling}
+
+
+def measure_first_map(command: Path) -> dict[str, Any]:
+    """Processor seconds of the first and the second ``gnomon map digits``, from an empty cache."""
+    pairs = []
+    for _ in range(FRESH_RUNS):
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "NUMBA_CACHE_DIR": f"{folder}/cache"}
+            words = [str(command), "map", "digits", "--force", "-o", f"{folder}/digits_map"]
+            pairs.append([_processor_seconds(words, env) for _ in range(2)])
+    first, second = (float(np.median([pair[i] for pair in pairs])) for i in (0, 1))
+    compiling = float(np.median([pair[0] - pair[1] for pair in pairs]))
+    return {"pairs": pairs, "first": first, "second": second, "compiling": compiling}
+
+
+def _processor_seconds(command: Sequence[str], env: Mapping[str, str]) -> float:
+    """User and system time of a command on all its threads."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if done.returncode != 0:
+        raise BenchmarkError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-300:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _fresh_pair(fit: str) -> list[float]:
@@ -157,6 +190,16 @@ def time_twice(fit: Callable[[], None]) -> list[float]:
         fit()
         seconds.append(time.perf_counter() - start)
     return seconds
+
+
+def _map_table(row: Mapping[str, Any]) -> Table:
+    """The first map of a new installation, in processor time."""
+    header = ["first run, s", "second run, s", "compiling, s", "target", "verdict"]
+    total = row["compiling"]
+    late = [f"{total:.1f} s above {MAP_COMPILE_SECONDS:g} s"] if total > MAP_COMPILE_SECONDS else []
+    cells = [number(row[key], ".2f") for key in ("first", "second", "compiling")]
+    cells += [f"≤ {MAP_COMPILE_SECONDS:g}", verdict(late)]
+    return Table("Processor seconds of `gnomon map digits`, once a machine.", header, [cells])
 
 
 def _compile_table(fits: Sequence[Mapping[str, Any]]) -> Table:

@@ -18,7 +18,14 @@ def truth(table, k, **options):
     return NearestNeighbors(n_neighbors=k, **options).fit(table).kneighbors()
 
 
-def test_exact_neighbours_are_scikit_learns():
+@pytest.fixture(params=["brute force", "one list"])
+def exact(request, monkeypatch):
+    """Both ways of exact search: that of small tables, and that of larger ones."""
+    if request.param == "one list":
+        monkeypatch.setattr(neighbors, "SMALL_UP_TO", 0)
+
+
+def test_exact_neighbours_are_scikit_learns(exact):
     found = find_neighbors(X, 12)
     distances, indices = truth(X, 12)
     assert np.array_equal(found.indices, indices)
@@ -27,12 +34,12 @@ def test_exact_neighbours_are_scikit_learns():
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])
-def test_data_far_from_zero_are_searched_right(offset):
+def test_data_far_from_zero_are_searched_right(exact, offset):
     found = find_neighbors((X + offset), 12)
     assert np.mean(found.indices == truth(X, 12)[1]) > 0.999
 
 
-def test_one_wild_row_does_not_spoil_the_others():
+def test_one_wild_row_does_not_spoil_the_others(exact):
     table = X.copy()
     table[5] = 1e12
     found = find_neighbors(table, 12)
@@ -41,7 +48,7 @@ def test_one_wild_row_does_not_spoil_the_others():
     assert np.mean(found.indices[others] == expected[others]) > 0.999
 
 
-def test_clusters_that_float32_cannot_resolve_are_searched_in_float64():
+def test_clusters_that_float32_cannot_resolve_are_searched_in_float64(exact):
     table = X * 1e-4
     table[::2] += 1e4
     found = find_neighbors(table, 12)
@@ -51,7 +58,7 @@ def test_clusters_that_float32_cannot_resolve_are_searched_in_float64():
     assert np.mean(found.indices[::2] // 2 == even) > 0.95
 
 
-def test_exact_search_is_exact_where_the_recall_is_not_measured():
+def test_exact_search_is_exact_where_the_recall_is_not_measured(exact):
     """A group that float32 cannot resolve, none of which is among the rows that are probed."""
     probed = np.random.default_rng(0).choice(1500, neighbors.PROBE, replace=False)
     group = np.setdiff1d(np.arange(1500), probed)[::20]
@@ -62,7 +69,7 @@ def test_exact_search_is_exact_where_the_recall_is_not_measured():
     np.testing.assert_allclose(found.distances[group], np.sort(away, axis=1)[:, 1:13], rtol=1e-6)
 
 
-def test_of_rows_at_the_same_distance_the_first_are_kept_by_old_and_new_rows_alike():
+def test_of_rows_at_the_same_distance_the_first_are_kept_by_old_and_new_rows_alike(exact):
     table = np.random.default_rng(0).integers(0, 2, (1000, 12)) / 3 + 7.1
     found = find_neighbors(table, 15)
     new, distances = NeighborSearch(table).of(table, 1000)
@@ -169,7 +176,7 @@ def test_measuring_the_recall_of_a_wide_table_takes_no_room():
         tracemalloc.stop()
 
 
-def test_a_row_is_not_its_own_neighbour_even_among_copies():
+def test_a_row_is_not_its_own_neighbour_even_among_copies(exact):
     table = np.repeat(X[:20], 10, axis=0)
     found = find_neighbors(table, 12)
     assert (found.indices != np.arange(200)[:, None]).all()
@@ -179,7 +186,7 @@ def test_a_row_is_not_its_own_neighbour_even_among_copies():
     assert (np.diff(found.indices[:, :9], axis=1) > 0).all()
 
 
-def test_cosine_is_the_angle_between_rows():
+def test_cosine_is_the_angle_between_rows(exact):
     found = find_neighbors(X * rng.uniform(0.1, 10, (1500, 1)), 12, metric="cosine")
     distances, indices = truth(X, 12, metric="cosine")
     assert np.mean(found.indices == indices) > 0.999
@@ -225,11 +232,14 @@ def test_new_rows_find_the_rows_of_the_table(metric):
     assert nothing.max() < 1e-7
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("small", "exact_rows"), [(10_000, 10_000), (0, 10_000), (0, 500)])
 @pytest.mark.parametrize(("columns", "rows"), [(8, 700), (64, 2100), (9000, 33)])
-def test_what_a_new_row_finds_does_not_depend_on_its_company(monkeypatch, exact, columns, rows):
+def test_what_a_new_row_finds_does_not_depend_on_its_company(
+    monkeypatch, small, exact_rows, columns, rows
+):
     """Among equal distances too, which products round by their company and differences do not."""
-    monkeypatch.setattr(neighbors, "EXACT_UP_TO", 10_000 if exact else 500)
+    monkeypatch.setattr(neighbors, "SMALL_UP_TO", small)
+    monkeypatch.setattr(neighbors, "EXACT_UP_TO", exact_rows)
     local = np.random.default_rng(0)
     table, new = np.zeros((600, columns)), np.zeros((rows, columns))
     few = min(columns, 40)  # columns that are not constant
@@ -288,7 +298,7 @@ def test_parameters_of_a_metric_are_passed_on():
 
 
 @pytest.mark.parametrize("columns", [8, 30])
-def test_rows_that_float32_cannot_resolve_are_found_again(columns):
+def test_rows_that_float32_cannot_resolve_are_found_again(exact, columns):
     table = rng.standard_normal((1000, columns)) * 1e-4
     table[::2] += 1e4
     search = NeighborSearch(table)

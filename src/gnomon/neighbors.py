@@ -3,8 +3,9 @@
 1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
    far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
    a mean would be dragged away by one wild row.
-2. Rows stand in inverted lists (`gnomon.lists`): few rows in one list, which is exact search, also
-   where float32 cannot tell rows apart; many around centres that faiss finds, of which as many are
+2. Rows stand in inverted lists (`gnomon.lists`): up to 12,000 in one list, which is exact search,
+   also where float32 cannot tell rows apart (up to 2,500 are searched by `gnomon.brute_force`,
+   which needs nothing compiled); many around centres that faiss finds, of which as many are
    probed as the recall asked for needs, **measured** on a few hundred rows against distances in
    float64. New rows ask for fewer neighbours, which fewer lists hold to the same recall.
 3. A row is taken out of its own list by its number, not by its place: copies may come first.
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
+from gnomon.brute_force import BruteForce
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.kernels import kernel
@@ -54,6 +56,7 @@ Floats32 = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+SMALL_UP_TO = 2_500  # rows that are not worth compiling a kernel for
 EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
 FEW = 15  # neighbours that fewer lists hold to the same recall
 PROBE = 300  # rows whose true neighbours are found, to measure the recall
@@ -152,7 +155,7 @@ class NeighborSearch:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
         self.n_probes = self.few_probes = 4  # lists looked into, and for few neighbours
-        self._index: InvertedLists | None = None
+        self._index: InvertedLists | BruteForce | None = None
         self._centres: Floats32 | None = None  # of the lists, once they are known
         if metric not in ("euclidean", "cosine"):
             self.exact, self.Z = True, np.asarray(X, np.float64)
@@ -165,10 +168,17 @@ class NeighborSearch:
         """The `k` nearest neighbours of every row of the table."""
         if self.metric not in ("euclidean", "cosine"):
             return self._by_scikit_learn(k)
-        probe = _Probe(self.Z, k, self.seed, self.n_jobs)
-        found, distances, measured, method = self._reach(k, probe)
+        index = self._built()
+        if isinstance(index, BruteForce):
+            rows = np.arange(len(self.Z))
+            found, distances = index.search(self.Z, k, own=rows, n_jobs=self.n_jobs)
+            measured, probed, method = 1.0, len(rows), "exact search"
+        else:
+            probe = _Probe(self.Z, k, self.seed, self.n_jobs)
+            found, distances, measured, method = self._reach(index, k, probe)
+            probed = probe.rows.size
         return Neighbors(
-            found.astype(np.int32), self._in_units(distances), measured, probe.rows.size, method
+            found.astype(np.int32), self._in_units(distances), measured, probed, method
         )
 
     def of(self, X: NDArray[Any], k: int) -> tuple[NDArray[np.int32], Floats64]:
@@ -178,9 +188,12 @@ class NeighborSearch:
             distances, indices = model.kneighbors(np.asarray(X, np.float64))
             self._refuse_undefined(distances)
             return indices.astype(np.int32), distances
-        Q = self._prepared(X)
+        Q, index = self._prepared(X), self._built()
+        if isinstance(index, BruteForce):
+            found, distances = index.search(Q, k, n_jobs=self.n_jobs)
+            return found.astype(np.int32), self._in_units(distances)
         probes = self.few_probes if k <= FEW else self.n_probes
-        found, distances = self._built().search(Q, k, probes, alone=True, n_jobs=self.n_jobs)
+        found, distances = index.search(Q, k, probes, alone=True, n_jobs=self.n_jobs)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             found[short], distances[short] = self._whole().search(
@@ -224,9 +237,11 @@ class NeighborSearch:
             return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
         return np.asarray(np.ldexp(distances, self.exponent))
 
-    def _reach(self, k: int, probe: "_Probe") -> tuple[Indices, Floats64, float, str]:
+    def _reach(
+        self, lists: InvertedLists, k: int, probe: "_Probe"
+    ) -> tuple[Indices, Floats64, float, str]:
         """Neighbours of all rows, with the recall measured on `probe`, and how."""
-        lists, rows = self._built(), np.arange(len(self.Z))
+        rows = np.arange(len(self.Z))
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         if n_lists == 1:
@@ -249,9 +264,11 @@ class NeighborSearch:
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
 
-    def _built(self) -> InvertedLists:
+    def _built(self) -> InvertedLists | BruteForce:
         """The index, built when it is first needed."""
-        if self._index is None:
+        if self._index is None and self.exact and len(self.Z) <= SMALL_UP_TO:
+            self._index = BruteForce(self.Z)
+        elif self._index is None:
             self._index = self._whole() if self.exact else self._lists()
         return self._index
 

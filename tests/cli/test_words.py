@@ -1,12 +1,16 @@
 """What a run shows on a terminal while it works."""
 
 import io
+import logging
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
+from numba import njit
 from rich.progress import Progress
 
+import gnomon.kernels  # noqa: F401  (logs what is compiled)
 from gnomon.cli import words
 from gnomon.cli.words import Words
 
@@ -45,6 +49,21 @@ def test_rows_that_are_read_are_shown(monkeypatch):
         drawn = shown(screen)
     assert "Reading" in drawn
     assert "500/2,000 rows" in drawn
+
+
+def test_the_bar_says_that_kernels_are_compiled(monkeypatch):
+    screen, logger = terminal(monkeypatch), logging.getLogger("gnomon")
+    before = (logger.level, list(logger.handlers))
+    monkeypatch.setattr(words, "Progress", partial(Progress, auto_refresh=False))
+    with Words().bar() as bar:
+        njit(_twice)(np.ones(3))  # without a cache: compiled whenever the test runs
+        bar.progress.refresh()
+        assert "compiling, once on this machine" in shown(screen)
+    assert (logger.level, logger.handlers) == before
+
+
+def _twice(values):
+    return values * 2
 
 
 def test_iterations_are_shown_and_then_the_rows_that_are_placed(monkeypatch):

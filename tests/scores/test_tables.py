@@ -11,13 +11,15 @@ X = rng.standard_normal((40, 5))
 
 def test_tables_in_order_are_not_copied():
     for table in (X, X.astype(np.float32)):
-        assert np.shares_memory(read_points(table), table)
+        data, points = read_pair(table, table, "euclidean")
+        assert np.shares_memory(data, table)
+        assert points.dtype == np.float64
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int16, np.float16, ">f4"])
 def test_short_numbers_become_float32_unchanged(dtype):
     table = (X * 3).astype(dtype)
-    ready = read_points(table)
+    ready = read_pair(table, X, "euclidean")[0]
     assert ready.dtype == np.float32
     assert np.array_equal(ready, table)
 

@@ -1,5 +1,6 @@
 """What a run says while it works: aligned lines on stderr, data on stdout."""
 
+import logging
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -70,13 +71,25 @@ class Words:
             TimeRemainingColumn(),
         )  # fmt: skip
         with Progress(*columns, console=self.console, transient=True) as progress:
-            yield Bar(progress, stage)
+            bar, logger = Bar(progress, stage), logging.getLogger("gnomon")
+            level = logger.level
+            logger.addHandler(bar)
+            logger.setLevel(logging.INFO)
+            try:
+                yield bar
+            finally:
+                logger.removeHandler(bar)
+                logger.setLevel(level)
 
 
-class Bar:
-    """How far the work is: rows that are read, iterations of a map, rows that are placed on it."""
+class Bar(logging.Handler):
+    """How far the work is: rows that are read, iterations of a map, rows that are placed on it.
+
+    What the library logs meanwhile, such as that kernels are compiled, stands beside the bar.
+    """
 
     def __init__(self, progress: Progress, stage: str) -> None:
+        super().__init__(logging.INFO)
         self.progress, self.stage = progress, stage
         self.task = progress.add_task("", total=None, stage=stage)
 
@@ -94,6 +107,10 @@ class Bar:
     def reading(self, rows: int, of: int) -> None:
         """So many rows of a pass over the table are done."""
         self._show("Reading", f"{rows:,}/{of:,} rows", rows, of)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a logged sentence until there is progress to show."""
+        self.progress.update(self.task, description=record.getMessage())
 
     def _show(self, stage: str, text: str, done: int, of: int) -> None:
         if stage != self.stage:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
-from gnomon.kernels import kernel
 from gnomon.parallel import map_blocks, row_blocks
 from gnomon.scores.ranks import Indices, block_rows, find_nearest
 from gnomon.scores.sample import choose_rows, make_generator
@@ -95,31 +94,11 @@ def _is_none(value: Any) -> bool:
 
 def vote(codes: Codes, rows: NDArray[np.int64], near: Indices) -> NDArray[np.float64]:
     """1 for each of `rows` whose neighbours `near`, (m, k), vote for its label, 0 or NaN if not."""
-    right = np.empty(len(rows))
-    _vote(codes, rows, near, int(codes.max()) + 1, right)
-    return right
-
-
-@kernel
-def _vote(
-    codes: Codes, rows: NDArray[np.int64], near: Indices, classes: int, right: NDArray[np.float64]
-) -> None:
-    votes = np.zeros(classes, np.int64)
-    for q in range(rows.size):
-        most = 0
-        for r in range(near.shape[1]):
-            code = codes[near[q, r]]
-            if code >= 0:
-                votes[code] += 1
-                most = max(most, votes[code])
-        winner = -1
-        for r in range(near.shape[1]):  # the first with most votes has the nearest voter
-            code = codes[near[q, r]]
-            if winner < 0 and code >= 0 and votes[code] == most:
-                winner = code
-        for r in range(near.shape[1]):
-            code = codes[near[q, r]]
-            if code >= 0:
-                votes[code] = 0
-        own = codes[rows[q]]
-        right[q] = np.nan if own < 0 or winner < 0 else np.float64(own == winner)
+    m, classes = len(rows), int(codes.max()) + 1
+    cast, own = codes[near], codes[rows]
+    ballots = cast + classes * np.arange(m)[:, None]
+    votes = np.bincount(ballots[cast >= 0], minlength=m * classes)
+    votes_for = np.where(cast >= 0, votes[ballots], 0)  # the label of each neighbour, (m, k)
+    first = votes_for.argmax(axis=1)  # the first with most votes is the nearest voter
+    winner = cast[np.arange(m), first]
+    return np.where((own < 0) | (winner < 0), np.nan, winner == own)

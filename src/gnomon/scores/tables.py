@@ -35,8 +35,9 @@ __all__ = ["METRICS", "read_pair", "read_points"]
 def read_pair(X: Any, Y: Any, metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The data `X`, shape (n, d), by `metric` and its map `Y`, shape (n, p), by Euclid's.
 
-    C-ordered arrays of float32 or float64, between whose rows the differences give the distances
-    (by cosine: chords between rows of length 1, which are ordered as the angles are).
+    C-ordered, read-only arrays, the data of float32 or float64 and the map of float64, between
+    whose rows the differences give the distances (by cosine: chords between rows of length 1, which
+    are ordered as the angles are).
     """
     check_choice("metric", metric, METRICS)
     data, points = _read("X", X), _read("Y", Y)
@@ -45,12 +46,24 @@ def read_pair(X: Any, Y: Any, metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
             "Y", f"have {data.shape[0]} rows, as many as `X`", points.shape[0],
             "Row i of both must be the same point.",
         )  # fmt: skip
-    return (_unit_rows(data) if metric == "cosine" else _ready(data)), _ready(points)
+    return _locked(_unit_rows(data) if metric == "cosine" else _ready(data)), _as_map(points)
 
 
 def read_points(Y: Any) -> NDArray[Any]:
     """A map `Y`, shape (n, p), alone."""
-    return _ready(_read("Y", Y))
+    return _as_map(_read("Y", Y))
+
+
+def _as_map(points: NDArray[Any]) -> NDArray[Any]:
+    """In float64: maps are narrow, and every kernel is compiled for one kind of number less."""
+    return _locked(_ready(points).astype(np.float64, copy=False))
+
+
+def _locked(table: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view: Numba compiles a kernel twice for arrays that are and are not."""
+    table = table.view()
+    table.flags.writeable = False
+    return table
 
 
 def _read(name: str, X: Any) -> NDArray[Any]:
