@@ -4,6 +4,8 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from commands import first_words, gnomon, refused
 from report.pages import Page
@@ -137,6 +139,10 @@ def test_other_data_are_not_taken_for_the_runs_own(moved):
     done = gnomon("report", "fish_map", "--force", folder=moved)
     assert done.returncode == 0, done.stderr
     assert "the data, which changed since: fish.csv has 59 rows for this run's 60" in done.stderr
+    (moved / "fish.csv").write_text("length,kind\n1,x\n2,y\n3,z\n")
+    done = gnomon("report", "fish_map", "--force", folder=moved)
+    assert done.returncode == 0, done.stderr
+    assert 'the data, which changed since: fish.csv has no column "group"' in done.stderr
 
 
 def test_what_needs_the_data_says_so(moved):
@@ -156,8 +162,6 @@ def test_what_needs_the_data_says_so(moved):
     ids=["half a record", "no record", "no table", "another table"],
 )  # fmt: skip
 def test_a_folder_that_is_not_whole_is_refused_in_a_sentence(moved, damage, says):
-    import pyarrow.parquet as pq
-
     pq.write_table(pq.read_table(moved / "fish_map" / "map.parquet").slice(0, 5),
                    moved / "short.parquet")  # fmt: skip
     damage(moved / "fish_map")
@@ -227,3 +231,45 @@ def test_a_file_that_was_read_in_blocks_and_is_too_large_now_is_left_out(in_part
     assert "Without  the data: whole.csv was read in blocks" in done.stderr
     done = gnomon("report", "w", "-o", "no.html", "--data", "whole.csv", folder=in_parts)
     assert refused(done, 4, "needs about 9 GB")
+
+
+def as_of_the_first_edition(path, keep=()):
+    """Write a run's record as the first edition did, whose rules used the columns `keep` too."""
+    told = json.loads(path.read_text(encoding="utf-8"))
+    table = told["table"]
+    table["columns"] = table.pop("features")
+    table["left_out"] = [*table.pop("kept_for_colour"), *table.pop("ignored")]
+    for name in ("features", "decimal"):
+        del told["settings"][name]
+    told["settings"]["keep"] = [name for name in told["settings"]["keep"] if name not in keep]
+    path.write_text(json.dumps(told), encoding="utf-8")
+
+
+def test_a_run_whose_columns_would_be_others_today_is_read_with_its_own(tmp_path):
+    """The first edition used a year beside sixty genes, and two columns of vectors."""
+    rng = np.random.default_rng(0)
+    genes = {f"{'abcdefgh'[j // 8]}{'klmnopqr'[j % 8]}x": rng.normal(size=30) for j in range(60)}
+    table = pa.table({"year": 2000 + rng.integers(20, size=30), **genes,
+                      "kind": ["u", "v", "w"] * 10})  # fmt: skip
+    pq.write_table(table, tmp_path / "t.parquet")
+    done = gnomon("map", "t.parquet", "--keep", "year", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    as_of_the_first_edition(tmp_path / "t_map" / "run.json", keep=["year"])
+    done = gnomon("report", "t_map", "-o", "again.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == ["Read", "Page"]
+    page = page_of(tmp_path / "again.html")
+    assert "t.parquet has 30 rows and 61 columns of numbers" in page.words
+    assert "points are coloured by kind" in page.words
+
+
+def test_a_run_of_two_columns_of_vectors_is_read_with_both(tmp_path):
+    rng = np.random.default_rng(0)
+    names = {"a": rng.normal(size=(30, 3)), "b": rng.normal(size=(30, 2))}
+    pq.write_table(pa.table({name: list(X) for name, X in names.items()}), tmp_path / "t.parquet")
+    done = gnomon("map", "t.parquet", "--features", "a", "--features", "b", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    as_of_the_first_edition(tmp_path / "t_map" / "run.json")
+    done = gnomon("report", "t_map", "-o", "again.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert first_words(done) == ["Read", "Page"]

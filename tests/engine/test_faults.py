@@ -8,6 +8,7 @@ import threading
 import time
 from functools import partial
 
+import dask
 import numpy as np
 import pytest
 from engine.clusters import die, is_alive, processes, wait_until, within
@@ -75,6 +76,15 @@ def test_a_partition_that_kills_three_workers_is_named(mortal, patient, tmp_path
     with within(240), pytest.raises(PartitionError, match=message):
         mortal.map(partial(sums, folder=tmp_path, deadly=9), source())
     assert len(os.listdir(tmp_path)) == 3
+
+
+def test_a_worker_that_is_long_in_coming_back_is_waited_for(patient, tmp_path):
+    """Dask would give up a worker that is not back in time, on a busy machine for ever."""
+    soon = dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"})
+    with within(240), soon, local_cluster(1) as single:
+        found = single.map(partial(sums, folder=tmp_path, deadly=1), source())
+    assert len(os.listdir(tmp_path)) == 1
+    assert len(found) == 40
 
 
 @pytest.mark.rounds(test=0, soak=2, long=20)

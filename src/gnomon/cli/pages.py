@@ -86,6 +86,12 @@ class RunRecord:
         """How the data were read."""
         return {name: self.settings.get(name) or None for name in READING}
 
+    def names(self) -> dict[str, Any]:
+        """The columns that named and coloured the rows, and how cells were read."""
+        table, reading = self.of("table", {}), self.reading()
+        found = {name: reading[name] for name in ("na", "decimal")}
+        return found | {name: table.get(name) for name in ("label", "id")}
+
     def data(self) -> str | None:
         """Where the data are: where they were, or beside the folder; None if they are gone."""
         from gnomon.data import samples

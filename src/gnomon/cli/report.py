@@ -97,7 +97,7 @@ def _ready(
     data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: "Room | None"
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
-    from gnomon.data.read import read_source
+    from gnomon.data.refusals import OptionError
     from gnomon.errors import DataError, ParameterError, TooLargeError
 
     if data is not None and Path(data).is_dir():
@@ -111,23 +111,39 @@ def _ready(
         return None
     options.check_source(where, "--data")
     try:
-        table = read_source(where, memory=memory, **told.reading())
+        table = _read(where, told, run, memory)
+        prepared = run.preparation.apply(table)
+        # Not by `transform`: the model of blocks has the columns' names, and would miss them here.
+        stored.refuse_others(run.pca._carried(prepared.X), table.name, ROUGHLY)
+    except (DataError, OptionError) as error:
+        if data is not None:  # it was asked for
+            raise
+        words.say("Without", f"the data, which changed since: {error}")
+        return None
     except TooLargeError:
         if data is not None or not _in_blocks(told):
             raise
         words.say("Without", _why_without(told))  # as it was in the run
         return None
-    try:
-        prepared = run.preparation.apply(table)
-        # Not by `transform`: the model of blocks has the columns' names, and would miss them here.
-        stored.refuse_others(run.pca._carried(prepared.X), table.name, ROUGHLY)
-    except DataError as error:
-        if data is not None:  # it was asked for
-            raise
-        words.say("Without", f"the data, which changed since: {error}")
-        return None
     words.say("Read", table.title())
     return table, prepared
+
+
+def _read(where: str, told: Any, run: "StoredRun", memory: "Room | None") -> "Table":
+    """The run's table, with its own columns where the rules of today would choose others."""
+    from gnomon.data.read import read_source
+    from gnomon.data.refusals import OptionError
+    from gnomon.errors import DataError
+
+    columns = run.preparation.columns
+    try:
+        table = read_source(where, memory=memory, **told.reading())
+    except (DataError, OptionError):
+        pass
+    else:
+        if table.columns == columns:
+            return table
+    return read_source(where, memory=memory, columns=list(columns), **told.names())
 
 
 def _in_blocks(told: Any) -> bool:

@@ -47,6 +47,9 @@ def local_cluster(workers: int) -> Iterator[DaskEngine]:
 
     settings = {
         "distributed.scheduler.allowed-failures": ALLOWED_DEATHS,
+        # 15 s after a death Dask gives up for good a worker that is not there at that moment,
+        # although its nanny is starting it again: a slow start, or another death, ends the cluster.
+        "distributed.deploy.lost-worker-timeout": "365 days",
         # Deaths of workers are told as errors of ours; Dask's own words would come between.
         "logging.distributed": "critical",
     }
