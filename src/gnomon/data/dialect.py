@@ -208,6 +208,8 @@ def _choose(found: dict[str, list[TextRecord]]) -> str:
         widths = [len(record.fields) for record in records]
         if widths and widths[0] > 1:
             share[mark] = sum(width == widths[0] for width in widths) / len(widths)
+            if len(widths) > 2 and set(widths[1:]) == {widths[0] + 1}:
+                share[mark] = 1.0  # R names rows, and not the column of their names
     even = [mark for mark in found if share.get(mark) == 1.0]
     if even:
         return even[0]
