@@ -148,7 +148,8 @@ def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
     ) in done.stderr
     found = json.loads((tmp_path / "r" / "run.json").read_text())["table"]
     assert (found["features"], found["label"], found["id"]) == (["a", "b"], "year", "name")
-    assert found["ignored"] == [{"column": "sex", "why": "as asked", "can_be_kept": False}]
+    (ignored,) = found["ignored"]
+    assert (ignored["column"], ignored["why"]) == ("sex", "as asked")
     done = gnomon("reduce", "cells", "--keep", "year", "-o", "k", folder=tmp_path)
     assert "Features 3 numeric columns (year … b)\nLabel    sex\n" in done.stderr
 
@@ -178,6 +179,32 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
     assert refused(sample, 2, "Only files and folders are read in blocks; got 'iris'")
     assert not (here / "n").exists()
+
+
+@pytest.mark.parametrize(
+    ("order", "name"),
+    [
+        (["map", "cells", "-o", "n"], "a"),
+        (["map", "cells", "--dry-run"], "a"),
+        (["inspect", "cells"], "a"),
+        (["reduce", "cells", "-o", "n"], "a"),
+        (["reduce", "cells.npy", "--workers", "1", "-o", "n"], "column 1"),
+        (["place", "cells", "-m", "m", "-o", "n.parquet"], "a"),
+        (["restore", "cells", "-m", "r", "-o", "n.parquet"], "a"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.parametrize("option", ["label", "id"])
+def test_an_option_that_would_be_ignored_in_blocks_is_refused(here, order, name, option):
+    for model, command in (("m", "map"), ("r", "reduce")):
+        if model in order and not (here / model).exists():
+            assert gnomon(command, "cells.npy", "-o", model, folder=here).returncode == 0
+    done = gnomon(*order, f"--{option}", name, folder=here)
+    data = order[1]
+    assert refused(done, 2, f"would be ignored: {data} is read in blocks", f"Leave --{option} out")
+    offered = f"--drop {name}" in done.stderr or f"--drop '{name}'" in done.stderr
+    assert offered == (order[0] not in ("place", "restore"))  # which have no such option
+    assert not list(here.glob("n*"))
 
 
 class Lost(LocalEngine):

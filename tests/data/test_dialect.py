@@ -48,6 +48,13 @@ def test_delimiter_and_decimal_point_are_guessed_together(text, delimiter, decim
         ("\n\na,b\n1,2\n", ["a", "b"]),
         ("sep=;\na;b\n1;2\n", ["a", "b"]),
         ("sep=;\n1;2\n3;4\n", None),
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n6.3,2.5,virginica\n", None),  # as UCI has them
+        ("842302,M,17.99\n842517,M,20.57\n84300903,B,19.69\n", None),
+        ("the 0.418 -0.25 0.1\nof 0.708 0.57 -0.4\nto 0.68 -0.03 0.3\n", None),  # GloVe
+        ("sample,7157,672,675\na,1,2,3\nb,4,5,6\n", ["sample", "7157", "672", "675"]),
+        ("drug,0.1,0.5,1.0\na,0.2,0.6,0.9\nb,0.3,0.4,0.8\n", ["drug", "0.1", "0.5", "1.0"]),
+        ("drug,dose 1.5,2.5\ndrug,1,2\nb,2,3\n", ["drug", "dose 1.5", "2.5"]),
+        ("kind,2019\nkind,x\nb,y\n", ["kind", "2019"]),
     ],
 )
 def test_the_line_of_names_is_told_from_a_row(text, header):

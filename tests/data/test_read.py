@@ -153,7 +153,7 @@ def test_distinct_texts_are_ids_where_their_name_says_so(write):
     assert list(table.ids) == ["Bonn", "Köln", "Ulm"]
     said = read(write("x,remark\n1,cold\n2,warm\n3,dry\n"))
     assert said.id_name is None
-    assert whys(said) == {"remark": "text"}
+    assert whys(said) == {"remark": "text, different in every row"}
 
 
 def test_what_pandas_writes_before_the_first_name_is_an_id(write):

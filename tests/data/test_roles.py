@@ -121,6 +121,12 @@ CASES = [
     Case("few patients", {"patient_id": cycle(11, 12, 15), **MEASURED}, kept=("patient_id",)),
     Case("ranks in no order", {"rank": shuffled(start=1), **MEASURED}),
     Case("free text is neither id nor label", {"remark": TEXTS, **MEASURED}, ignored=("remark",)),
+    Case("vectors of words without names", {}, ("csv",), text="".join(
+         f"word{i} 0.{i + 10} -0.{i + 20} 0.{i * 7 % 60 + 10}\n" for i in range(N)), id="column 1",
+         features=("column 2", "column 3", "column 4")),
+    Case("a table of R with its row names", {}, ("csv",), text="mpg wt\n" + "".join(
+         f'"car {i}" {i}.5 0.{i * 7 % 60 + 10}\n' for i in range(N)), id="column 1",
+         features=("mpg", "wt")),
     # Labels.
     Case("species", {**MEASURED, "species": cycle("lily", "rose", "iris")}, label="species"),
     Case("two texts", {"island": cycle("a", "b"), "species": cycle("x", "y", "z"), **MEASURED},
@@ -180,9 +186,60 @@ CASES = [
     Case("X, labels and ids", {"X": np.column_stack([noise(1), noise(2)]),
          "labels": np.array(cycle("a", "b")), "ids": np.array([f"c{i}" for i in range(N)])},
          ("npz",), label="labels", id="ids", features=("column 1", "column 2")),
+    Case("word vectors and their words", {"vectors": np.column_stack([noise(1), noise(2)]),
+         "words": np.array([f"word {i}" for i in range(N)])}, ("npz",), id="words",
+         features=("column 1", "column 2")),
+    Case("cells with components and genes", {"X": np.column_stack([noise(1), noise(2)]),
+         "X_pca": np.column_stack([noise(3), noise(4)]), "louvain": np.array(cycle("0", "1", "2")),
+         "genes": np.array(["CD4", "CD8"])}, ("npz",), label="louvain", features=("CD4", "CD8"),
+         says=('"X_pca" (60 × 2) not read',)),
     Case("X of whole numbers and y", {"X": np.column_stack([whole(0, 9, j) for j in range(6)]),
          "y": whole(0, 9, 7)}, ("npz",), label="y",
          features=tuple(f"column {j + 1}" for j in range(6)), scale="none"),
+    # Files as they are published.
+    Case("Titanic", {"PassengerId": np.arange(1, N + 1), "Survived": whole(0, 1),
+         "Pclass": whole(1, 3, 1), "Name": [f"Mr. {i}" for i in range(N)],
+         "Sex": cycle("male", "female"), "Age": noise(1), "SibSp": whole(0, 5, 2),
+         "Parch": whole(0, 4, 3), "Fare": noise(2), "Embarked": cycle(*"SSCQ")}, label="Survived",
+         id="PassengerId", kept=("Sex", "Embarked"), ignored=("Name",)),
+    Case("breast cancer with the comma at the end", {}, ("csv",), text="id,diagnosis,radius,area,\n"
+         + "".join(f"{842000 + i * 37 % 900},{'MB'[i % 2]},{i}.5,{i * 7 % 60}.25,\n"
+         for i in range(N)), label="diagnosis", id="id", ignored=("column 5",),
+         features=("radius", "area")),
+    Case("flowers without names", {}, ("csv",), text="".join(
+         f"{i * 7 % 30}.5,{i * 11 % 30}.25,Iris-{('setosa', 'virginica')[i % 2]}\n"
+         for i in range(N)), label="column 3", features=("column 1", "column 2")),
+    Case("fraud", {"Time": np.sort(whole(0, 170_000)), **{f"V{j + 1}": noise(j) - 5
+         for j in range(28)}, "Amount": np.round(np.exp(noise(7)), 2), "Class": whole(0, 1)},
+         label="Class", scale="standard"),
+    Case("heart disease", {"age": whole(29, 77), "sex": whole(0, 1), "cp": whole(0, 3),
+         "trestbps": whole(94, 200), "fbs": whole(0, 1, 1), "oldpeak": noise(1), "slope":
+         whole(0, 2, 1), "target": whole(0, 1, 2)}, label="target", scale="standard"),
+    Case("handwritten digits of Kaggle", {"label": whole(0, 9), **{f"{r}x{c}": whole(0, 255, 9 * r
+         + c) for r in range(1, 9) for c in range(1, 9)}}, label="label", scale="none"),
+    Case("cars", {"model": [f"Mazda {i}" for i in range(N)], "mpg": noise(1), "cyl": cycle(4, 6, 8),
+         "disp": 40 * noise(2), "vs": whole(0, 1), "am": whole(0, 1, 1), "gear": whole(3, 5)},
+         id="model", scale="standard"),
+    Case("diamonds", {"": np.arange(1, N + 1), "carat": noise(1), "cut": cycle("Ideal", "Good"),
+         "color": cycle(*"DEF"), "price": whole(300, 18_000), "x": noise(2), "y": noise(3),
+         "z": noise(4)}, ("csv",), label="cut", id="column 1", kept=("color",),
+         features=("carat", "price", "x", "y", "z")),
+    Case("customers of a mall", {"CustomerID": np.arange(1, N + 1), "Gender": cycle("Male",
+         "Female"), "Age": whole(18, 70), "Annual Income (k$)": whole(15, 137),
+         "Spending Score (1-100)": whole(1, 100)}, label="Gender", id="CustomerID"),
+    Case("shares", {"Date": [f"2020-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)],
+         "Open": noise(1), "Close": noise(2), "Volume": whole(10**6, 10**8)}, ignored=("Date",),
+         scale="standard"),
+    Case("customers who left", {"customerID": [f"{i}-XYZ" for i in range(N)],
+         "SeniorCitizen": whole(0, 1), "tenure": whole(0, 72), "MonthlyCharges": noise(1),
+         "TotalCharges": noise(2), "Churn": cycle("Yes", "No", "No")}, label="Churn",
+         id="customerID", kept=("SeniorCitizen",)),
+    Case("spectra of grain", {"Sample ID": np.arange(1, N + 1), **{f"{400 + 2 * j} nm": noise(j)
+         for j in range(60)}, "moisture (%)": 2 * noise(7), "variety": cycle("a", "b")},
+         label="variety", id="Sample ID", kept=("moisture (%)",)),
+    Case("a survey with who answered", {"respondent_id": np.arange(1001, 1001 + N),
+         "age_group": cycle("18-29", "30-49", "50+"), **several("Q", 20, lambda j: whole(1, 5, j))},
+         label="age_group", id="respondent_id", scale="none"),
     # One kind, and strangers beside it.
     Case("a year beside genes", {"year": whole(1990, 2020), **GENES}, kept=("year",), scale="none"),
     Case("n_umi beside counts", {**COUNTS, "n_umi": sum(COUNTS.values()) + 100}, kept=("n_umi",),
@@ -283,6 +340,36 @@ def expected_of(case, ending):
     return wanted
 
 
+def test_distinct_texts_without_a_second_signal_are_no_id_but_can_be(tmp_path):
+    path = tmp_path / "t.csv"
+    write(path, Case("", {"movie": [f"film {i}" for i in range(N)], **MEASURED}))
+    table = read(path)
+    (left,) = table.roles.ignored
+    assert (left.why, left.can_name_rows) == ("text, different in every row", True)
+    assert dict(table.words(command=True))["ignored"] == (
+        "movie (text, different in every row: --id movie to name the rows by it)"
+    )
+    assert read(path, id="movie").id_name == "movie"
+
+
+def test_a_table_that_has_an_id_needs_no_other(tmp_path):
+    columns = {"id": [f"i{i}" for i in range(N)], "movie": [f"film {i}" for i in range(N)]}
+    write(tmp_path / "t.csv", Case("", columns | MEASURED))
+    (left,) = read(tmp_path / "t.csv").roles.ignored
+    assert (left.why, left.can_name_rows) == ("text", False)
+
+
+@pytest.mark.parametrize(
+    "form", ["${:,.2f}", "{:.0f} %", "€ {:.2f}", "{:.1f} kg", "{:,.0f} USD", "~{:.1f}", "({:.2f})"]
+)
+def test_numbers_in_other_dress_are_shown_where_they_are_ignored(tmp_path, form):
+    cells = [form.format(1000 + 7.25 * i) for i in range(N)]
+    write(tmp_path / "t.csv", Case("", {"name": [f"n{i}" for i in range(N)], "price": cells,
+                                        **MEASURED}))  # fmt: skip
+    (left,) = read(tmp_path / "t.csv").roles.ignored
+    assert (left.column, left.why) == ("price", f'text such as "{cells[0]}"')
+
+
 EVERY = [
     pytest.param(case, ending, id=f"{case.name} ({ending})")
     for case in CASES
@@ -321,3 +408,36 @@ def test_a_folder_has_the_roles_of_the_file(tmp_path, case, ending):
     assert source.roles == table.roles
     blocks = [source.read(part) for part in source.partitions]
     np.testing.assert_array_equal(np.concatenate(blocks), table.X.astype(source.dtype))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+@pytest.mark.parametrize("columns", [{"digit": 0}, {"batch": 3}, {"batch": 3, "plate": 12}])
+def test_a_folder_with_one_group_in_each_file_does_not_use_the_groups(tmp_path, columns, ending):
+    """The first file, which roles are seen from, holds one value of each."""
+    for part in range(3):
+        groups = {name: np.full(N, value + part) for name, value in columns.items()}
+        write(tmp_path / f"{part}.{ending}", Case("", groups | MEASURED))
+    roles = gnomon.source(tmp_path).roles
+    assert roles.features == tuple(MEASURED)
+    assert {roles.label, *(left.column for left in roles.kept_for_colour)} == {*columns}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_groups_that_come_one_after_the_other_are_no_features_of_blocks(tmp_path, ending):
+    many = 11_000
+    columns = {name: np.resize(values, many) for name, values in MEASURED.items()}
+    columns["class"] = np.repeat([0, 1], [many - 500, 500])
+    write(tmp_path / f"t.{ending}", Case("", columns))
+    source = gnomon.source(tmp_path / f"t.{ending}")
+    assert (source.roles.features, source.roles.label) == (tuple(MEASURED), "class")
+    assert read(tmp_path / f"t.{ending}").roles.label == "class"
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_constant_column_of_a_whole_table_is_a_feature_in_a_folder_too(tmp_path, many):
+    """With other files it may be a group; three pixels that are 0 in the first file are pixels."""
+    constant = {"batch": np.zeros(N, int)} if many == 1 else several("pixel", 3, lambda _: [0] * N)
+    columns = {**constant, **(MEASURED if many == 1 else PIXELS | constant)}
+    for part in range(many):
+        write(tmp_path / f"{part}.csv", Case("", columns))
+    assert gnomon.source(tmp_path).roles.features == tuple(columns)

@@ -72,7 +72,8 @@ def test_a_worker_that_dies_in_the_middle_changes_no_bit(mortal, patient, tmp_pa
 
 @pytest.mark.rounds(test=1, soak=3, long=30)
 def test_a_partition_that_kills_three_workers_is_named(mortal, patient, tmp_path):
-    message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
+    # Others may have waited on the same workers each time.
+    message = "the array, rows 315 to 329 .*failed 3 times: each time the worker died"
     with within(240), pytest.raises(PartitionError, match=message):
         mortal.map(partial(sums, folder=tmp_path, deadly=9), source())
     assert len(os.listdir(tmp_path)) == 3
@@ -107,7 +108,7 @@ def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(
     try:
         # Dask's own limit is four.
         with within(240), connected(foreign.address()) as remote:
-            message = "the array, rows 315 to 329 failed 3 times: each time the worker died"
+            message = "the array, rows 315 to 329 .*failed 3 times: each time the worker died"
             with pytest.raises(PartitionError, match=message):
                 remote.map(partial(sums, folder=tmp_path, deadly=9), source())
             assert len(os.listdir(tmp_path)) == 3

@@ -1,6 +1,5 @@
 """What commands do with tables that are read in blocks, here or on a cluster."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,6 +135,7 @@ def open_source(
     data: str, *, missing: str, reading: dict[str, Any], memory: "Room | None" = None
 ) -> "Source":
     """The table as a source; what needs all rows at once is refused."""
+    from gnomon.data.refusals import OptionError, option
     from gnomon.data.sources import source
     from gnomon.errors import ParameterError
 
@@ -146,11 +146,12 @@ def open_source(
         )
     for name in ("label", "id"):
         if reading.get(name):
-            raise ParameterError(
-                f"--{name} {reading[name]} would be ignored: {data} is read in blocks, and results "
-                f"of blocks hold no ids or labels yet. Leave --{name} out (--drop "
-                f"{shlex.quote(reading[name])} keeps the column from being a feature), or save the "
-                "table as one file that fits into memory."
+            asked = option(name, reading[name], command=True)
+            raise OptionError(
+                f"{asked} would be ignored: {data} is read in blocks, and results of blocks hold "
+                "no ids or labels yet.",
+                ("drop", reading[name]),  # so that it is no feature
+                f"Leave --{name} out, or save the table as one file that fits into memory.",
             )
     if missing != "error":
         raise ParameterError(

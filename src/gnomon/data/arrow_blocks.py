@@ -76,6 +76,8 @@ class ArrowBlocks(BlockFile):
         rows: int | None,
         kind: str,
         like: Chosen | None = None,
+        *,
+        more: bool = False,
     ) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         self.cursors: dict[int, list[Cursor[Any]]] = {}
@@ -90,7 +92,8 @@ class ArrowBlocks(BlockFile):
             raise NoRowsError(f"{self.name} has names of columns and no rows.")
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
-        self.chosen = choose(self._raw(first.columns, self.all_names, 0), wishes, like)
+        raw, more = self._raw(first.columns, self.all_names, 0), more or sum(groups) > LOOK
+        self.chosen = choose(raw, wishes, like, more=more)
         self.names, self.columns = self.chosen.names, len(self.chosen.names)
         self.dtype, self.roles, self.notes = self.chosen.dtype, self.chosen.roles, self.chosen.notes
         self.used = [self.all_names.index(name) for name in self.chosen.numbers]

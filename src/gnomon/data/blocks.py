@@ -130,13 +130,16 @@ class Chosen:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-def choose(first: RawTable, wishes: Wishes, like: Chosen | None = None) -> Chosen:
+def choose(
+    first: RawTable, wishes: Wishes, like: Chosen | None = None, *, more: bool = False
+) -> Chosen:
     """Decide from the first rows which columns are numbers, and of what type the table is.
 
     float32 if nothing in it needs more; float64 for everything else, whole numbers included, since
     a cell further down may be missing. What columns hold is taken from `like`, if there is a file
-    that this one continues.
+    that this one continues. `more` says that other rows follow.
     """
+    first = replace(first, more=more)
     if wishes.columns is not None:
         asked = tuple(dict.fromkeys(wishes.columns))
         wishes = replace(wishes, columns=asked)

@@ -15,11 +15,21 @@ from gnomon.data.refusals import FileError, Way, quoted
 from gnomon.data.table import Places, count
 from gnomon.data.thousands import Marks, find_marks, fits_marks, is_unclear, plain_numbers
 
-__all__ = ["Column", "Reading", "as_column", "numbers_of_column", "refuse_column", "texts_of"]
+__all__ = [
+    "Column",
+    "Reading",
+    "as_column",
+    "dressed_number",
+    "numbers_of_column",
+    "refuse_column",
+    "texts_of",
+]
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI]nf(inity)?|INF)$"
 COMMA_NUMBER = NUMBER.replace(r"\.", ",")
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?|\d\d?[./]\d\d?[./]\d{4}")
+# A number with something before or behind it: $1,250.00, 12 %, 3.5 kg, (7.25).
+DRESSED = r"^[^0-9A-Za-z]{0,3}[0-9][0-9.,' ]*[^0-9]?([^0-9A-Za-z ]|[A-Za-z]{1,4})?$"
 TRUTH = {"true": True, "false": False}
 
 # A column is meant to be numbers, and a text in it is an error, if at least half of it is numbers
@@ -166,6 +176,15 @@ def _number_column(
     codes = pc.any(pc.match_substring_regex(present, "^0[0-9]+$")).as_py()
     values = plain.cast(pa.float64())
     return Column(name, "codes" if codes else "numbers", values, cells, marks=marks)
+
+
+def dressed_number(column: Column) -> str | None:
+    """The first cell of a column of text whose cells are numbers but for a sign or a unit."""
+    cells = pc.utf8_trim_whitespace(column.cells.slice(0, 1000).cast(pa.large_string())).drop_null()
+    fits = pc.match_substring_regex(cells, DRESSED)
+    if not len(cells) or pc.sum(fits).as_py() < NEARLY_ALL * len(cells):
+        return None
+    return str(cells[pc.index(fits, pa.scalar(True)).as_py()].as_py())
 
 
 def refuse_column(column: Column, file: str, places: Places, asked: str | None = None) -> NoReturn:

@@ -59,7 +59,13 @@ class CsvBlocks(BlockFile):
     """The columns of numbers of a delimited text."""
 
     def __init__(
-        self, path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = None
+        self,
+        path: Path,
+        wishes: Wishes,
+        rows: int | None,
+        like: Chosen | None = None,
+        *,
+        more: bool = False,
     ) -> None:
         self.path, self.name, self.wishes = path, path.name, wishes
         head = read_as_usual(path, 0, BEGINNING).tobytes()
@@ -69,7 +75,8 @@ class CsvBlocks(BlockFile):
         self._refuse_other_encodings(head)
         self.dialect = self._sniff(head[self.skip :])
         self.all_names = tuple(unique_names(self.dialect.header, self.dialect.width)[0])
-        self.chosen = self._choose(head[self.skip :], like)
+        more = more or len(head) == BEGINNING
+        self.chosen = self._choose(head[self.skip :], like, more=more)
         self.names = self.chosen.names if self.dialect.header is not None else None
         self.columns, self.dtype = len(self.chosen.names), self.chosen.dtype
         self.roles, self.notes = self.chosen.roles, self.chosen.notes
@@ -131,18 +138,18 @@ class CsvBlocks(BlockFile):
         how = self.wishes
         return sniff(np.frombuffer(head, np.uint8), self.name, how.na, how.decimal)
 
-    def _choose(self, head: bytes, like: Chosen | None) -> Chosen:
+    def _choose(self, head: bytes, like: Chosen | None, *, more: bool) -> Chosen:
         """What columns hold, from whole records at the beginning, or as in the file before."""
         if len(head) + self.skip == BEGINNING:  # cut off
             head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1] or head
         literal = [name for name in (self.wishes.label, self.wishes.id) if name is not None]
         lines = head.split(b"\n", LOOK + self.dialect.skipped)
         if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
-            head = b"\n".join(lines[:-1]) + b"\n"
+            head, more = b"\n".join(lines[:-1]) + b"\n", more or bool(lines[-1])
         content = Content(self.name, np.frombuffer(head, np.uint8), "text", Room.of(None))
         how = self.wishes
         first = read_csv(content, literal=literal, na=how.na, decimal=how.decimal)
-        chosen = choose(first, how, like)
+        chosen = choose(first, how, like, more=more)
         notes = (*first.notes, *chosen.notes)
         return replace(chosen, dtype=np.dtype(np.float64), notes=notes)
 

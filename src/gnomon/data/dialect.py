@@ -56,7 +56,7 @@ class Dialect:
     ----------
     delimiter, decimal : str
     header : list of str or None
-        Names of the columns; None if the first record is numbers.
+        Names of the columns; None if the first record is a row.
     body : int
         The byte at which the rows begin.
     skipped : int
@@ -155,6 +155,7 @@ def _sniff(
     decimal = stated or _decimal([record.fields for record in records], delimiter)
     missing = {*MISSING, *na}
     is_row = _is_row(first.fields, decimal, missing) and not _is_scale(first.fields, rest, decimal)
+    is_row = is_row or _is_mixed_row(first.fields, rest, decimal, missing)
     header = None if is_row else _all_names(first.fields, rest)
     notes = []
     if delimiter != ",":
@@ -207,6 +208,8 @@ def _choose(found: dict[str, list[TextRecord]]) -> str:
         widths = [len(record.fields) for record in records]
         if widths and widths[0] > 1:
             share[mark] = sum(width == widths[0] for width in widths) / len(widths)
+            if len(widths) > 2 and set(widths[1:]) == {widths[0] + 1}:
+                share[mark] = 1.0  # R names rows, and not the column of their names
     even = [mark for mark in found if share.get(mark) == 1.0]
     if even:
         return even[0]
@@ -241,6 +244,36 @@ def _is_row(fields: list[str], decimal: str, missing: set[str]) -> bool:
         return False
     numbers = [text for text in texts if text not in missing]
     return bool(numbers) and all(is_number(text, decimal) for text in numbers)
+
+
+def _is_mixed_row(
+    fields: list[str], rest: list[list[str]], decimal: str, missing: set[str]
+) -> bool:
+    """Whether the first record, of text and numbers, is a row like those below it.
+
+    Its numbers stand above numbers and its text above text. And there is a second signal: some of
+    its text comes again below, or two of its numbers have fractions and they neither ascend nor
+    descend, as a scale of doses would.
+    """
+    rows = [row for row in rest if len(row) == len(fields)]
+    numbers, again = [], False
+    for j, field in enumerate(fields):
+        text = field.strip()
+        below = (row[j].strip() for row in rows)
+        known = [cell for cell in below if cell not in missing]
+        if text in missing or not known:
+            continue
+        numeric = all(is_number(cell, decimal) for cell in known)
+        if is_number(text, decimal) != numeric:
+            return False
+        if numeric:
+            numbers.append(text)
+        again = again or (not numeric and text in known)
+    if not numbers or len(numbers) == len(fields):
+        return False
+    return again or (
+        sum(decimal in text for text in numbers) >= 2 and not _ascends(numbers, decimal)
+    )
 
 
 def _is_scale(fields: list[str], rest: list[list[str]], decimal: str) -> bool:

@@ -25,7 +25,7 @@ __all__ = ["read_header", "read_npy", "read_npz"]
 
 LONGEST_HEADER = 10_000  # NumPy's own limit: parsing a longer literal may crash the interpreter
 SPARSE = {"indices", "indptr", "format", "shape", "data"}
-NAMES = ("columns", "feature_names", "names")
+NAMES = ("columns", "feature_names", "names", "features", "var_names", "genes")
 
 
 def read_npy(content: Content) -> RawTable:
@@ -58,8 +58,13 @@ def read_npz(content: Content) -> RawTable:
         for key, array in arrays.items()
         if array.shape == X.shape[:1] and array is not names and key not in raw.matrix_names
     }
+    used = {tables[0], *beside}
+    unread = [f"{quoted(key)} ({' × '.join(map(str, array.shape)) or 'one value'})"
+              for key, array in arrays.items() if key not in used and array is not names
+              ]  # fmt: skip
+    notes = (*raw.notes, *([f"{', '.join(unread)} not read"] if unread else []))
     return RawTable(
-        raw.name, beside, raw.matrix, raw.matrix_names, notes=raw.notes, named=raw.named,
+        raw.name, beside, raw.matrix, raw.matrix_names, notes=notes, named=raw.named,
         beside=frozenset(beside), typed=True,
     )  # fmt: skip
 

@@ -36,6 +36,8 @@ class RawTable:
         Arrays of one dimension that stand beside the table (.npz): labels, not features.
     typed : bool
         Whether the file says of its columns what they hold, so that numbers in text are unusual.
+    more : bool
+        Whether these are the first rows alone: a column with one value may have others further on.
     """
 
     name: str
@@ -49,6 +51,7 @@ class RawTable:
     categories: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
     typed: bool = False
+    more: bool = False
 
     @property
     def n_rows(self) -> int:

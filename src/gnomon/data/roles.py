@@ -6,7 +6,8 @@ reversed by an option.
 1. What the user named is done: `id`, `label`, `features`, `keep`, `drop`; or `columns`, those of a
    model.
 2. Id: distinct whole numbers or texts *and* a name like an id, or 0, 1, 2 … or 1, 2, 3 … row by
-   row, or the first column without a name. Numbers with fractions are never ids.
+   row, or the first column without a name, or texts beside an array (.npz). Numbers with fractions
+   are never ids.
 3. Label: text, categories, true and false; or few distinct whole numbers *and* a name like a label,
    or at most two such columns beside more columns of numbers of another kind. Arrays of one
    dimension beside a table (.npz) are labels.
@@ -25,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gnomon.data.columns import Column, as_column
+from gnomon.data.columns import Column, as_column, dressed_number
 from gnomon.data.kinds import KIND, NEARLY_ALL, Measured, differ, find_strangers, measure
 from gnomon.data.names import is_id_like, is_index_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
@@ -89,6 +90,7 @@ class _Guess:
 
     def __init__(self, raw: RawTable, wishes: Wishes, seen: dict[str, Column]) -> None:
         self.raw, self.wishes, self.seen, self.n = raw, wishes, seen, raw.n_rows
+        self.least = 1 if raw.more else 2  # values of a group, in these rows
         self.named = {*wishes.keep, *wishes.drop, *(wishes.columns or ()), *(wishes.features or ())}
         self.label, self.id = wishes.label, wishes.id
         self.label_why = self.id_why = ""
@@ -122,8 +124,9 @@ class _Guess:
     def _find_ids(self) -> None:
         """Rule 2: the one that names the rows, and others that would."""
         free = self.free
-        first = free[:1] if self.raw.named and free[:1] == ["column 1"] else []
-        ids = [name for name in free if is_id_like(name) or name in first]
+        first = [name for name in free[:1] if name == "column 1" and self._is_nameless(name)]
+        beside = [name for name in free if name in self.raw.beside and self.seen[name].is_text]
+        ids = [name for name in free if is_id_like(name) or name in (*first, *beside)]
         ids = [name for name in ids if self._names_rows(name)]
         ids.sort(key=lambda name: name in first or is_index_like(name))  # a name before a number
         if len(free) > 1:
@@ -143,6 +146,10 @@ class _Guess:
         for name in self.free:
             if is_strict_id(name) and self.is_number(name) and self._is_whole(name):
                 self.why[name] = "named like an id, but repeated"
+
+    def _is_nameless(self, name: str) -> bool:
+        """Whether other columns have names; where none has, text may name rows all the same."""
+        return self.raw.named or self.seen[name].kind == "text"
 
     def _is_usable(self, name: str) -> bool:
         return self.is_number(name) or self.seen[name].kind in ("vectors", "truth", "mixed")
@@ -219,11 +226,11 @@ class _Guess:
         return is_label_like(name) and not (name.strip().casefold() == "y" and "x" in known)
 
     def _groups(self, name: str, most: int | None = None) -> bool:
-        """Whether a column has few values, of which some repeat."""
+        """Whether a column has few values, of which some repeat; one, where more rows follow."""
         most = max(2, self.n // 2) if most is None else most
         if self.seen[name].kind not in ("text", "codes", "numbers", "truth", "mixed", "dates"):
             return False
-        return 2 <= _distinct(self.seen[name].cells) <= min(MOST_LABELS, most)
+        return self.least <= _distinct(self.seen[name].cells) <= min(MOST_LABELS, most)
 
     def _few(self) -> set[str]:
         """Columns of few whole numbers that are labels without a name that says so."""
@@ -249,7 +256,7 @@ class _Guess:
         values = self.seen[name].values
         some = values.slice(0, LOOK)
         most = min(FEW, max(2, self.n // 10))
-        if not _is_whole(some) or not 1 < _distinct(some) <= FEW:
+        if not _is_whole(some) or not self.least <= _distinct(some) <= FEW:
             return False
         distinct, known = _distinct(values), len(values) - values.null_count
         return distinct <= most and 2 * distinct <= known and _is_whole(values)
@@ -325,7 +332,7 @@ class _Guess:
         for name in self.raw.names:
             if name not in self.why or name in self.numbers or name in (self.label, self.id):
                 continue
-            left = LeftOut(name, self.why[name], self._can_be_kept(name))
+            left = LeftOut(name, *self._told(name))
             colours = len(self.kept) < MOST_KEPT and self._colours(name)
             (self.kept if colours else self.ignored).append(left)
 
@@ -345,6 +352,17 @@ class _Guess:
             return False
         kinds = ("numbers", "codes", "truth")
         return name not in self.seen or self.seen[name].kind in kinds
+
+    def _told(self, name: str) -> tuple[str, bool, bool]:
+        """Why a column is no feature, whether it could be one, and whether it could be the id."""
+        why, column = self.why[name], self.seen.get(name)
+        if why != "text" or column is None:
+            return why, self._can_be_kept(name), False
+        if (cell := dressed_number(column)) is not None:
+            return f"text such as {quoted(cell)}", False, False
+        if self.id is None and self.wishes.columns is None and self._names_rows(name):
+            return "text, different in every row", False, True
+        return why, False, False
 
     def _reason(self, name: str) -> str:
         column = self.seen[name]

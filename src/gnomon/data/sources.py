@@ -231,7 +231,9 @@ def _opened(
             continue
         try:
             file = (
-                _open_next(path, found[0][1], wishes, rows) if found else _open(path, wishes, rows)
+                _open_next(path, found[0][1], wishes, rows)
+                if found
+                else _open(path, wishes, rows, more=len(paths) > 1)
             )
         except NoRowsError:
             if len(paths) == 1:
@@ -243,7 +245,14 @@ def _opened(
     return found
 
 
-def _open(path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = None) -> BlockFile:
+def _open(
+    path: Path,
+    wishes: Wishes,
+    rows: int | None,
+    like: Chosen | None = None,
+    *,
+    more: bool = False,
+) -> BlockFile:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise FileError(
             f"{quoted(path, longest=4096)} can be read only once, and blocks are read again and "
@@ -254,9 +263,9 @@ def _open(path: Path, wishes: Wishes, rows: int | None, like: Chosen | None = No
     path = path.absolute()  # for whoever reads it from another folder
     readers: dict[str, Callable[[], BlockFile]] = {
         "npy": lambda: NpyBlocks(path, wishes, rows),
-        "text": lambda: CsvBlocks(path, wishes, rows, like),
-        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet", like),
-        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather", like),
+        "text": lambda: CsvBlocks(path, wishes, rows, like, more=more),
+        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet", like, more=more),
+        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather", like, more=more),
     }
     if kind not in readers:
         raise FileError(

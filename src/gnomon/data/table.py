@@ -21,6 +21,7 @@ class LeftOut(Record):
     column: str
     why: str
     can_be_kept: bool = False  # whether `keep` would make a feature of it
+    can_name_rows: bool = False  # whether `id` would name the rows by it
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ColumnRoles(Record):
     def final(self) -> "ColumnRoles":
         """The same where no option makes features of other columns."""
         kept, ignored = (
-            tuple(replace(left, can_be_kept=False) for left in part)
+            tuple(replace(left, can_be_kept=False, can_name_rows=False) for left in part)
             for part in (self.kept_for_colour, self.ignored)
         )
         return replace(self, kept_for_colour=kept, ignored=ignored, label_why="", id_why="")
@@ -255,6 +256,8 @@ def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5
         why = left.why
         if left.can_be_kept:
             why += f": {option('keep', left.column, command=command)} to use it"
+        if left.can_name_rows:
+            why += f": {option('id', left.column, command=command)} to name the rows by it"
         reasons.setdefault(why, []).append(left.column)
     return ", ".join(
         f"{', '.join(names[:most])}{f' and {len(names) - most:,} more' * (len(names) > most)} "

@@ -194,25 +194,37 @@ class Run:
         Schedulers have a limit of their own, which may be higher (Dask's is four) or endless.
         """
         try:
-            found = self.client.run_on_scheduler(_deaths, self.name, callback_timeout=ANSWER)
+            found = self._suspects()
         except SILENT:
             return  # which the next look will find
         except Exception as error:
             raise self._explained(error) from error
-        killers = {key: deaths for key, deaths in found.items() if deaths >= ATTEMPTS}
-        if killers:
-            # What waited behind it on the same workers is counted too: the first one it was.
-            key = min(killers, key=self._place)
-            raise self._killed(key, killers[key])
+        if found and max(found.values()) >= ATTEMPTS:
+            raise self._killed(found)
+
+    def _suspects(self) -> dict[str, int]:
+        """How many workers died under each task of this run, by its key."""
+        found: dict[str, int] = self.client.run_on_scheduler(
+            _deaths, self.name, callback_timeout=ANSWER
+        )
+        return found
 
     def _place(self, key: str) -> float:
         """The number of a task's partition; sums come behind all of them."""
         at = key.removeprefix(f"{self.name}-")
         return int(at) if at.isdigit() else float("inf")
 
-    def _killed(self, key: str, deaths: int) -> PartitionError:
-        at = self._place(key)
-        where: Any = "A sum of results" if at == float("inf") else self.source.partitions[int(at)]
+    def _killed(self, suspects: dict[str, int]) -> PartitionError:
+        """The task with most deaths; several where as many died under each of them.
+
+        A worker is given more than one task at a time, and nothing says which it was working on.
+        """
+        deaths = max(suspects.values())
+        places = sorted(self._place(key) for key in suspects if suspects[key] == deaths)
+        where = " or ".join(
+            "a sum of results" if at == float("inf") else str(self.source.partitions[int(at)])
+            for at in places
+        )
         times = "once: the" if deaths == 1 else f"{deaths} times: each time the"
         return PartitionError(
             f"{where} failed {times} worker died, perhaps for want of memory. Use smaller blocks "
@@ -237,7 +249,10 @@ class Run:
         if getattr(error, "reason", "") == "scheduler-connection-lost":
             return ClusterError(f"The Dask cluster is lost: its scheduler is gone. {START_AGAIN}")
         if isinstance(error, KilledWorker):
-            return self._killed(str(error.task), error.allowed_failures + 1)
+            suspects: dict[str, int] = {}
+            with suppress(Exception):  # a scheduler that is gone now did say this much
+                suspects = self._suspects()
+            return self._killed({str(error.task): error.allowed_failures + 1} | suspects)
         return ClusterError(
             f"The Dask cluster could not do the work ({type(error).__name__}: {error}). Scheduler "
             "and workers need the same version of Gnomon, and the workers the same files."
