@@ -19,6 +19,18 @@ settings.load_profile("gnomon")
 
 LEVELS = ("test", "soak", "long")
 
+
+@pytest.fixture
+def folders_in_blocks(monkeypatch):
+    """Have commands read folders in blocks, as if memory did not hold them."""
+    from gnomon.cli import blocks
+
+    fits = blocks.fits
+    monkeypatch.setattr(
+        blocks, "fits", lambda path, memory: not path.is_dir() and fits(path, memory)
+    )
+
+
 # Groups and files of more than a few seconds, the slowest first.
 FIRST = [
     "processes",

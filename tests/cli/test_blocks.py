@@ -24,6 +24,8 @@ from gnomon.estimate import map_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
 
+pytestmark = pytest.mark.usefixtures("folders_in_blocks")
+
 
 def table(n=600, seed=0):
     rng = np.random.default_rng(seed)

@@ -16,6 +16,8 @@ from gnomon.engine.cluster import connected
 
 N = 90
 
+pytestmark = pytest.mark.usefixtures("folders_in_blocks")
+
 
 def pair():
     """Points, and the same turned, moved and blurred."""

@@ -146,6 +146,7 @@ def write_parts(folder, X, files=3):
         pq.write_table(pa.table(columns), folder / f"part{i}.parquet")
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 @pytest.mark.parametrize("where", [[], ["--workers", "1"]])
 def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, tmp_path, where):
     folder, X, _ = made
@@ -179,6 +180,7 @@ def test_arrays_without_names_have_the_models_columns_in_order(made, tmp_path):
     refused(done, 3, "lacks 3 of the 3 columns of the model")
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 def test_gaps_in_blocks_are_filled_in_as_in_one_file(made, tmp_path):
     folder, X, _ = made
     gaps = X.copy()
@@ -203,6 +205,7 @@ def test_files_of_a_folder_must_have_the_models_columns(made, tmp_path):
     refused(done, 3, 'new lacks 2 of the 3 columns of the model: "weight", "age".')
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 def test_places_for_which_there_is_no_room_are_refused(made, tmp_path, monkeypatch):
     folder, X, _ = made
     write_parts(tmp_path / "new", X)

@@ -194,25 +194,32 @@ def in_parts(tmp_path_factory):
     return folder
 
 
-def test_of_a_folder_it_is_said_why_the_page_is_without_the_data(in_parts):
+def test_the_page_of_a_folder_is_built_from_its_files_again(in_parts):
     done = gnomon("report", "m", "-o", "again.html", "--json", folder=in_parts)
     assert done.returncode == 0, done.stderr
-    assert "is not where it was" not in done.stderr
-    said = "Without  the data: fish was read in blocks, and pages of such tables are built from"
-    assert said in done.stderr
-    assert json.loads(done.stdout)["data"] is None
+    assert "Without" not in done.stderr
+    assert json.loads(done.stdout)["data"] == "fish"
     first, again = page_of(in_parts / "m" / "report.html"), page_of(in_parts / "again.html")
     assert sections(again) == sections(first)
+    assert "Rows that are rebuilt worst" in again.words
 
 
-def test_data_are_one_file_also_for_the_run_of_a_folder(in_parts):
-    done = gnomon("report", "m", "-o", "n.html", "--data", "fish/", folder=in_parts)
-    assert refused(done, 2, "--data must be one file", "got the folder 'fish/'", "leave --data out")
-    done = gnomon("report", "m", "-o", "n.html", "--stability", "2", folder=in_parts)
-    assert refused(done, 2, "--stability", "fish was read in blocks", "--data FILE")
-    done = gnomon("report", "m", "-o", "n.html", "--data", "whole.csv", folder=in_parts)
+@pytest.mark.parametrize("data", ["fish/", "whole.csv"])
+def test_data_may_be_a_folder_or_a_file(in_parts, data):
+    done = gnomon("report", "m", "-o", f"{data[:4]}.html", "--data", data, folder=in_parts)
     assert done.returncode == 0, done.stderr
-    assert "Rows that are rebuilt worst" in page_of(in_parts / "n.html").words
+    assert "Rows that are rebuilt worst" in page_of(in_parts / f"{data[:4]}.html").words
+
+
+def test_what_was_read_in_blocks_and_is_gone_is_not_made_again(in_parts):
+    record = json.loads((in_parts / "m" / "run.json").read_text(encoding="utf-8"))
+    shutil.copytree(in_parts / "m", in_parts / "b")
+    record["table"]["blocks"], record["settings"]["data"] = 2, "gone"
+    (in_parts / "b" / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    done = gnomon("report", "b", "-o", "b.html", "--stability", "2", folder=in_parts)
+    assert refused(done, 2, "--stability", "fish was read in blocks", "--data FILE")
+    done = gnomon("report", "b", "-o", "b.html", folder=in_parts)
+    assert "Without  the data: fish was read in blocks, and pages of such tables" in done.stderr
 
 
 def test_a_file_that_was_read_in_blocks_and_is_too_large_now_is_left_out(in_parts, monkeypatch):

@@ -142,6 +142,7 @@ def test_what_would_not_fit_when_restored_is_refused(tmp_path):
     assert refused(done, 4, "restoring 500 × 40 numbers needs about 320 kB of memory")
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 @pytest.mark.parametrize("where", [[], ["--workers", "1"]])
 def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where):
     scores = pq.read_table(runs / "all" / "scores.parquet")
@@ -164,6 +165,7 @@ def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where
     assert "13 columns from 13 components" in done.stderr
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 def test_what_cannot_be_restored_in_blocks_is_refused_with_its_place(runs, tmp_path):
     scores = pq.read_table(runs / "all" / "scores.parquet")
     (tmp_path / "scores").mkdir()

@@ -176,12 +176,12 @@ def test_columns_of_a_folder_are_found_by_name_and_must_agree(tmp_path):
     ):
         pq.write_table(wrong, folder / "b.parquet")
         with pytest.raises(
-            DataError, match=rf"b\.parquet has not the columns of a\.parquet\..*{said}"
+            DataError, match=rf"b\.parquet does not have the same columns as a\.parquet\..*{said}"
         ):
             gnomon.source(folder)
     (folder / "b.parquet").unlink()
     np.save(folder / "b.npy", X)
-    said = r"b\.npy has not the columns of a\.parquet\. It has no names of columns"
+    said = r"b\.npy does not have the same columns as a\.parquet\. It has no names of columns"
     with pytest.raises(DataError, match=said):
         gnomon.source(folder)
 
@@ -589,7 +589,9 @@ def test_a_part_of_a_folder_that_calls_a_column_otherwise_is_named(tmp_path, end
         put(pa.table(table), tmp_path / f"{name}.{ending}")
     with pytest.raises(DataError) as error:
         gnomon.source(tmp_path)
-    said = f'2.{ending} has not the columns of 1.{ending}. It lacks "a" and has "{other}".'
+    said = (
+        f'2.{ending} does not have the same columns as 1.{ending}. It lacks "a" and has "{other}".'
+    )
     assert str(error.value).startswith(said)
     assert "model" not in str(error.value)
     assert "option" not in str(error.value)

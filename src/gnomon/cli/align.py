@@ -22,12 +22,12 @@ gnomon align new.csv --to old.csv --id name > aligned.csv
 gnomon align b_map/map.parquet --to a_map/map.parquet -o aligned.parquet
 gnomon align new.csv --to old.csv --id cell --id name     # named otherwise
 gnomon align new.csv --to old.csv --scaling yes --robust tukey
-gnomon align new/ --to old/ -o aligned.parquet            # folders, in blocks
+gnomon align new/ --to old/ -o aligned.parquet            # folders of files
 
 NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-Folders, and files too large for memory, are read in blocks; --id is then a column of numbers that
-ascends.
+A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
+column of numbers that ascends.
 """
 SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm-ratio"}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "beside_workers",
     "engine_for",
+    "fits",
     "in_blocks",
     "open_like",
     "open_source",
@@ -26,26 +27,32 @@ __all__ = [
     "watched_engine",
 ]
 
-# A file of this share of the memory there is would not fit as a table, with what is done to it.
+# A table of this share of the memory there is would not fit with what is done to it.
 SHARE = 0.5
-SMALL = 100e6  # bytes; smaller files are read as they are
+SMALL = 100e6  # bytes; smaller tables are always held
 
 
 def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room | None") -> bool:
-    """Whether a table is read in blocks: a folder, a file too large for memory, or as asked."""
+    """Whether a table is read in blocks: one too large for memory, or any table on a cluster."""
     if dask is not None and workers is not None:
         from gnomon.errors import ParameterError
 
         raise ParameterError("--dask and --workers are two ways to one cluster. Give one of them.")
-    if dask is not None or workers is not None or Path(data).is_dir():
+    if dask is not None or workers is not None:
         return True
-    if data == "-" or not Path(data).is_file():
-        return False
+    return data != "-" and not fits(Path(data), memory)
+
+
+def fits(path: Path, memory: "Room | None") -> bool:
+    """Whether the table of a file or folder fits into memory, as far as its size can tell."""
+    if not (path.is_file() or path.is_dir()):
+        return True  # a pipe, a sample, or nothing at all
     from gnomon.data.arrow_files import parquet_bytes
+    from gnomon.data.folder import files_of
     from gnomon.data.room import Room
 
-    size = max(Path(data).stat().st_size, parquet_bytes(Path(data)))
-    return size >= SMALL and size > SHARE * Room.of(memory).bytes
+    size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
+    return size < SMALL or size <= SHARE * Room.of(memory).bytes
 
 
 def beside_workers(memory: "Room | None", workers: int | None) -> "Room | None":

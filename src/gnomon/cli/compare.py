@@ -19,12 +19,13 @@ HELP = """How alike two maps or two embeddings are, with a p-value.
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
 gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*'
-gnomon compare a/ b/ --id cell                  # folders, in blocks
+gnomon compare a/ b/ --id cell                  # folders of files
 
 A and B may have different widths; no rotation, shift or change of size counts as a difference.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-Folders, and files too large for memory, are read in blocks; --id is then a column of numbers that
-ascends, and neighbours and shuffles are those of 10,000 rows drawn at random.
+A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
+column of numbers that ascends, and neighbours and shuffles are those of 10,000 rows drawn at
+random.
 """
 
 

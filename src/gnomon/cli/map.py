@@ -24,8 +24,9 @@ gnomon map survey.csv --label region --missing drop --na n/a
 gnomon map wine -k parallel -o results
 gnomon map cells.parquet --sample 100000  maps so many, places the others
 
-DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; - for standard input; or the
-name of a sample: digits, iris, wine, breast-cancer, house-prices and others.
+DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; a folder of such files, which
+are one table; - for standard input; or the name of a sample: digits, iris, wine, breast-cancer,
+house-prices and others.
 """
 OUTPUTS = ("report.html", "map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
 MOST_COMPONENTS = 10  # of the scores written beside the map

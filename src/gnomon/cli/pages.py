@@ -100,7 +100,7 @@ class RunRecord:
         if not isinstance(named, str) or named == "-":
             return None
         for place in (Path(named), self.folder.absolute().parent / named):
-            if place.is_file():
+            if place.is_file() or place.is_dir():
                 return str(place)
         return named if named in samples.names() else None
 

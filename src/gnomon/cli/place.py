@@ -22,13 +22,13 @@ HELP = """New rows on the old map, which stays as it is.
 \b
 gnomon place new.csv -m cells_map > placed.csv
 gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
-gnomon place folder/ -m cells_map -o placed.parquet       # many files, in blocks
+gnomon place folder/ -m cells_map -o placed.parquet       # many files
 
 NEW is a file with the columns of the first table, in any order, or a folder of such files; - for
 standard input. Columns tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those
 of the map; rows of which unusual is true are like none of them, and their places mean little.
-Folders, and files too large for memory, are read in blocks: rows keep their order, and ids and
-labels stay behind.
+Tables too large for memory are read in blocks: rows keep their order, and ids and labels are left
+out.
 """
 PLACE_BYTES = 100  # of a row in blocks: its place, its ratio, its neighbours
 

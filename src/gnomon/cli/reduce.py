@@ -19,11 +19,11 @@ HELP = """PCA alone: the table with fewer columns, and the model for the way bac
 \b
 gnomon reduce data.parquet -k 0.95        → data_reduced/
 gnomon reduce wine -k parallel -o results
-gnomon reduce folder/ --workers 4         many files, in blocks
+gnomon reduce folder/ --workers 4         many files, on four processes
 cat x.csv | gnomon reduce - -k 2 > y.csv
 
-DATA is a file as for `gnomon map`, a bundled sample, or - for standard input, whose components
-go to standard output.
+DATA is a file or folder as for `gnomon map`, a bundled sample, or - for standard input, whose
+components go to standard output.
 """
 OUTPUTS = ("report.html", "scores.parquet", "model.gnomon", "run.json", "scree.svg")
 

@@ -22,7 +22,7 @@ gnomon report cells_map -o page.html --title "Cells of May"
 gnomon report cells_map --data moved/cells.csv --stability 8 --force
 
 The data are looked for where run.json says they were. Without them the page lacks the columns' own
-numbers and the rows that are rebuilt worst; so do pages of folders, which are read in blocks.
+numbers and the rows that are rebuilt worst; so do pages of tables too large for memory.
 """
 ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
 
@@ -98,13 +98,8 @@ def _ready(
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
     from gnomon.data.refusals import OptionError
-    from gnomon.errors import DataError, ParameterError, TooLargeError
+    from gnomon.errors import DataError, TooLargeError
 
-    if data is not None and Path(data).is_dir():
-        raise ParameterError(
-            f"--data must be one file, which is read as a whole; got the folder '{data}'. Pages of "
-            "tables in blocks are built from the model and the scores: leave --data out."
-        )
     where = data or told.data()
     if where is None:
         words.say("Without", _why_without(told))
@@ -147,7 +142,7 @@ def _read(where: str, told: Any, run: "StoredRun", memory: "Room | None") -> "Ta
 
 
 def _in_blocks(told: Any) -> bool:
-    """Whether the run's table was read in blocks, as folders and large files are."""
+    """Whether the run's table was read in blocks, as tables too large for memory are."""
     return "blocks" in told.of("table", {})
 
 

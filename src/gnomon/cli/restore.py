@@ -23,12 +23,12 @@ HELP = """Back from components to the original columns and units.
 \b
 gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv
 gnomon restore changed.csv -m data_reduced/model.gnomon -o data.parquet
-gnomon restore folder/ -m data_reduced -o data.parquet    # many files, in blocks
+gnomon restore folder/ -m data_reduced -o data.parquet    # many files
 
 SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, a folder of such files, or
 - for standard input. Fewer components than columns give the data back without the variance that
-they do not hold. Folders, and files too large for memory, are read and written in blocks: rows keep
-their order, and ids and labels stay behind.
+they do not hold. Tables too large for memory are read and written in blocks: rows keep their order,
+and ids and labels are left out.
 """
 
 

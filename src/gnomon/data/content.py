@@ -98,8 +98,6 @@ def kind_of_file(file: Path) -> str:
 
 def _bytes_of(file: Path, room: Room) -> NDArray[np.uint8]:
     try:
-        if file.is_dir():
-            raise OptionError(f"{_path(file)} is a folder.", "Name a file in it.")
         size = file.stat().st_size
         if file.is_file():  # a pipe has no size and cannot be mapped
             return np.memmap(file, np.uint8, "r") if size else np.empty(0, np.uint8)

@@ -34,6 +34,8 @@ class RawTable:
         numbers).
     beside : frozenset of str
         Arrays of one dimension that stand beside the table (.npz): labels, not features.
+    counting : frozenset of str
+        Columns that count the rows of each file of a folder.
     typed : bool
         Whether the file says of its columns what they hold, so that numbers in text are unusual.
     more : bool
@@ -50,6 +52,7 @@ class RawTable:
     decimal: str = "."
     categories: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
+    counting: frozenset[str] = frozenset()
     typed: bool = False
     more: bool = False
 

@@ -1,7 +1,7 @@
-"""Reading a table from a file, top to bottom: bytes, columns, their roles, numbers."""
+"""Reading a table from a file or a folder: bytes, columns, their roles, numbers."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from gnomon.data.arrow_files import read_feather, read_parquet
 from gnomon.data.columns import Column, numbers_of_column, texts_of
 from gnomon.data.content import Content, open_content
 from gnomon.data.csv_files import read_csv
+from gnomon.data.folder import read_folder
 from gnomon.data.matrix import gather_numbers
 from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
@@ -49,6 +50,8 @@ def read(
 ) -> Table:
     r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
 
+    A folder is read as one table: its files in the order of their names, one below the other.
+
     The format is told by the file's first bytes. Of a text, the encoding, the delimiter, the
     decimal point and the line of names are guessed. Columns of numbers are features; the others
     name or colour the rows or are ignored, and the table says which and why. `gnomon.data.roles`
@@ -57,7 +60,7 @@ def read(
     Parameters
     ----------
     path : str or path
-        The file; "-" is standard input.
+        The file or folder; "-" is standard input.
     label : str, optional
         The column to colour by. It is no feature unless `keep` names it too.
     id : str, optional
@@ -101,7 +104,12 @@ def read(
         label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
         decimal=decimal,
     )  # fmt: skip
-    raw = _read_raw(open_content(path, memory), wishes)
+
+    def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
+        return _read_raw(open_content(file, memory), wishes, texts)
+
+    folder = os.fspath(path) != "-" and Path(path).is_dir()
+    raw = read_folder(Path(path), read_file) if folder else read_file(path)
     roles = assign_roles(raw, wishes)
     X, names = gather_numbers(raw, roles, wishes.na)
     if wishes.columns is not None:
@@ -167,8 +175,8 @@ def _in_order(
     return X[:, [place[name] for name in columns]], columns
 
 
-def _read_raw(content: Content, wishes: Wishes) -> RawTable:
+def _read_raw(content: Content, wishes: Wishes, texts: Collection[str]) -> RawTable:
     if content.kind == "text":
-        literal = [name for name in (wishes.label, wishes.id) if name is not None]
+        literal = [name for name in (wishes.label, wishes.id, *texts) if name is not None]
         return read_csv(content, literal=literal, na=wishes.na, decimal=wishes.decimal)
     return READERS[content.kind](content)

@@ -45,6 +45,7 @@ LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
 
 TEXTS = ("text", "codes")
 GROUPS = (*TEXTS, "truth", "dates")  # what is kept for colour if its values are few
+COUNTS = "counts the rows of each file"
 FEW_WHOLE = "few distinct whole numbers"
 REASONS = {"empty": "no values", "codes": "codes with leading zeros", "truth": "true and false"}
 
@@ -123,6 +124,8 @@ class _Guess:
 
     def _find_ids(self) -> None:
         """Rule 2: the one that names the rows, and others that would."""
+        again = (name for name in self.raw.counting if name not in self.named)
+        self.why |= {name: COUNTS for name in again if name not in (self.label, self.id)}
         free = self.free
         first = [name for name in free[:1] if name == "column 1" and self._is_nameless(name)]
         beside = [name for name in free if name in self.raw.beside and self.seen[name].is_text]
@@ -160,7 +163,7 @@ class _Guess:
         if raw.matrix is None or raw.matrix.shape[1] < 2 or raw.matrix_names[0] in self.named:
             return
         name = raw.matrix_names[0]
-        if name not in (self.label, self.id) and _counts_up(raw.matrix[:, 0]):
+        if name not in (self.label, self.id, *self.why) and _counts_up(raw.matrix[:, 0]):
             self.seen[name] = _matrix_column(raw, name)
             if self.id is None:
                 self.id, self.id_why = name, "numbers the rows"
@@ -341,8 +344,10 @@ class _Guess:
         if self.wishes.columns is not None or name in self.wishes.drop or name not in self.seen:
             return False
         column, why = self.seen[name], self.why[name]
-        if why in ("another id", "named like an id, but repeated"):
-            return why != "another id" and self._groups(name)
+        if why in ("another id", COUNTS):
+            return False
+        if why == "named like an id, but repeated":
+            return self._groups(name)
         if column.kind == "numbers" and not column.category:
             return True
         return (column.category or column.kind in GROUPS) and self._groups(name)

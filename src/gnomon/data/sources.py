@@ -13,6 +13,7 @@ from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
+from gnomon.data.folder import different_columns, files_of, other_columns
 from gnomon.data.npy_blocks import NpyBlocks
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
 from gnomon.data.wishes import Wishes, as_wishes
@@ -26,7 +27,6 @@ from gnomon.memory import available_bytes
 __all__ = ["FileSource", "source"]
 
 OPEN = 2  # parts of files that are decoded and in use, as a rule
-ENDINGS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt")
 
 
 def source(
@@ -104,7 +104,7 @@ def source(
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
             refuse("names", "be left out for files, which have their own", names)
-        return FileSource(_files(Path(table)), wishes, rows)
+        return FileSource(files_of(Path(table)), wishes, rows)
     if wishes != Wishes():
         raise OptionError(
             "The options columns, features, keep, drop, label, id, na and decimal are for files.",
@@ -275,26 +275,6 @@ def _open(
     return readers[kind]()
 
 
-def _files(path: Path) -> list[Path]:
-    """The file itself, or those in the folder, by name."""
-    if not path.is_dir():
-        return [path]
-    called = quoted(path, longest=4096)
-    there = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")))
-    others = [
-        file.name for file in there if not file.is_file() or file.suffix.lower() not in ENDINGS
-    ]
-    if others:
-        raise FileError(
-            f"{called} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "
-            f"no table that is read in blocks ({', '.join(ENDINGS)}).",
-            "Put the files of one table into a folder of their own.",
-        )
-    if not there:
-        raise FileError(f"{called} has no files that end in {', '.join(ENDINGS)}.")
-    return there
-
-
 def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -> BlockFile:
     """A file that continues the first one: it must have its columns."""
     if first.names is not None or first.roles.features != first.all_names:
@@ -303,31 +283,21 @@ def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -
     try:
         other = _open(path, wishes, rows, getattr(first, "chosen", None))
     except AbsentError as error:
-        raise _other_columns(path.name, first, _how(error.absent, error.there, first)) from None
+        raise _other_columns(path.name, first, error.absent, error.there) from None
     except OptionError as error:
         nameless = kind_of_file(path) == "npy"
         how = "It has no names of columns." if nameless else error.problem
-        raise _other_columns(path.name, first, how) from None
+        raise different_columns(path.name, first.name, how) from None
     if (first.names is None) != (other.names is None):
         no = "no " if other.names is None else ""
-        raise _other_columns(path.name, first, f"It has {no}names of columns.")
+        raise different_columns(path.name, first.name, f"It has {no}names of columns.")
     absent = [name for name in first.all_names if name not in other.all_names]
     if absent or len(other.all_names) > len(first.all_names):
-        raise _other_columns(path.name, first, _how(absent, other.all_names, first))
+        raise _other_columns(path.name, first, absent, other.all_names)
     return other
 
 
-def _how(absent: Sequence[str], there: Sequence[str], first: BlockFile) -> str:
-    """``It lacks "a" and has "A".``: often one is the other in another spelling."""
-    known = {*first.all_names, *(first.names or ())}
-    unknown = [name for name in there if name not in known]
-    lacks = [f"lacks {listed(tuple(absent))}"] if absent else []
-    has = [f"has {listed(unknown)}"] if unknown else []
-    return f"It {' and '.join([*lacks, *has])}."
-
-
-def _other_columns(name: str, first: BlockFile, how: str) -> FileError:
-    return FileError(
-        f"{name} has not the columns of {first.name}.",
-        f"{how} All files of a folder must have the same.",
-    )
+def _other_columns(
+    name: str, first: BlockFile, absent: Sequence[str], there: Sequence[str]
+) -> FileError:
+    return other_columns(name, first.name, {*first.all_names, *(first.names or ())}, absent, there)

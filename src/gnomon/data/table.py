@@ -103,15 +103,21 @@ class Places:
         Line on which each row begins, where rows span lines or lines are blank.
     rows : array of int, shape (n,), or None
         Numbers that the rows had before some were dropped.
+    parts : tuple of (int, str, Places)
+        Of a folder: the first row of each file, its name, and where its rows stand in it.
     """
 
     first: int | None = None
     lines: NDArray[np.int64] | None = None
     rows: NDArray[np.int64] | None = None
+    parts: "tuple[tuple[int, str, Places], ...]" = ()
 
     def of(self, row: int) -> str:
-        """``"line 812"``, or ``"row 811 (rows count from 0)"``."""
+        """``"line 812"``, ``"row 811 (rows count from 0)"``, or either ``"… of b.csv"``."""
         row = row if self.rows is None else int(self.rows[row])
+        if self.parts:
+            start, name, places = next(part for part in self.parts[::-1] if part[0] <= row)
+            return f"{places.of(row - start)} of {name}"
         if self.lines is not None:
             return f"line {self.lines[row]}"
         if self.first is not None:
