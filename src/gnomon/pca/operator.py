@@ -21,6 +21,7 @@ from gnomon.rows import Floats, Rows, scratch
 from gnomon.streams import Stream
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 
 
@@ -195,11 +196,11 @@ class SparseOperator:
 
     def forward(self, V: Matrix) -> Matrix:
         """Z V, shape (n, k)."""
-        return self.by_rows.times(V, self.n_jobs) - np.outer(self.roots, self.mean @ V)
+        return self.by_rows.times(V, self.roots, self.mean @ V, self.n_jobs)
 
     def transposed(self, U: Matrix) -> Matrix:
         """Zᵀ U."""
-        return self.by_columns.times(U, self.n_jobs) - np.outer(self.mean, self.roots @ U)
+        return self.by_columns.times(U, self.mean, self.roots @ U, self.n_jobs)
 
     def apply(self, Q: Matrix) -> Matrix:
         """On the shorter side."""
@@ -221,15 +222,16 @@ class _Csr:
         self.data = array.data
         self.n_rows = array.shape[0]
 
-    def times(self, Q: Matrix, n_jobs: int | None) -> Matrix:
+    def times(self, Q: Matrix, u: Vector, v: Vector, n_jobs: int | None) -> Matrix:
+        """A Q − u vᵀ, for A (n, d), Q (d, k), u (n,) and v (k,)."""
         Q = np.ascontiguousarray(Q, dtype=self.data.dtype)
-        out = np.empty((self.n_rows, Q.shape[1]), self.data.dtype)
+        out = np.empty((self.n_rows, Q.shape[1]))
 
         def run(start: int, stop: int) -> None:
-            _csr_times(self.indptr, self.indices, self.data, Q, out, start, stop)
+            _csr_times(self.indptr, self.indices, self.data, Q, u, v, out, start, stop)
 
         map_blocks(run, row_blocks(self.n_rows, 512), n_jobs=n_jobs)
-        return out.astype(np.float64)
+        return out
 
 
 @kernel
@@ -238,15 +240,20 @@ def _csr_times(
     indices: Indices,
     data: Floats,
     Q: Floats,
-    out: Floats,
+    u: Vector,
+    v: Vector,
+    out: Matrix,
     start: int,
     stop: int,
 ) -> None:
-    """out[start:stop] = A[start:stop] Q for A in CSR, Q (d, k)."""
+    """Rows `start` to `stop` of A Q − u vᵀ; products in the type of A, the rest in float64."""
+    sums = np.empty(Q.shape[1], Q.dtype)
     for i in range(np.uint64(start), np.uint64(stop)):
-        for c in range(Q.shape[1]):
-            out[i, c] = 0.0
+        for c in range(sums.size):
+            sums[c] = 0.0
         for at in range(indptr[i], indptr[i + 1]):
-            value, j = data[at], indices[at]
-            for c in range(Q.shape[1]):
-                out[i, c] += value * Q[j, c]
+            value, row = data[at], Q[indices[at]]
+            for c in range(sums.size):
+                sums[c] += value * row[c]
+        for c in range(sums.size):
+            out[i, c] = sums[c] - u[i] * v[c]
