@@ -31,7 +31,10 @@ def test_a_table_is_plain_json_without_its_cells():
     table = Table("t.csv", np.zeros((2, 1)), ("a",), roles=roles, n_columns=2)
     assert json.loads(json.dumps(table.to_dict())) == {
         "name": "t.csv", "rows": 2, "n_columns": 2, "features": ["a"], "label": None, "id": None,
-        "kept_for_colour": [{"column": "b", "why": "text", "can_be_kept": False}], "ignored": [],
+        "kept_for_colour": [
+            {"column": "b", "why": "text", "can_be_kept": False, "can_name_rows": False}
+        ],
+        "ignored": [],
         "notes": [],
     }  # fmt: skip
 
