@@ -90,6 +90,7 @@ GENES = {name: np.round(np.abs(noise(j) - 5) * 2, 3) for j, name in enumerate(na
 COUNTS = {
     name: np.random.default_rng(j).poisson(1 + j % 7, N) for j, name in enumerate(names_of(60))
 }
+RARE = {name: np.random.default_rng(j).poisson(0.2 + j % 7 / 5, N) for j, name in enumerate(COUNTS)}
 VECTORS = pa.array(np.random.default_rng(9).normal(size=(N, 64)).tolist(), pa.list_(pa.float32()))
 SHORT = pa.array(np.random.default_rng(9).normal(size=(N, 8)).tolist(), pa.list_(pa.float32()))
 TEXTS = [f"remark number {i}" for i in range(N)]
@@ -246,6 +247,12 @@ CASES = [
          scale="none"),
     Case("two columns beside counts", {**COUNTS, "n_umi": sum(COUNTS.values()) + 100,
          "pct_mito": noise(3)}, kept=("n_umi", "pct_mito"), scale="none"),
+    Case("one gene that is there by hundreds", {**RARE, "gzzx": 40 * whole(0, 9)}, scale="none"),
+    Case("a share beside genes", {"pct_mito": noise(3) / 200, **GENES}, kept=("pct_mito",)),
+    Case("pixels as fractions, without names", {}, ("csv",), text="".join(",".join(
+         "0.004" if i == j == 3 else "0" if j == 3 else f"{(i * 7 + j * 13) % 256 / 256:.3f}"
+         for j in range(60)) + "\n" for i in range(256)), scale="standard",
+         features=tuple(f"column {j + 1}" for j in range(60))),
     Case("spectra with the mass of the sample", {**several("", 80, lambda j: noise(j)),
          "mass": 1000 + shuffled()}, kept=("mass",)),
     Case("spectra with half steps", {f"{400 + j / 2}": noise(j) for j in range(70)}),

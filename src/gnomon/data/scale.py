@@ -95,7 +95,8 @@ def _one_range(spread: Spread, varying: NDArray[np.intp], names: Sequence[str] |
     stems = Counter(stem_of(names[j]) for j in varying) if names is not None else Counter[None]()
     named = max((n for stem, n in stems.items() if stem is not None), default=0)
     shared = max(named, int(np.count_nonzero(low == 0))) >= NEARLY_ALL * varying.size
-    if least >= 0 and varying.size >= KIND and shared and not outsized(high).any():
+    strange = (outsized(high) > 0) & (low > least)  # a total, beside counts that are 0 somewhere
+    if least >= 0 and varying.size >= KIND and shared and not strange.any():
         return f"all columns are counts of one kind, whole numbers from {least:g} to {most:g}"
     return ""
 

@@ -251,16 +251,23 @@ def _guess_words(name: str | None, why: str, *, command: bool) -> str:
 
 def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5) -> str:
     """Columns grouped by the reason: ``sex, island (text), year (few whole numbers: …)``."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[LeftOut, list[str]] = {}
     for left in left_out:
-        why = left.why
-        if left.can_be_kept:
-            why += f": {option('keep', left.column, command=command)} to use it"
-        if left.can_name_rows:
-            why += f": {option('id', left.column, command=command)} to name the rows by it"
-        reasons.setdefault(why, []).append(left.column)
+        reasons.setdefault(replace(left, column=""), []).append(left.column)
     return ", ".join(
         f"{', '.join(names[:most])}{f' and {len(names) - most:,} more' * (len(names) > most)} "
-        f"({why})"
-        for why, names in reasons.items()
+        f"({reason.why}{_way_words(reason, names, command=command)})"
+        for reason, names in reasons.items()
     )
+
+
+def _way_words(reason: LeftOut, names: Sequence[str], *, command: bool) -> str:
+    """``: --keep year to use it``, or ``: --keep NAME to use one`` of several."""
+    alone = len(names) == 1
+    name = names[0] if alone else "NAME"
+    if reason.can_be_kept:
+        return f": {option('keep', name, command=command)} to use {'it' if alone else 'one'}"
+    if reason.can_name_rows:
+        by = "it" if alone else "one"
+        return f": {option('id', name, command=command)} to name the rows by {by}"
+    return ""
