@@ -18,6 +18,7 @@ import pytest
 import gnomon
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
+from gnomon.data.refusals import FileError, OptionError
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -448,3 +449,47 @@ def test_a_constant_column_of_a_whole_table_is_a_feature_in_a_folder_too(tmp_pat
     for part in range(many):
         write(tmp_path / f"{part}.csv", Case("", columns))
     assert gnomon.source(tmp_path).roles.features == tuple(columns)
+
+
+@pytest.mark.parametrize("opened", [read, gnomon.source])
+def test_two_columns_of_vectors_are_refused_and_one_of_them_can_be_named(tmp_path, opened):
+    path = tmp_path / "t.parquet"
+    write(path, Case("", {"title": SHORT, "body": VECTORS, **MEASURED}))
+    with pytest.raises(FileError) as told:
+        opened(path)
+    assert told.value.command_line() == (
+        't.parquet has 2 columns of vectors, "title", "body", and a map is made of one. '
+        "Use --features title, or --features body."
+    )
+    assert len(opened(path, features="title").roles.features) == 8
+    assert len(opened(path, features=["title", "body"]).roles.features) == 8 + 64
+    assert len(opened(path, drop="title").roles.features) == 64  # others are beside 64 of a kind
+
+
+@pytest.mark.parametrize("opened", [read, gnomon.source])
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"features": "q*"}, OptionError, 'has no column that fits "q*", named by the option'),
+        ({"features": "lenght"}, OptionError, 'Did you mean "length"?'),
+        ({"features": ["remark"]}, FileError, 'column "remark" holds text, not numbers. Leave it'),
+        ({"features": ["length"], "drop": ["length"]}, FileError, "has no column of numbers"),
+        ({"label": "width", "drop": "width"}, OptionError, "is named by both label and drop"),
+        ({"keep": "remark"}, FileError, 'column "remark" holds text, not numbers. Leave it'),
+        ({"features": 7}, TypeError, "`features` must be a name or a list of names"),
+    ],
+)
+def test_what_cannot_be_a_feature_is_refused(tmp_path, opened, asked, error, says):
+    path = tmp_path / "t.csv"
+    write(path, Case("", {**MEASURED, "remark": TEXTS}))
+    with pytest.raises(error) as told:
+        opened(path, **asked)
+    assert says in str(told.value)
+
+
+def test_a_name_with_the_signs_of_a_pattern_is_meant_as_it_is(tmp_path):
+    columns = {"a[1]": noise(1), "a1": noise(2), "a*": noise(3), "b": noise(4)}
+    write(tmp_path / "t.csv", Case("", columns))
+    assert read(tmp_path / "t.csv", features="a[1]").columns == ("a[1]",)
+    assert read(tmp_path / "t.csv", features="a*").columns == ("a*",)
+    assert read(tmp_path / "t.csv", features="a?").columns == ("a1", "a*")
