@@ -18,6 +18,7 @@ import pytest
 import gnomon
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
+from gnomon.data.refusals import FileError, OptionError
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -90,6 +91,7 @@ GENES = {name: np.round(np.abs(noise(j) - 5) * 2, 3) for j, name in enumerate(na
 COUNTS = {
     name: np.random.default_rng(j).poisson(1 + j % 7, N) for j, name in enumerate(names_of(60))
 }
+RARE = {name: np.random.default_rng(j).poisson(0.2 + j % 7 / 5, N) for j, name in enumerate(COUNTS)}
 VECTORS = pa.array(np.random.default_rng(9).normal(size=(N, 64)).tolist(), pa.list_(pa.float32()))
 SHORT = pa.array(np.random.default_rng(9).normal(size=(N, 8)).tolist(), pa.list_(pa.float32()))
 TEXTS = [f"remark number {i}" for i in range(N)]
@@ -246,6 +248,12 @@ CASES = [
          scale="none"),
     Case("two columns beside counts", {**COUNTS, "n_umi": sum(COUNTS.values()) + 100,
          "pct_mito": noise(3)}, kept=("n_umi", "pct_mito"), scale="none"),
+    Case("one gene that is there by hundreds", {**RARE, "gzzx": 40 * whole(0, 9)}, scale="none"),
+    Case("a share beside genes", {"pct_mito": noise(3) / 200, **GENES}, kept=("pct_mito",)),
+    Case("pixels as fractions, without names", {}, ("csv",), text="".join(",".join(
+         "0.004" if i == j == 3 else "0" if j == 3 else f"{(i * 7 + j * 13) % 256 / 256:.3f}"
+         for j in range(60)) + "\n" for i in range(256)), scale="standard",
+         features=tuple(f"column {j + 1}" for j in range(60))),
     Case("spectra with the mass of the sample", {**several("", 80, lambda j: noise(j)),
          "mass": 1000 + shuffled()}, kept=("mass",)),
     Case("spectra with half steps", {f"{400 + j / 2}": noise(j) for j in range(70)}),
@@ -280,6 +288,17 @@ CASES = [
          asked={"keep": ["year"]}, scale="standard"),
     Case("a label that was asked for", {"rooms": whole(1, 6), "area": noise(1), "price": noise(2)},
          asked={"label": "area"}, label="area", features=("rooms", "price")),
+    Case("dropping a measurement makes no feature of a year", {"year": cycle(2007, 2008, 2009),
+         "length": noise(1), "width": noise(2)}, asked={"drop": ["width"]}, label="year",
+         ignored=("width",)),
+    Case("dropping one of three counts makes no labels of two", {"rooms": whole(1, 6),
+         "floors": whole(1, 3), "baths": whole(1, 4), "area": noise(1), "price": noise(2),
+         "age": noise(3)}, asked={"drop": ["baths"]}, ignored=("baths",)),
+    Case("keeping one of three counts makes no labels of two", {"rooms": whole(1, 6),
+         "floors": whole(1, 3), "baths": whole(1, 4), "area": noise(1), "price": noise(2),
+         "age": noise(3)}, asked={"keep": ["baths"]}),
+    Case("dropping some of sixty genes makes no feature of a year", {"year": whole(1990, 2020),
+         **GENES}, asked={"drop": list(GENES)[:20]}, kept=("year",), ignored=tuple(GENES)[:20]),
     # Scale.
     Case("two whole numbers far apart", {"age": whole(18, 80), "income": whole(9000, 90_000)},
          ("csv", "parquet", "feather", "npy"), scale="standard"),
@@ -441,3 +460,47 @@ def test_a_constant_column_of_a_whole_table_is_a_feature_in_a_folder_too(tmp_pat
     for part in range(many):
         write(tmp_path / f"{part}.csv", Case("", columns))
     assert gnomon.source(tmp_path).roles.features == tuple(columns)
+
+
+@pytest.mark.parametrize("opened", [read, gnomon.source])
+def test_two_columns_of_vectors_are_refused_and_one_of_them_can_be_named(tmp_path, opened):
+    path = tmp_path / "t.parquet"
+    write(path, Case("", {"title": SHORT, "body": VECTORS, **MEASURED}))
+    with pytest.raises(FileError) as told:
+        opened(path)
+    assert told.value.command_line() == (
+        't.parquet has 2 columns of vectors, "title", "body", and a map is made of one. '
+        "Use --features title, or --features body."
+    )
+    assert len(opened(path, features="title").roles.features) == 8
+    assert len(opened(path, features=["title", "body"]).roles.features) == 8 + 64
+    assert len(opened(path, drop="title").roles.features) == 64  # others are beside 64 of a kind
+
+
+@pytest.mark.parametrize("opened", [read, gnomon.source])
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"features": "q*"}, OptionError, 'has no column that fits "q*", named by the option'),
+        ({"features": "lenght"}, OptionError, 'Did you mean "length"?'),
+        ({"features": ["remark"]}, FileError, 'column "remark" holds text, not numbers. Leave it'),
+        ({"features": ["length"], "drop": ["length"]}, FileError, "has no column of numbers"),
+        ({"label": "width", "drop": "width"}, OptionError, "is named by both label and drop"),
+        ({"keep": "remark"}, FileError, 'column "remark" holds text, not numbers. Leave it'),
+        ({"features": 7}, TypeError, "`features` must be a name or a list of names"),
+    ],
+)
+def test_what_cannot_be_a_feature_is_refused(tmp_path, opened, asked, error, says):
+    path = tmp_path / "t.csv"
+    write(path, Case("", {**MEASURED, "remark": TEXTS}))
+    with pytest.raises(error) as told:
+        opened(path, **asked)
+    assert says in str(told.value)
+
+
+def test_a_name_with_the_signs_of_a_pattern_is_meant_as_it_is(tmp_path):
+    columns = {"a[1]": noise(1), "a1": noise(2), "a*": noise(3), "b": noise(4)}
+    write(tmp_path / "t.csv", Case("", columns))
+    assert read(tmp_path / "t.csv", features="a[1]").columns == ("a[1]",)
+    assert read(tmp_path / "t.csv", features="a*").columns == ("a*",)
+    assert read(tmp_path / "t.csv", features="a?").columns == ("a1", "a*")

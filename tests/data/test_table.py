@@ -49,6 +49,18 @@ def test_many_columns_that_are_ignored_are_counted():
     }
 
 
+def test_columns_with_one_reason_name_the_option_once():
+    kept = tuple(LeftOut(name, "beside others", can_be_kept=True) for name in ("n_umi", "year"))
+    one = (LeftOut("zip", "codes", can_be_kept=True), LeftOut("film", "text", can_name_rows=True))
+    roles = ColumnRoles(("a",), kept_for_colour=kept, ignored=one)
+    said = dict(roles.words(command=True))
+    assert said["colour"] == "kept for colour: n_umi, year (beside others: --keep NAME to use one)"
+    assert said["ignored"] == (
+        "zip (codes: --keep zip to use it), film (text: --id film to name the rows by it)"
+    )
+    assert dict(roles.final().words(command=True))["ignored"] == "zip (codes), film (text)"
+
+
 def test_places_follow_rows_that_were_taken():
     lines = Places(lines=np.array([2, 5, 9]))
     assert lines.take(np.array([2, 0])).of(0) == "line 9"

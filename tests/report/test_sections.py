@@ -102,7 +102,7 @@ def test_few_rows_are_not_called_a_bad_map(content, rows, says):
 
 
 def test_numbers_that_are_left_out_are_not_said_not_to_be_there(content):
-    some = replace(content, left_out=(("year", "few distinct integers"),))
+    some = replace(content, roles=(("features", "5 numeric columns"), ("ignored", "year (few)")))
     assert said(overview(some))[0].startswith(
         "trees.csv has 90 rows; 5 columns of numbers are in use; points are coloured by tree"
     )
@@ -125,18 +125,21 @@ def test_a_run_that_was_cut_short_is_told(content):
     assert figures(section) == []
 
 
-def test_the_overview_puts_warnings_first_and_says_what_was_left_out_and_why(content):
+def test_the_overview_puts_warnings_first_and_says_what_columns_were_used_for(content):
     told = replace(
-        content, warnings=("Column a is huge.",), left_out=(("sex", "text"), ("year", "few")),
+        content, warnings=("Column a is huge.",),
+        roles=(("features", "5 numeric columns (a … e)"), ("ignored", "sex (text), year (few)")),
         preparation=(("scale", "standard: spreads differ"),), seconds={"read": 0.25, "pca": 1.0},
     )  # fmt: skip
     section = overview(told)
     assert section.warnings == ("Column a is huge.",)
     facts = dict(section.blocks[1].pairs)
-    assert facts["left out"] == "sex (text), year (few)"
+    assert facts["features"] == "5 numeric columns (a … e)"
+    assert facts["ignored"] == "sex (text), year (few)"
     assert facts["scale"] == "standard: spreads differ"
     assert facts["time"] == "1.2 s (reading 0.2, PCA 1.0)"
-    assert facts["columns in use"] == "5 (a, b, c, d and 1 more)"
+    facts = dict(overview(content).blocks[1].pairs)
+    assert facts["features"] == "5 (a, b, c, d and 1 more)"
 
 
 def test_the_pca_sentence_counts_what_the_columns_are_worth(plane):

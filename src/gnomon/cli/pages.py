@@ -86,6 +86,15 @@ class RunRecord:
         """How the data were read."""
         return {name: self.settings.get(name) or None for name in READING}
 
+    def roles(self) -> tuple[tuple[str, str], ...]:
+        """What columns were used for, in words; none where the record says less, as in 0.1."""
+        from gnomon.data.table import ColumnRoles
+
+        try:
+            return tuple(ColumnRoles.from_dict(self.of("table", {})).lines())
+        except (KeyError, TypeError):
+            return ()
+
     def names(self) -> dict[str, Any]:
         """The columns that named and coloured the rows, and how cells were read."""
         table, reading = self.of("table", {}), self.reading()
@@ -271,6 +280,7 @@ def build_page(
     found |= {
         "names": result.preparation.columns, "source": result.table.name,
         "preparation": (*result.preparation.lines(), *result.told),
+        "roles": tuple(result.table.roles.final().lines()),
     }  # fmt: skip
     if result.components is not None:
         return report_without_table(result.pca, result.tsne, result.components, **found)

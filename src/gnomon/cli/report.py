@@ -178,6 +178,6 @@ def _page(
         run.pca, run.tsne, stored.scores,
         names=run.preparation.columns, source=told.name,
         ids=stored.ids, labels=stored.labels, label_name=stored.label_name,
-        preparation=tuple(run.preparation.lines()),
+        preparation=tuple(run.preparation.lines()), roles=told.roles(),
         **found,
     )  # fmt: skip

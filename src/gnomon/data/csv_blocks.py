@@ -100,7 +100,15 @@ class CsvBlocks(BlockFile):
             places = Places()
         columns = dict(zip(self.chosen.numbers, table.columns, strict=True))
         raw = RawTable(self.name, columns, places=places, decimal=self.dialect.decimal)
-        return numbers_of(raw, self.chosen, self.wishes)
+        try:
+            return numbers_of(raw, self.chosen, self.wishes)
+        except FileError:
+            if places.lines is not None:
+                raise
+            # A cell of a column with thousands separators, which was read as text: on which line?
+            records = read_records(data, self.dialect.delimiter)
+            lines = np.array([place.line + record.line - 1 for record in records], np.int64)
+            return numbers_of(replace(raw, places=Places(lines=lines)), self.chosen, self.wishes)
 
     def _table(self, data: NDArray[np.uint8], *, texts: bool) -> Any:
         """The columns in use, as what they hold or as `texts`."""

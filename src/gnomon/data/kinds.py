@@ -8,8 +8,10 @@ no feature: it would weigh too little as one of many, or outweigh all of them.
 A stranger differs from the kind in one of these:
 
 1. type: whole numbers beside fractions, or the other way round;
-2. size: its largest number is more than ten times the typical one of the kind, and farther from it
-   than its sizes are from each other (6 median absolute deviations of their logarithms);
+2. size: its largest number is more than ten times the typical one of the kind, or less than a tenth
+   of it, and farther from it than its sizes are from each other (6 median absolute deviations of
+   their logarithms). Where nearly all of the kind have the same smallest number, as counts and
+   pixels have 0, a column that has it too is of the kind: a common gene, a pixel at the border;
 3. in every row it is more than twice the largest number of the kind, as a total is.
 
 Constant columns are of any kind. All of it is seen from the first rows.
@@ -106,17 +108,18 @@ def find_strangers(columns: Sequence[Measured]) -> tuple[str, ...]:
     return strangers if alike >= max(KIND, NEARLY_ALL * len(columns)) else ()
 
 
-def outsized(sizes: NDArray[Any], usual: NDArray[Any] | None = None) -> NDArray[np.bool_]:
-    """Which of the `sizes`, all above 0, are far above those that are `usual`; by default all are.
+def outsized(sizes: NDArray[Any], usual: NDArray[Any] | None = None) -> NDArray[np.int_]:
+    """Which of the `sizes`, all above 0, are far above (1) or below (-1) the `usual`; others 0.
 
-    Shapes (m,) and (k,), gives (m,): more than ten times the median, and more than 6 median
-    absolute deviations of the logarithms above it.
+    Shapes (m,) and (k,), gives (m,): more than ten times the median or less than a tenth of it, and
+    more than 6 median absolute deviations of the logarithms away. By default all are usual.
     """
     logs = np.log2(sizes)
     known = logs if usual is None else np.log2(usual)
     middle = float(np.median(known))
     away = max(SIZE, DEVIATIONS * float(np.median(np.abs(known - middle))))
-    return np.asarray(logs > middle + away)
+    signs: NDArray[np.int_] = np.sign(logs - middle).astype(np.int_)
+    return np.where(np.abs(logs - middle) > away, signs, 0)
 
 
 def _unlike(kind: Sequence[Measured], others: Sequence[Measured]) -> tuple[str, ...]:
@@ -128,11 +131,13 @@ def _unlike(kind: Sequence[Measured], others: Sequence[Measured]) -> tuple[str, 
         return ()
     changing = [column for column in others if not column.constant]
     sizes = np.array([column.size for column in changing])
-    large = outsized(sizes, np.array([column.size for column in alike]))
+    away = outsized(sizes, np.array([column.size for column in alike]))
+    lowest, many = Counter(column.low for column in alike).most_common(1)[0]
+    shared = lowest if many >= NEARLY_ALL * len(alike) else None
     unlike = {
         column.name
-        for column, is_large in zip(changing, large, strict=True)
-        if is_large or column.whole != whole
+        for column, is_away in zip(changing, away, strict=True)
+        if (is_away and column.low != shared) or column.whole != whole
     }
     rest = [column for column in alike if column.name not in unlike]
     unlike |= _totals(rest, {column.name for column in others})

@@ -31,6 +31,7 @@ __all__ = [
     "RoomError",
     "TwoWordingsError",
     "Way",
+    "as_seen",
     "lacks_columns",
     "libraries_words",
     "listed",
@@ -168,6 +169,12 @@ def quoted(text: object, longest: int = LONGEST) -> str:
         for c in cut
     )
     return f'"{seen}"'
+
+
+def as_seen(name: str) -> str:
+    """A name in a sentence: as it is, unless it needs quotes to be seen."""
+    shown = quoted(name)
+    return name if shown == f'"{name}"' else shown
 
 
 def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gnomon.data.kinds import KIND, NEARLY_ALL, outsized
 from gnomon.data.names import stem_of
-from gnomon.data.refusals import quoted
+from gnomon.data.refusals import as_seen
 from gnomon.data.spread import Spread, measure_spread
 
 __all__ = ["FOLD", "Scale", "choose_scale", "unit_of"]
@@ -75,7 +75,7 @@ def choose_scale(
         alike = _one_range(spread, varying, names) if spread.whole else ""
         if alike:
             return Scale(False, alike)
-        most = "" if names is None else f" ({_shown(names[varying[stds.argmax()]])})"
+        most = "" if names is None else f" ({as_seen(names[varying[stds.argmax()]])})"
         times = f"{fold:,.0f}" if 100 <= fold < 1e6 else f"{fold:.3g}"
         return Scale(True, f"the columns' spreads differ {times}-fold{most}")
     units = [unit for name in names or () if (unit := unit_of(name)) is not None]
@@ -95,7 +95,8 @@ def _one_range(spread: Spread, varying: NDArray[np.intp], names: Sequence[str] |
     stems = Counter(stem_of(names[j]) for j in varying) if names is not None else Counter[None]()
     named = max((n for stem, n in stems.items() if stem is not None), default=0)
     shared = max(named, int(np.count_nonzero(low == 0))) >= NEARLY_ALL * varying.size
-    if least >= 0 and varying.size >= KIND and shared and not outsized(high).any():
+    strange = (outsized(high) > 0) & (low > least)  # a total, beside counts that are 0 somewhere
+    if least >= 0 and varying.size >= KIND and shared and not strange.any():
         return f"all columns are counts of one kind, whole numbers from {least:g} to {most:g}"
     return ""
 
@@ -109,9 +110,3 @@ def unit_of(name: str) -> str | None:
     if behind is not None:
         return behind if behind.casefold() in SUFFIX_UNITS else None
     return within if within.casefold() in UNITS else None
-
-
-def _shown(name: str) -> str:
-    """A name in a sentence: as it is, unless it needs quotes to be seen."""
-    shown = quoted(name)
-    return name if shown == f'"{name}"' else shown

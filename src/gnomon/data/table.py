@@ -1,13 +1,13 @@
 """A table as it was read: its features, what names and colours rows, what is ignored and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import option
+from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
 from gnomon.records import Record
 
@@ -60,7 +60,7 @@ class ColumnRoles(Record):
 
     def words(self, *, command: bool) -> list[tuple[str, str]]:
         """The same for the library, or in the words of the command line."""
-        names = self.features
+        names = [as_seen(name) for name in self.features]
         shown = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
         kept = _left_out_words(self.kept_for_colour, command=command)
         lines = [
@@ -79,6 +79,17 @@ class ColumnRoles(Record):
             for part in (self.kept_for_colour, self.ignored)
         )
         return replace(self, kept_for_colour=kept, ignored=ignored, label_why="", id_why="")
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "ColumnRoles":
+        """The roles that `to_dict` gave, without the ways to others."""
+
+        def left_out(role: str) -> tuple[LeftOut, ...]:
+            return tuple(LeftOut(str(left["column"]), str(left["why"])) for left in told[role])
+
+        features = tuple(map(str, told["features"]))
+        kept, ignored = left_out("kept_for_colour"), left_out("ignored")
+        return cls(features, told["label"], told["id"], kept, ignored)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns by role, ready for JSON."""
@@ -251,22 +262,30 @@ def count(n: int, what: str) -> str:
 def _guess_words(name: str | None, why: str, *, command: bool) -> str:
     """``quality (few distinct whole numbers: --keep quality to use it)``; empty without a name."""
     if name is None or not why:
-        return name or ""
-    return f"{name} ({why}: {option('keep', name, command=command)} to use it)"
+        return "" if name is None else as_seen(name)
+    return f"{as_seen(name)} ({why}: {option('keep', name, command=command)} to use it)"
 
 
 def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5) -> str:
     """Columns grouped by the reason: ``sex, island (text), year (few whole numbers: …)``."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[LeftOut, list[str]] = {}
     for left in left_out:
-        why = left.why
-        if left.can_be_kept:
-            why += f": {option('keep', left.column, command=command)} to use it"
-        if left.can_name_rows:
-            why += f": {option('id', left.column, command=command)} to name the rows by it"
-        reasons.setdefault(why, []).append(left.column)
+        reasons.setdefault(replace(left, column=""), []).append(left.column)
     return ", ".join(
-        f"{', '.join(names[:most])}{f' and {len(names) - most:,} more' * (len(names) > most)} "
-        f"({why})"
-        for why, names in reasons.items()
+        f"{', '.join(map(as_seen, names[:most]))}"
+        f"{f' and {len(names) - most:,} more' * (len(names) > most)} "
+        f"({reason.why}{_way_words(reason, names, command=command)})"
+        for reason, names in reasons.items()
     )
+
+
+def _way_words(reason: LeftOut, names: Sequence[str], *, command: bool) -> str:
+    """``: --keep year to use it``, or ``: --keep NAME to use one`` of several."""
+    alone = len(names) == 1
+    name = names[0] if alone else "NAME"
+    if reason.can_be_kept:
+        return f": {option('keep', name, command=command)} to use {'it' if alone else 'one'}"
+    if reason.can_name_rows:
+        by = "it" if alone else "one"
+        return f": {option('id', name, command=command)} to name the rows by {by}"
+    return ""

@@ -82,8 +82,8 @@ class Content:
     stability : Stability or None
     preparation : tuple of pairs of str
         What was done to the table first: name and sentence.
-    left_out : tuple of pairs of str
-        Columns that are not in use, and why.
+    roles : tuple of pairs of str
+        What columns of the file were used for: role and words, as `ColumnRoles.lines` has them.
     notes, warnings : tuple of str
     seconds : dict
         Time of each stage.
@@ -114,7 +114,7 @@ class Content:
     pairs: tuple[Floats, Floats] | None = None
     stability: Stability | None = None
     preparation: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -79,9 +79,7 @@ def report_run(
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         source=table.name,
-        left_out=tuple(
-            (left.column, left.why) for left in (*table.roles.kept_for_colour, *table.roles.ignored)
-        ),
+        roles=tuple(table.roles.final().lines()),
         notes=(*table.notes, *found.pop("notes", ()), *notes),
         **found,
     )

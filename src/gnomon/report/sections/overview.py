@@ -18,7 +18,6 @@ __all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "pe
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
 WEAK = 0.2  # share of neighbours kept, beyond what chance keeps, below which a map is hardly one
 MOST_POINTS = 4_000  # of the small map
-MOST_LEFT_OUT = 8
 ROUNDING = 1e-12
 STAGES = {
     "read": "reading",
@@ -103,7 +102,7 @@ def _what(content: Content) -> str:
     are = "is" if content.d == 1 else "are"
     if _few(content) and _behind(content) == content.total:  # the rows were counted there
         table = f"{columns} {are} in use"
-    elif content.left_out:  # some of which may be numbers too
+    elif {name for name, _ in content.roles} & {"colour", "ignored"}:  # some may be numbers too
         table = table.replace(" and ", "; ") + f" {are} in use"
     if content.n < content.total:
         table += f", and the page shows {content.n:,} of the rows"
@@ -179,9 +178,11 @@ def _pca(content: Content) -> str:
 
 def _facts(content: Content) -> list[tuple[str, str]]:
     part = f"{content.n:,} of " if content.n < content.total else ""
-    facts = [("rows", f"{part}{content.total:,}"), ("columns in use", _in_use(content))]
-    if content.left_out:
-        facts.append(("left out", _left_out(content.left_out)))
+    facts = [("rows", f"{part}{content.total:,}")]
+    if content.roles:
+        facts += [(name, shown(text, 400)) for name, text in content.roles]
+    else:
+        facts.append(("features", _in_use(content)))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]
     if content.notes:
         told = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
@@ -198,12 +199,6 @@ def _facts(content: Content) -> list[tuple[str, str]]:
 
 def _in_use(content: Content) -> str:
     return f"{content.d:,} ({names(content.names, 4)})"
-
-
-def _left_out(left_out: tuple[tuple[str, str], ...]) -> str:
-    said = [f"{shown(name)} ({shown(why, 120)})" for name, why in left_out[:MOST_LEFT_OUT]]
-    more = len(left_out) - len(said)
-    return ", ".join(said) + (f" and {more:,} more" if more else "")
 
 
 def _pca_settings(pca: Any) -> str:
