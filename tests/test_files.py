@@ -1,5 +1,6 @@
 import errno
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -192,6 +193,71 @@ def test_a_link_keeps_pointing_to_the_file(tmp_path):
     write(tmp_path / "link", "new", force=True)
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_link_to_nothing_is_refused_whatever_is_forced(tmp_path):
+    """Case 37: it was written through, to wherever the link points."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "gone")
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    for name in ("link", "ring"):
+        for force in (False, True):
+            with pytest.raises(ExistingFileError, match=rf"{name} is a link to .* does not exist"):
+                write(tmp_path / name, "new", force=force)
+    assert os.listdir(tmp_path / "elsewhere") == []
+    assert (tmp_path / "link").is_symlink()
+
+
+LEAVING = """
+import os, signal, sys
+from gnomon.files import writing
+with writing(sys.argv[1], force=True) as part:
+    part.write_text("half of the n")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def leave_a_part(path):
+    done = subprocess.run([sys.executable, "-c", LEAVING, path], timeout=60)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    """Case 35: temporary files stayed for ever."""
+    for name in ("a.txt", "b.txt"):
+        leave_a_part(tmp_path / name)
+    (tmp_path / ".a.txt.mine.part").write_text("no name that the system makes")
+    assert len(os.listdir(tmp_path)) == 3
+    write(tmp_path / "a.txt", "new")
+    left = sorted(name.split(".")[1] for name in os.listdir(tmp_path) if name.startswith("."))
+    assert left == ["a", "b"]  # the file of somebody else, and what was left of another target
+    assert (tmp_path / ".a.txt.mine.part").exists()
+
+
+def test_what_another_writer_is_writing_is_left_alone(tmp_path):
+    path = tmp_path / "a.txt"
+    with writing(path, force=True) as part:
+        part.write_text("mine")
+        write(path, "theirs", force=True)
+        assert part.exists()
+        assert path.read_text() == "theirs"
+    assert path.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_long_name_of_long_letters_is_written(tmp_path):
+    write(tmp_path / ("ü" * 120), "text")
+    assert os.listdir(tmp_path) == ["ü" * 120]
+
+
+def test_a_file_system_without_locks_is_good_enough(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    leave_a_part(tmp_path / "a.txt")
+    write(tmp_path / "a.txt", "new")
+    assert len(os.listdir(tmp_path)) == 2  # nobody can tell whether the other is being written
 
 
 def test_a_very_long_name_is_written_or_refused_in_a_sentence(tmp_path):

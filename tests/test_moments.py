@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnomon import PCA
 from gnomon.errors import DataError, MissingValueError, ParameterError, UnavailableError
 from gnomon.moments import CrossMoments, Moments, column_moments
 from gnomon.rows import read_rows
@@ -314,3 +315,18 @@ def test_the_largest_eigenvalue_is_of_the_right_size():
     S[1:, 1:] = 9.0
     assert abs(largest_eigenvalue(S) - 900) < 1
     assert largest_eigenvalue(np.zeros((3, 3))) == 0
+
+
+BEYOND = "further apart than the largest float"
+
+
+def test_tables_whose_differences_no_float_holds_are_refused():
+    """LAPACK would be handed NaN, and complain in words of its own."""
+    wide = X[:30] / np.abs(X[:30]).max() * 1.79e308
+    with np.errstate(all="ignore"):
+        for of in (Moments.of, PCA(2).fit, PCA(2).partial_fit, lambda Z: CrossMoments.of(Z, Z)):
+            with pytest.raises(DataError, match=BEYOND):
+                of(wide)
+        near, far = Moments.of(X - 1e308), Moments.of(X + 1e308)
+        with pytest.raises(DataError, match=BEYOND):
+            near + far

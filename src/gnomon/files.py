@@ -1,7 +1,12 @@
-"""Files that are never half written: a temporary file beside the target, then one rename."""
+"""Files that are never half written: a temporary file beside the target, then one rename.
+
+A temporary file is locked for as long as it is written. One that is not locked was left by a
+process that was killed, and is removed by the next writer of the same file.
+"""
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,7 +14,15 @@ from pathlib import Path
 
 from gnomon.errors import ExistingFileError, WriteError
 
-__all__ = ["refuse_existing", "writing"]
+try:
+    import fcntl
+except ImportError:  # a system without such locks
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["explained", "flush_folder", "lock", "refuse_existing", "refuse_lost_link", "short_name",
+           "writing"]  # fmt: skip
+
+LONGEST = 100  # bytes of a name within the name of a temporary file, which has 255
 
 ELSEWHERE = "Choose a folder that you may write to."
 WAYS_OUT = {
@@ -32,37 +45,86 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
 
     The file is flushed to disk before the rename, so that after a crash there is the old file or
     the new one, never a part of it. A file that exists is replaced only if `force`, and keeps its
-    permissions; a link keeps pointing to it.
+    permissions; a link keeps pointing to it. A link to nothing is refused.
     """
+    refuse_lost_link(path)
     refuse_existing(path, force=force)
     target = Path(os.path.realpath(path))  # a rename would replace the link itself
     part: Path | None = None
+    handle = -1
     try:
+        _remove_leftovers(target)
         handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part"
+            dir=target.parent, prefix=f".{short_name(target.name)}.", suffix=".part"
         )
         part = Path(name)
-        os.close(handle)
+        lock(handle)
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.chmod(_mode(target))  # mkstemp's files are private
         _move(part, target, force)
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     except ExistingFileError:
         raise
     except OSError as error:
-        raise _explained(error, path) from error
+        raise explained(error, path) from error
     finally:
         if part is not None:
             with suppress(OSError):  # the error that brought us here says more
                 part.unlink(missing_ok=True)
+            os.close(handle)
 
 
 def refuse_existing(path: Path | str, *, force: bool) -> None:
     """Nothing is overwritten unless that was asked for."""
     if not force and Path(path).exists():
         raise _exists(path)
+
+
+def refuse_lost_link(path: Path | str) -> None:
+    """Refuse a link to nothing: whoever made it did not ask for a file where it points."""
+    if os.path.islink(path) and not os.path.exists(path):
+        raise ExistingFileError(
+            f"{path} is a link to {os.readlink(path)}, which does not exist. Remove the link, or "
+            "choose another name."
+        )
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file for as long as it is open; False if another process has locked it.
+
+    True as well where the file system has no locks: there is then no telling.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of this target whose writers are gone."""
+    if fcntl is None:
+        return
+    leftover = re.compile(rf"\.{re.escape(short_name(target.name))}\.[a-z0-9_]{{8}}\.part")
+    for name in os.listdir(target.parent):
+        if not leftover.fullmatch(name):
+            continue
+        with suppress(OSError), (target.parent / name).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while it is written
+            (target.parent / name).unlink()
+
+
+def short_name(name: str) -> str:
+    """`name`, or as much of its beginning as fits into the name of a temporary file."""
+    while len(os.fsencode(name)) > LONGEST:
+        name = name[:-1]
+    return name
 
 
 def _exists(path: Path | str) -> ExistingFileError:
@@ -94,8 +156,8 @@ def _move(part: Path, target: Path, force: bool) -> None:
         part.replace(target)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the new name itself last; not every system lets folders be opened."""
+def flush_folder(folder: Path) -> None:
+    """Make the names in a folder last; not every system lets folders be opened."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -104,8 +166,9 @@ def _flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _explained(error: OSError, path: Path | str) -> WriteError:
-    why = error.strerror or str(error) or type(error).__name__
+def explained(error: OSError, path: Path | str) -> WriteError:
+    """The sentence about a file, or a folder, that could not be written."""
+    why = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
     way_out = WAYS_OUT.get(error.errno or 0, "Nothing was changed; try again or elsewhere.")
     told = WriteError(f"{path} could not be written ({why}); no file was changed. {way_out}")
     told.errno = error.errno

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from gnomon.cells import as_floats, refuse_complex, refuse_type
 from gnomon.engine.source import Source
 from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
+from gnomon.sparse import canonical_csr, is_sparse
 
 Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
 
@@ -36,11 +36,6 @@ __all__ = [
     "refuse_bad_values",
     "refuse_found",
 ]
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether `X` is any of SciPy's sparse matrices or arrays."""
-    return bool(sp.issparse(X))
 
 
 def check_table(
@@ -71,14 +66,14 @@ def check_table(
         estimator,
         X,
         reset=reset,
-        accept_sparse=["csr", "csc", "coo"] if sparse else False,
+        accept_sparse="csr" if sparse else False,
         dtype=None,
         ensure_all_finite=False,
         ensure_min_samples=min_rows,
         order=None,
     )
     if is_sparse(X):
-        return _canonical_csr(X)
+        return X
     if X.dtype.kind not in "biuf":
         refuse_type(X.dtype)
     return X.view(np.uint8) if X.dtype.kind == "b" else X
@@ -89,7 +84,7 @@ def as_table(X: Any) -> Table:
     _refuse_source(X)
     X = _numbers(_unmask(X))
     if is_sparse(X):
-        return _canonical_csr(X)
+        return X
     array = _as_array(X)
     _refuse_shape(array)
     if array.dtype.kind not in "biuf":
@@ -105,7 +100,7 @@ def _refuse_source(X: Any) -> None:
         )
 
 
-def _refuse_shape(array: NDArray[Any]) -> None:
+def _refuse_shape(array: Table) -> None:
     if array.ndim != 2:
         raise DataError(
             f"Expected 2D array of rows and columns; got shape {array.shape}. Reshape your data: "
@@ -269,11 +264,13 @@ def _unmask(X: Any) -> Any:
 
 
 def _numbers(X: Any) -> Any:
-    """`X` with objects turned into float64; complex numbers, text and dates are refused."""
+    """`X` with objects turned into float64; complex numbers, text and dates are refused.
+
+    Sparse matrices become canonical CSR arrays.
+    """
     if is_sparse(X):
-        if X.dtype.kind == "c":
-            refuse_complex(X.dtype)
-        return X
+        _refuse_shape(X)
+        return canonical_csr(X)
     if nw.dependencies.is_into_dataframe(X):
         return _frame_of_numbers(X)
     array = _as_array(X)
@@ -327,14 +324,3 @@ def _as_array(X: Any) -> NDArray[Any]:
             "X must be a table: every row needs the same number of columns. "
             f"NumPy could not read it ({error})."
         ) from None
-
-
-def _canonical_csr(X: Any) -> Table:
-    """A CSR array with sorted, summed entries; the user's own matrix is left alone."""
-    if X.dtype.kind not in "biuf":
-        refuse_type(X.dtype)
-    csr = sp.csr_array(X)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return csr

@@ -25,15 +25,17 @@ from numpy.typing import DTypeLike, NDArray
 from gnomon.blas import one_blas_thread
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
-from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, Whole
+from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, UnfitError, Whole
 from gnomon.parallel import fold_blocks, map_blocks, quiet, row_blocks
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 from gnomon.streams import Stream
 
-__all__ = ["CrossMoments", "Moments", "column_moments", "moments_field"]
+__all__ = ["CrossMoments", "Moments", "check_cross", "column_moments", "moments_field"]
 
 FLUSH_ROWS = 4096  # a sum in the table's own precision goes no further than this
 ROUNDINGS = 8.0  # how many times eps · ‖S‖ the error of S is taken to be
+MOST_WEIGHT = 1e300  # of a table in a model file
+ROUNDED = 1.000001  # by how much Schwarz's inequality may be missed
 RANGE_NUMBERS = 2**20  # what one thread takes at a time, when rows are short
 
 
@@ -147,7 +149,7 @@ class Moments:
         delta = b.offset - a.offset + _distance(b.shift, a.shift, a.exponent)
         weight = a.weight + b.weight
         share = b.weight / weight if weight else 0.0
-        return replace(
+        both = replace(
             a,
             n=a.n + b.n,
             weight=weight,
@@ -155,6 +157,7 @@ class Moments:
             scatter=a.scatter + b.scatter + a.weight * share * _square(delta, a.scatter.ndim),
             rounding=a.rounding + b.rounding,
         )
+        return _within_range(both)
 
     def __sub__(self, other: "Moments") -> "Moments":
         a, b = _one_exponent(self, other)
@@ -267,7 +270,7 @@ def column_moments(
         refuse_bad_values(rows.X, names=rows.names)
         exponent = exponent_for(amplitude(rows, n_jobs), rows.work)
         found = columns(replace(rows, exponent=exponent), ones, n_jobs)
-    return found
+    return _within_range(found)
 
 
 def _wide_columns(rows: Rows, ones: NDArray[np.float64], n_jobs: int | None) -> Moments:
@@ -333,7 +336,18 @@ def moments_of_rows(
         return total.about_the_mean(rows)
     # too large or too small to square: once more, with the exponent that the whole table asks for
     rows = replace(rows, exponent=exponent_for(largest, rows.work))
-    return _sums_of(rows, weights, product, n_jobs).about_the_mean(rows)
+    return _within_range(_sums_of(rows, weights, product, n_jobs).about_the_mean(rows))
+
+
+def _within_range(moments: Moments) -> Moments:
+    """`moments`, if they are numbers: a square that is one bounds every product with it."""
+    scatter = moments.scatter
+    if not np.isfinite(scatter if scatter.ndim == 1 else np.diagonal(scatter)).all():
+        raise DataError(
+            "Rows of X are further apart than the largest float, 1.8e308, so that no difference "
+            "of theirs can be computed. Divide X by 1000."
+        )
+    return moments
 
 
 def _sums_of(
@@ -534,11 +548,30 @@ def moments_field(columns: str, *, square: bool) -> RecordOf:
         Moments,
         {
             "n": Whole(),
-            "weight": Real(),
-            "shift": Array("b i u f", columns),
+            "weight": Real(0.0, MOST_WEIGHT),
+            "shift": Array("f4 f8 i8 u8", columns),
             "offset": Array("f8", columns),
             "scatter": Array("f8", columns, columns) if square else Array("f8", columns),
             "exponent": Whole(-EXPONENTS, EXPONENTS),
             "rounding": Real(),
         },
+        check=_check_scatter,
     )
+
+
+def _check_scatter(moments: Moments) -> None:
+    """Refuse what is no matrix of second moments; LAPACK finds no eigenvectors of some."""
+    scatter = moments.scatter
+    square = scatter.ndim == 2
+    largest = (np.diagonal(scatter) if square else scatter).max(initial=0.0)
+    if (np.abs(scatter) > ROUNDED * largest).any() or (
+        square and not np.allclose(scatter, scatter.T)
+    ):
+        raise UnfitError("its moments are those of no table")
+
+
+def check_cross(moments: CrossMoments) -> None:
+    """The same of a pair of tables: no product is larger than the two roots of the squares."""
+    roots = [np.sqrt(part.scatter.max(initial=0.0)) for part in (moments.x, moments.y)]
+    if (np.abs(moments.cross) > ROUNDED * roots[0] * roots[1]).any():
+        raise UnfitError("its moments are those of no pair of tables")

@@ -37,6 +37,7 @@ from gnomon.models.fields import (
     EXPONENTS,
     Anything,
     Array,
+    DictOf,
     Either,
     Field,
     Fields,
@@ -357,17 +358,17 @@ class SearchField(Field):
     def __init__(self, rows: str, columns: str) -> None:
         self.always = {
             "metric": Text(),
-            "metric_params": Either.none_or(Anything()),
+            "metric_params": Either.none_or(DictOf(Anything())),
             "recall": Real(0.0, 1.0),
             "seed": Whole(0, 2**31),
-            "n_jobs": Either.none_or(Whole(-(2**31))),
+            "n_jobs": Either((Nothing(), Whole(1), Whole(-(2**31), -1))),
             "n_probes": Whole(1),
             "few_probes": Whole(1),
             "exact": Flag(),
             "Z": Array("f8", rows, columns),
         }
         self.prepared = {
-            "shift": Array("b i u f", columns),
+            "shift": Array("f4 f8 i8 u8", columns),
             "median": Array("f8", columns, finite=True),
             "exponent": Whole(-EXPONENTS, EXPONENTS),
             "_centres": Either.none_or(Array("f4", "lists", columns, finite=True)),

@@ -1,8 +1,10 @@
 """Names, labels, ids and titles that try to be more than words."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
-from browser.hands import overflow
+from browser.hands import download, overflow, rows_of
 from commands import gnomon
 
 from gnomon import PCA
@@ -159,3 +161,35 @@ def test_a_hostile_file_is_only_a_name(visit, tmp_path):
     page.press("#map-search", "Enter")
     page.wait_for_selector("#map-stage[data-focus='7']")
     assert_only_words(page)
+
+
+# Case 45: no XML document holds these, not even escaped.
+UNWRITABLE = "\x00\x01\x08\x0b\x1f\udfff\ud800\ufffe\uffff"
+
+
+def test_a_picture_is_well_formed_whatever_the_title_and_the_groups_hold(visit, tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    groups = [f"a{UNWRITABLE}b", f"{'z' * 27}🏳"] * 6  # the second is cut in the middle of a pair
+    title = f"be{UNWRITABLE}gin\x85\u2028"
+    made = report(X, pca=PCA(2).fit(X), labels={"group": groups}, title=title)
+    page = visit(made.save(tmp_path / "report.html"))
+    _, svg = download(page, "#map-svg")
+    root = ElementTree.fromstring(svg)
+    assert "".join(root.find("{*}title").text.split()).startswith("begin")
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}text"))) == 2
+
+
+def test_a_download_holds_no_formula_in_disguise(visit, tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    ids = [
+        *(f"{sign}1+1" for sign in "＝＋－＠"),
+        *(f"{unseen}=1+1" for unseen in " \xa0\ufeff\u200b"),
+    ]
+    ids += [f"plain {i}" for i in range(4)]
+    page = visit(report(X, pca=PCA(2).fit(X), ids=ids).save(tmp_path / "report.html"))
+    page.fill("#map-search", "1")
+    page.locator("#map-found li", has_text="Select all").click()
+    page.wait_for_selector("#map-selection h3")
+    _, file = download(page, "#map-csv")
+    cells = {row["id"] for row in rows_of(file) if "+1" in row["id"]}
+    assert cells == {f"'{text}" for text in ids[:8]}

@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "gnomon"
 # Lowest first. A module may import from its own layer and those before it.
 LAYERS = [
     ["errors", "blas"],
-    ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "models"],
+    ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "sparse", "models"],
     ["inputs", "engine"],
     ["rows", "streams"],
     ["carry", "moments", "certificate", "lists", "brute_force", "neighbors"],

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
+from hostile_files import Reader
 
+from gnomon import source
 from gnomon.data.read import read
 from gnomon.errors import DataError, TooLargeError
 
@@ -205,3 +207,74 @@ def test_every_kind_of_text_is_text(tmp_path, kind):
     pf.write_feather(pa.table({"w": words, "x": [1.0, 2.5, 3.0, 4.0]}), tmp_path / "t.feather",
                      compression="uncompressed")  # fmt: skip
     assert list(read(tmp_path / "t.feather").labels) == ["u", "v", "u", "v"]
+
+
+def with_wrong_number(content, right, wrong, at):
+    """The file with one of a column's whole numbers changed: the `at`-th of `right`."""
+    octets = right.tobytes()
+    assert content.count(octets) == 1
+    changed = right.copy()
+    changed[at] = wrong
+    return content.replace(octets, changed.tobytes())
+
+
+WORDS = [f"{'word ' * (i % 5)}{i}" for i in range(30)]
+ENDS = np.cumsum([0, *map(len, WORDS)])
+THREES = np.arange(0, 91, 3, dtype=np.int32)
+WRONG_OFFSETS = {
+    "text": (pa.array(WORDS), ENDS.astype(np.int32), 2**30),
+    "text backwards": (pa.array(WORDS), ENDS.astype(np.int32), -(2**30)),
+    "text, the last": (pa.array(WORDS), ENDS.astype(np.int32), 10**6, 30),
+    "long text": (pa.array(WORDS, pa.large_string()), ENDS.astype(np.int64), 2**40),
+    "bytes": (pa.array([word.encode() for word in WORDS]), ENDS.astype(np.int32), 2**30),
+    "vectors": (pa.array([[1.5, 2.5, 3.5]] * 30), THREES, 2**30),
+    "categories": (
+        pa.DictionaryArray.from_arrays(pa.array(np.arange(30) % 7, pa.int32()), list("abcdefg")),
+        (np.arange(30) % 7).astype(np.int32), 2**30,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reader():
+    with Reader() as child:
+        yield child
+
+
+@pytest.mark.parametrize("kind", WRONG_OFFSETS)
+def test_a_wrong_offset_is_refused_and_ends_no_process(tmp_path, reader, kind):
+    """Case 31. In a child, which would be gone if a reader followed the offset."""
+    column, right, wrong, *at = WRONG_OFFSETS[kind]
+    path = tmp_path / "t.feather"
+    pf.write_feather(pa.table({"x": X[:, 0], "y": X[:, 1], "c": column}), path, "uncompressed")
+    path.write_bytes(with_wrong_number(path.read_bytes(), right, wrong, *at or [11]))
+    for work in ("input", "blocks"):
+        answer, text = reader.ask(work, path)
+        assert answer == "refused", (work, answer, text)
+        assert text.startswith('t.feather is a damaged file (column "c": ')
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_column(save):
+    broken = pa.StringArray.from_buffers(
+        3, pa.py_buffer(np.array([0, 1, 2, 3], np.int32)), pa.py_buffer(b"a\xffc")
+    )
+    path = save({"x": [1.0, 2.0, 3.0], "name": broken})
+    assert 'damaged file (column "name": ' in refused(path)
+
+
+def test_a_feather_file_of_the_first_version_is_refused(tmp_path):
+    """Its reader in pyarrow believes the file, and a damaged one ends the process."""
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(200) + b"FEA1")
+    for work in (read, source):
+        with pytest.raises(DataError, match=r"t\.feather is Feather version 1, .* version 2"):
+            work(tmp_path / "t.feather")
+
+
+def test_runs_of_equal_values_are_read(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 30], pa.int32()), pa.array([1.5, 2.5]))
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file:
+        table = pa.table({"x": X[:, 0], "runs": runs})
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    assert read(tmp_path / "t.arrow").X[:, 1].tolist() == [1.5] * 2 + [2.5] * 28
+    assert source(tmp_path / "t.arrow").columns == 2

@@ -126,6 +126,7 @@ def test_an_old_pickle_is_not_an_npy_file(tmp_path, protocol):
         header(fortran="0"),
         header(shape="(" * 3000 + ")" * 3000),
         header(shape="__import__('os').getpid()"),
+        header(descr="'<U0'", shape="(1000000000000000,)"),
     ],
 )
 def test_a_broken_header_is_refused(tmp_path, content):
@@ -239,3 +240,41 @@ def test_one_changed_byte_is_refused_or_a_table(tmp_path_factory, at, value):
     except DataError:
         return
     assert size == X.nbytes
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62, 2**62), (0, 10**30), (1,) * 65])
+def test_a_shape_that_no_array_has_is_refused(tmp_path, shape):
+    content = X.tobytes()[: 8 * int(np.prod(shape, dtype=object))]
+    (tmp_path / "t.npy").write_bytes(header(shape=str(shape)) + content)
+    assert "which no array has" in refused(tmp_path / "t.npy")
+
+
+def npz(path, **arrays):
+    np.savez(path, X=X, **arrays)
+    return path
+
+
+def test_an_array_beside_the_table_that_is_no_column_is_named(tmp_path):
+    path = npz(tmp_path / "t.npz", y=np.zeros(20, complex))
+    assert refused(path) == (
+        't.npz: "y" holds complex128, which is neither numbers nor text. Save the table alone with '
+        "numpy.save."
+    )
+    assert read(npz(tmp_path / "t.npz", y=np.arange(20, dtype=np.longdouble))).X.shape == (20, 3)
+
+
+@pytest.mark.parametrize("code", [0x110000, 2**32 - 1, 0xD800])
+@pytest.mark.parametrize("order", "<>")
+def test_text_of_characters_that_do_not_exist_is_refused(tmp_path, code, order):
+    names = np.full(20, "ab", f"{order}U2")
+    names.view(f"{order}u4")[7] = code
+    assert '"kind.npy" holds characters that do not exist' in refused(
+        npz(tmp_path / "t.npz", kind=names)
+    )
+
+
+def test_a_zip_that_lost_its_first_bytes_is_refused(tmp_path):
+    """Its first member then begins before the file, a plain ValueError of zipfile (case 44)."""
+    whole = npz(tmp_path / "t.npz").read_bytes()
+    (tmp_path / "t.npz").write_bytes(b"PK\x03\x04" + whole[13:])
+    assert refused(tmp_path / "t.npz").startswith("t.npz is a damaged zip file (")

@@ -170,12 +170,21 @@ def test_text_in_an_array_file_is_refused_and_never_pickled(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+# Case 46: the full-width forms, and blanks and invisible marks before a sign.
+UNSEEN = (" ", "\u00a0", "\ufeff", "\u200b", "\u2060", "\u3000", "\x01", "\xad")
+FORMULAS = [
+    *("=", "+", "-", "@", "\t", "\r", "\n"), *"＝＋－＠﹦﹢﹣﹫",
+    *(f"{unseen}=" for unseen in UNSEEN),
+    " \ufeff\u200b＝", "  -", "\u2003@",
+]  # fmt: skip
+
+
 def read_cells(text, delimiter=","):
     return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])
-@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("begin", FORMULAS, ids=ascii)
 def test_text_that_a_spreadsheet_would_run_is_neutralised(tmp_path, begin, ending):
     hostile = f'{begin}cmd|" /C calc"!A0'
     columns = [np.array([hostile, "plain = text"]), np.array([-1.5, 2.0]), np.array([-3, 4])]

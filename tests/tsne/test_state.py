@@ -78,6 +78,7 @@ MODELS = {
         quick().fit(X, ids=np.arange(90).astype("datetime64[D]")), NEW
     ),
     "numbers as ids": lambda: (quick().fit(X, ids=np.arange(90)), NEW),
+    "ids with a gap": lambda: (quick().fit(X, ids=np.r_[np.nan, np.arange(89.0)]), NEW),
     "interrupted": lambda: (without_callbacks(quick().set_callbacks(StopAt(57)).fit(X)), NEW),
     "resumed": lambda: (quick(max_iter=50).fit(X).resume(40), NEW),
     "a mesh": lambda: (quick(max_iter=300, early_exaggeration=4.0).fit(many()), many()[:20] + 0.1),

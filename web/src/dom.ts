@@ -44,10 +44,13 @@ export function swatch(colour: string): HTMLSpanElement {
   return dot;
 }
 
+// What no XML document may hold: a picture with it could not be opened once it is saved.
+const NOT_XML = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+
 /** A part of a picture. */
 export function shape(tag: string, attributes: Attributes, text = ""): SVGElement {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  made.textContent = text;
+  made.textContent = text.replace(NOT_XML, " ");
   return made;
 }

@@ -9,8 +9,8 @@ import type { Palette } from "./palette";
 import { NAMELESS, type Table } from "./table";
 import { toScreen } from "./view";
 
-// As in src/gnomon/data/write.py: spreadsheets take cells that begin so for formulas.
-const FORMULA = /^[=+\-@\t\r\n]/;
+// As in src/gnomon/data/write.py: spreadsheets take cells that begin like this for formulas.
+const FORMULA = /^(?:[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|[\t\r\n])/u;
 
 /** The rows with their number, id, labels and trust, one line each. */
 export async function csv(table: Table, rows: Iterable<number>): Promise<string> {
@@ -91,7 +91,7 @@ function legendOf(groups: Colouring["groups"], left: number, palette: Palette): 
     const y = 28 + 22 * i;
     const style = { x: left + 16, y: y + 4.5, fill: palette.ink, "font-family": "sans-serif", "font-size": 13 };
     const dot = shape("circle", { cx: left + 5, cy: y, r: 5, fill: colour });
-    return [dot, shape("text", style, name.slice(0, 28).replace(/\p{Cc}/gu, " "))];
+    return [dot, shape("text", style, name.slice(0, 28))];
   });
 }
 

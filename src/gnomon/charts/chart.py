@@ -1,11 +1,11 @@
 """A finished chart: SVG text that shows itself in notebooks and saves itself to a file."""
 
 import os
-import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnomon.errors import refuse
+from gnomon.files import writing
 
 __all__ = ["Chart"]
 
@@ -38,8 +38,7 @@ class Chart:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the chart to `path` and return it as a Path.
 
-        The file is written beside its final place and then moved there, so that a reader finds
-        the old file or the new one and never half of one. An existing file is replaced.
+        A reader finds the old file or the new one, never half of one. An existing file is replaced.
 
         Parameters
         ----------
@@ -54,17 +53,8 @@ class Chart:
                 str(path),
                 "For PNG or PDF, open the .svg in a browser or in Inkscape and export it.",
             )
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            # Mode "x" gives the usual permissions, which the tempfile module would narrow.
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(self.svg + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with writing(target, force=True) as part:
+            part.write_text(self.svg + "\n", encoding="utf-8", newline="\n")
         return target
 
     def __str__(self) -> str:

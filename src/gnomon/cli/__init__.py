@@ -2,9 +2,10 @@
 
 import os
 import sys
+import warnings
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import rich_click as click
 from click.exceptions import Exit, NoArgsIsHelpError
@@ -86,7 +87,9 @@ def main() -> None:
     click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
     click.rich_click.PADDING_HELPTEXT_FIRST_LINE = (0, 0, 1, 0)  # examples stand apart
     try:
-        cli(prog_name="gnomon", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            cli(prog_name="gnomon", standalone_mode=False)
     except Exit as stop:
         sys.exit(stop.exit_code)
     except NoArgsIsHelpError as error:
@@ -102,6 +105,12 @@ def main() -> None:
         options = [] if cli.chosen is None else cli.chosen.params
         known = {name.lstrip("-") for option in options for name in option.opts}
         _last_words(sentence(error, known), exit_code(error))
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning that belongs to no result, such as one about this machine, as a line."""
+    if not {"-q", "--quiet"}.intersection(sys.argv[1:]):
+        click.echo(f"Warning  {message}", err=True)
 
 
 def _usage(error: click.ClickException) -> str:

@@ -49,6 +49,7 @@ def sentence(error: Exception, known: Container[str]) -> str:
     text = in_words(str(error) if speaks is None else speaks(known), known)
     if isinstance(error, GnomonError):
         return text
+    text = " ".join(text.split())  # other libraries write paragraphs
     if isinstance(error, MemoryError):
         return f"There is not enough memory ({text or 'it is full'}). Take fewer rows or columns."
     return f"{text or type(error).__name__} (--debug shows where)"

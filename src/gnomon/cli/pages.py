@@ -80,7 +80,15 @@ class RunRecord:
     def seconds(self) -> dict[str, float]:
         """Times of the stages before the files, as the page of the run had them."""
         known = self.of("seconds", {}).items()
-        return {name: took for name, took in known if name not in FILES_STAGES}
+        return {
+            name: float(took)
+            for name, took in known
+            if name not in FILES_STAGES and isinstance(took, (int, float))
+        }
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader of the results was told to know."""
+        return tuple(map(str, self.of("warnings", [])))
 
     def reading(self) -> dict[str, Any]:
         """How the data were read."""
@@ -161,26 +169,32 @@ class StoredRows:
 def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     """The rows of the run in `folder`, from the table beside its model."""
     import numpy as np
-    import pyarrow.parquet as pq
+    import pyarrow as pa
 
+    from gnomon.data.arrow_files import read_parquet
+    from gnomon.data.content import open_content
     from gnomon.errors import DataError
 
     path = next((folder / name for name in TABLES if (folder / name).exists()), None)
     if path is None:
         raise DataError(f"There is neither {' nor '.join(TABLES)} in '{folder}'.")
-    table = pq.read_table(path)
+    other = DataError(f"{path} is not of the same run as {run.path}. Make the results again.")
+    columns = read_parquet(open_content(path)).columns
     told = read_record(folder).of("table", {})
-    columns = set(table.column_names)
+    rows = len(next(iter(columns.values())))
 
     def numbers(name: str) -> Any:
-        return table[name].to_numpy().astype(np.float64)
+        try:
+            return columns[name].cast(pa.float64()).to_numpy()
+        except pa.ArrowException:
+            raise other from None
 
     def texts(part: str) -> Any:
         name = told.get(part)
-        if name not in columns:
+        if not isinstance(name, str) or name not in columns:
             return None
-        values = np.empty(table.num_rows, dtype=object)
-        values[:] = [None if v is None else str(v) for v in table[name].to_pylist()]
+        values = np.empty(rows, dtype=object)
+        values[:] = [None if v is None else str(v) for v in columns[name].to_pylist()]
         return values
 
     def together(name: str, most: int) -> Any:
@@ -190,8 +204,8 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     scores = together("pc", run.pca.n_components_)
     positions = None if run.tsne is None else together("tsne", int(run.tsne.n_components))
     whole = scores is not None and (run.tsne is None or positions is not None)
-    if not whole or table.num_rows != run.pca.n_samples_:
-        raise DataError(f"{path} is not of the same run as {run.path}. Make the results again.")
+    if not whole or rows != run.pca.n_samples_ or not _are_scores(scores, run.pca):
+        raise other
     ids = texts("id")
     return StoredRows(
         scores=scores,
@@ -203,6 +217,22 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     )
 
 
+def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:
+    """Whether these are the first components of the model: as many, and spread as they are."""
+    import numpy as np
+
+    from gnomon.cli.map import MOST_COMPONENTS
+
+    if scores.shape[1] < min(pca.n_components_, MOST_COMPONENTS):
+        return False
+    spreads = np.sqrt(pca.explained_variance_[: scores.shape[1]])
+    largest = spreads.max(initial=0.0)
+    if not np.isfinite(largest):  # beyond the largest float
+        return bool(np.isfinite(scores).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.allclose(scores.std(axis=0, ddof=1), spreads, 1e-3, 1e-4 * largest)
+
+
 def as_typed(command: str, settings: dict[str, Any]) -> str:
     """The command that makes the same results, without what is usual."""
     parts = ["gnomon", command, str(settings.get("data", "-"))]
@@ -210,7 +240,8 @@ def as_typed(command: str, settings: dict[str, Any]) -> str:
         if settings.get(name) is not None:
             parts += [f"--{name}", str(settings[name])]
     for name in ("features", "keep", "drop", "na"):
-        for value in settings.get(name) or ():
+        values = settings.get(name)
+        for value in values if isinstance(values, list) else ():
             parts += [f"--{name}", str(value)]
     for name, usual in USUAL.items():
         value = settings.get(name, usual)

@@ -65,7 +65,7 @@ def command(
     told = pages.read_record(folder)
     asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
     found: dict[str, Any] = {
-        "command": told.command(stability), "warnings": tuple(told.of("warnings", [])),
+        "command": told.command(stability), "warnings": told.warnings(),
         "seconds": told.seconds(), "notes": told.notes,
     }  # fmt: skip
     stored = pages.read_stored(folder, run)

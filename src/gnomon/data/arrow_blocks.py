@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.data.ahead import Coming
-from gnomon.data.arrow_files import DAMAGED, arrow_table, brief
+from gnomon.data.arrow_files import DAMAGED, READING, arrow_table, brief
 from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
@@ -204,7 +204,7 @@ class ArrowBlocks(BlockFile):
         """What the file says about itself."""
         try:
             return question()
-        except (pa.ArrowException, OSError) as error:
+        except READING as error:
             raise self._damaged(error) from None
 
     def _tables(
@@ -222,7 +222,7 @@ class ArrowBlocks(BlockFile):
                     yield table.slice(0, rows)
                     there -= rows
                     waiting = table.slice(rows).to_batches() if there else []
-        except (pa.ArrowException, OSError) as error:
+        except READING as error:
             raise self._damaged(error) from None
         if there:
             yield pa.Table.from_batches(waiting)

@@ -21,7 +21,7 @@ MAGIC = {
     b"PAR1": "parquet",
     b"PARE": "encrypted parquet",
     b"ARROW1": "feather",
-    b"FEA1": "feather",
+    b"FEA1": "Feather version 1",
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
@@ -33,6 +33,8 @@ MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"%PDF": "PDF",
 }
+AS_CSV = "Save the table as CSV."
+OTHERWISE = {"Feather version 1": "Save the table as Feather version 2, as Parquet or as CSV."}
 READABLE = ("parquet", "feather", "npy", "zip", "text")
 SUFFIXES = {
     ".parquet": "parquet",
@@ -176,7 +178,7 @@ def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:
             "Save the numbers with numpy.save(…, allow_pickle=False), or as CSV or Parquet.",
         )
     if kind not in READABLE:
-        raise FileError(f"{name} is {kind}, which is not read.", "Save the table as CSV.")
+        raise FileError(f"{name} is {kind}, which is not read.", OTHERWISE.get(kind, AS_CSV))
     if claimed is not None and kind != claimed:
         raise FileError(
             f"{name} is not {CALLED[claimed]} file: it begins with {head[:8]!r}."

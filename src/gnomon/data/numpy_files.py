@@ -6,6 +6,7 @@ a literal of three entries, the bytes it promises must be there, and objects are
 
 import ast
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -19,12 +20,16 @@ from gnomon.data.content import Content
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
+from gnomon.errors import GnomonError
 from gnomon.memory import readable_bytes
 
 __all__ = ["read_header", "read_npy", "read_npz"]
 
 LONGEST_HEADER = 10_000  # NumPy's own limit: parsing a longer literal may crash the interpreter
 SPARSE = {"indices", "indptr", "format", "shape", "data"}
+# What zipfile and the decompressors raise for a damaged archive.
+UNZIPPING = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
+             RuntimeError, ValueError, OverflowError)  # fmt: skip
 NAMES = ("columns", "feature_names", "names", "features", "var_names", "genes")
 
 
@@ -54,7 +59,7 @@ def read_npz(content: Content) -> RawTable:
     names = next((arrays[key] for key in NAMES if key in arrays and _fits(arrays[key], X)), None)
     raw = _raw(X, f"{content.name}", None if names is None else [str(name) for name in names])
     beside = {
-        key: pa.chunked_array([pa.array(array.tolist())])
+        key: _column(array, f"{content.name}: {quoted(key)}")
         for key, array in arrays.items()
         if array.shape == X.shape[:1] and array is not names and key not in raw.matrix_names
     }
@@ -67,6 +72,18 @@ def read_npz(content: Content) -> RawTable:
         raw.name, beside, raw.matrix, raw.matrix_names, notes=notes, named=raw.named,
         beside=frozenset(beside), typed=True,
     )  # fmt: skip
+
+
+def _column(array: NDArray[Any], name: str) -> Any:
+    """An array beside the table as a column."""
+    try:
+        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
+        return pa.chunked_array([pa.array((array.astype(float) if wide else array).tolist())])
+    except (pa.ArrowException, OverflowError):
+        raise FileError(
+            f"{name} holds {array.dtype}, which is neither numbers nor text.",
+            "Save the table alone with numpy.save.",
+        ) from None
 
 
 def _fits(names: NDArray[Any], X: NDArray[Any]) -> bool:
@@ -92,7 +109,9 @@ def _members(content: Content) -> dict[str, NDArray[Any]]:
                 arrays[entry.filename.removesuffix(".npy")] = _array(
                     np.frombuffer(data, np.uint8), inside
                 )
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except GnomonError:
+        raise
+    except UNZIPPING as error:
         raise FileError(
             f"{name} is a damaged zip file ({error}).", "Was it copied whole?"
         ) from None
@@ -113,14 +132,27 @@ def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
             f"{dtype}), and {readable_bytes(there)} are there.",
             "Was it copied whole?",
         )
-    flat = data[start:].view(np.ndarray).view(dtype) if _aligned(data, start, dtype) else (
-        np.frombuffer(data[start:].tobytes(), dtype)
-    )  # fmt: skip
-    return flat.reshape(shape, order="F" if fortran else "C")
+    numbers = data[start:].view(np.ndarray)
+    if not _aligned(data, start, dtype):
+        numbers = numbers.copy()
+    flat = numbers.view(dtype)
+    if dtype.kind == "U" and not _is_text(flat):
+        raise FileError(f"{name} holds characters that do not exist.", "Was it copied whole?")
+    try:
+        return flat.reshape(shape, order="F" if fortran else "C")
+    except ValueError:  # more axes than NumPy has, or nothing times more than it counts to
+        raise FileError(f"{name} has the shape {shape}, which no array has.", "Save it again."
+                        ) from None  # fmt: skip
+
+
+def _is_text(array: NDArray[np.str_]) -> bool:
+    """Whether every code is a character of Unicode; Python may crash on others."""
+    codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    return bool(((codes < 0xD800) | (codes > 0xDFFF) & (codes <= 0x10FFFF)).all())
 
 
 def _aligned(data: NDArray[np.uint8], start: int, dtype: np.dtype[Any]) -> bool:
-    return bool(dtype.itemsize) and (data.ctypes.data + start) % max(1, dtype.alignment) == 0
+    return bool((data.ctypes.data + start) % max(1, dtype.alignment) == 0)
 
 
 def read_header(
@@ -143,7 +175,7 @@ def read_header(
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
         raise broken from None
     sizes = isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)
-    if not sizes or type(fortran) is not bool:
+    if not sizes or type(fortran) is not bool or not dtype.itemsize:  # "<U0" takes no bytes
         raise broken
     if dtype.hasobject:
         raise FileError(

@@ -20,9 +20,11 @@ TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
 
 ROW_GROUP = 2**17  # rows of a Parquet row group, which is what is read and written at once
 
-# Spreadsheets take cells that begin with one of these for a formula, which can run programs and
-# send data away. An apostrophe in front makes them text.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Spreadsheets take cells that begin like this for a formula, which can run programs and send data
+# away: one of the four signs, also as a full-width or small form, after any blanks (Z) and control
+# or format characters (C), which some programs drop; or a line break. An apostrophe in front makes
+# text of the cell. The page has the same rule (web/src/download.ts).
+FORMULA = r"^(?:[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|[\t\r\n])"
 
 
 def write_json(path: Path | str, content: dict[str, Any], *, force: bool = False) -> None:
@@ -144,13 +146,9 @@ def _write_csv(file: Any, table: Any, delimiter: str) -> None:
     from pyarrow import csv
 
     harmless = [_neutralised(column) for column in table.columns]
-    names = [_neutral(name) for name in table.column_names]
+    names = _neutralised(pa.array(table.column_names, pa.string())).to_pylist()
     options = csv.WriteOptions(delimiter=delimiter)
     csv.write_csv(pa.Table.from_arrays(harmless, names=names), file, options)
-
-
-def _neutral(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _neutralised(column: Any) -> Any:
@@ -162,7 +160,7 @@ def _neutralised(column: Any) -> Any:
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
-    runs = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(FORMULA, column.type))
+    runs = pc.match_substring_regex(column, FORMULA)
     marked = pc.binary_join_element_wise(
         pa.scalar("'", column.type), column, pa.scalar("", column.type)
     )

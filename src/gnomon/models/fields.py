@@ -19,6 +19,7 @@ __all__ = [
     "Anything",
     "Array",
     "Csr",
+    "DictOf",
     "Either",
     "Field",
     "Fields",
@@ -30,11 +31,13 @@ __all__ = [
     "RecordOf",
     "Sizes",
     "Text",
+    "TupleOf",
     "UnfitError",
     "Whole",
 ]
 
 Sizes = dict[str, int]
+LARGEST_WHOLE = 2**62
 EXPONENTS = 5000  # of powers of two; float64 has 2,100
 
 
@@ -96,7 +99,7 @@ class Whole(Field):
     """An integer from `low` to `high`, or the number that a size has."""
 
     low: int = 0
-    high: int = 2**62
+    high: int = LARGEST_WHOLE
     size: str | None = None
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
@@ -121,6 +124,8 @@ class Real(Field):
         """Within its range."""
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
             raise UnfitError("should be a number")
+        if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+            raise UnfitError("should be a number that compiled loops can hold")
         bounded = self.low > -np.inf or self.high < np.inf
         if bounded and not self.low <= value <= self.high:
             raise UnfitError(f"should be from {self.low:g} to {self.high:g}")
@@ -181,7 +186,10 @@ class Array(Field):
     *shape : str or int
         A named size or a number for each axis.
     finite : bool
-        Whether NaN and infinities are refused.
+        Whether infinities are refused: `transform` would hand them on. False is for numbers in the
+        data's own units that may lie beyond the largest float.
+    nan : bool
+        Whether NaN and both infinities are allowed, for what is no number but a name.
     low, high : number, optional
         Bounds of every entry.
     """
@@ -190,11 +198,12 @@ class Array(Field):
         self,
         kinds: str,
         *shape: str | int,
-        finite: bool = False,
+        finite: bool = True,
+        nan: bool = False,
         low: float | None = None,
         high: float | None = None,
     ) -> None:
-        self.kinds, self.shape, self.finite = kinds.split(), shape, finite
+        self.kinds, self.shape, self.finite, self.nan = kinds.split(), shape, finite, nan
         self.low, self.high = low, high
 
     def unpack(self, value: Any, sizes: Sizes) -> NDArray[Any]:
@@ -211,13 +220,16 @@ class Array(Field):
                 _bind(want, have, sizes)
             elif want != have:
                 raise UnfitError(f"should have shape {self.shape}, not {value.shape}")
-        if self.finite and not np.isfinite(value).all():
-            raise UnfitError("should hold finite numbers")
+        if dtype.kind == "f" and not self.nan and not self._sound(value).all():
+            raise UnfitError(f"should hold {'finite ' if self.finite else ''}numbers")
         if value.size and self.low is not None and not value.min() >= self.low:
             raise UnfitError(f"should hold nothing below {self.low:g}")
         if value.size and self.high is not None and not value.max() <= self.high:
             raise UnfitError(f"should hold nothing above {self.high:g}")
         return value
+
+    def _sound(self, value: NDArray[Any]) -> Any:
+        return np.isfinite(value) if self.finite else value > -np.inf
 
 
 def _bind(name: str, have: int, sizes: Sizes) -> None:
@@ -279,6 +291,37 @@ class Either(Field):
             sizes.update(trial)
             return found
         return self.kinds[-1].unpack(value, sizes)
+
+
+@dataclass(frozen=True)
+class TupleOf(Field):
+    """A tuple with one kind for each entry; or, if there is one kind and `...`, of any length."""
+
+    kinds: tuple[Any, ...]
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Every entry, checked."""
+        if not isinstance(value, tuple):
+            raise UnfitError("should be a tuple")
+        kinds = self.kinds
+        if kinds[-1] is ...:
+            kinds = kinds[:1] * len(value)
+        if len(value) != len(kinds):
+            raise UnfitError(f"should have {len(kinds)} entries, not {len(value)}")
+        return tuple(kind.unpack(item, sizes) for kind, item in zip(kinds, value, strict=True))
+
+
+@dataclass(frozen=True)
+class DictOf(Field):
+    """A table of values of one kind by names, whatever they are called."""
+
+    kind: Field
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """Every value, checked."""
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            raise UnfitError("should be a table of values by name")
+        return {name: self.kind.unpack(item, sizes) for name, item in value.items()}
 
 
 class RecordOf(Field):

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from gnomon.models.fields import (
     EXPONENTS,
     Array,
@@ -18,7 +16,7 @@ from gnomon.models.fields import (
     UnfitError,
     Whole,
 )
-from gnomon.moments import CrossMoments, moments_field
+from gnomon.moments import CrossMoments, check_cross, moments_field
 from gnomon.procrustes.certificate import RotationCertificate
 from gnomon.procrustes.frame import Frame, Rules
 from gnomon.procrustes.solve import REFLECTIONS, Rotation
@@ -33,6 +31,7 @@ CROSS = RecordOf(
         "y": moments_field("dy", square=False),
         "cross": Array("f8", "dx", "dy"),
     },
+    check=check_cross,
 )
 MAYBE_FLAG = Either.none_or(Flag())
 FRAME = RecordOf(
@@ -125,6 +124,4 @@ def unpack(attributes: Any, _: Mapping[str, Any]) -> dict[str, Any]:
         raise UnfitError("its Procrustes has neither a rotation nor moments")
     if solved and sizes["D"] != max(sizes["dx"], sizes["dy"]):
         raise UnfitError("its rotation fits neither table")
-    if solved and not np.isfinite(found["rotation_"]).all():
-        raise UnfitError("its rotation holds numbers that are not finite")
     return found

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.models.fields import (
-    Anything,
     Array,
     Csr,
+    DictOf,
     Either,
     Field,
     Fields,
@@ -27,6 +27,7 @@ from gnomon.models.fields import (
     RecordOf,
     Sizes,
     Text,
+    TupleOf,
     UnfitError,
     Whole,
 )
@@ -61,7 +62,7 @@ class Keys(Field):
         """One for each row."""
         if getattr(value, "ndim", 0) == 2:
             return self.hashes.unpack(value, sizes)
-        return Array("b i u f U m M", self.rows).unpack(value, sizes)
+        return Array("b i u f U m M", self.rows, nan=True).unpack(value, sizes)
 
 
 class MapField(Field):
@@ -114,7 +115,8 @@ def _check_run(state: State) -> None:
         raise UnfitError("its run has points outside of its bounds")
 
 
-POINTS = Array("f4 f8", "n", "axes", finite=True)
+WIDEST = 1e18  # of a map: squares of its distances must exist in float32
+POINTS = Array("f4 f8", "n", "axes", low=-WIDEST, high=WIDEST)
 RUN = RecordOf(
     State,
     {
@@ -123,8 +125,8 @@ RUN = RecordOf(
         "velocity": POINTS,
         "gains": POINTS,
         "order": Array("i8", "n"),
-        "low": Array("f8", "axes", finite=True),
-        "high": Array("f8", "axes", finite=True),
+        "low": Array("f8", "axes", low=-WIDEST),
+        "high": Array("f8", "axes", high=WIDEST),
         "kl": Real(),
         "best_kl": Real(),
         "best_iteration": Whole(),
@@ -192,15 +194,15 @@ FIELDS = Fields(
         "n_iter_": Whole(),
         "stop_reason_": Text(),
         "learning_rate_": Real(),
-        "timings_": Anything(),
+        "timings_": DictOf(Real()),
         "affinities_": Csr("n"),
         "certificate_": CERTIFICATE,
         "alignment_": Either.none_or(ALIGNMENT),
         "pca_": Either.none_or(Reducer()),
         "_reduced": Text(),
         "_search": Either.none_or(SearchField("n", "reduced")),
-        "_found": Anything(),
-        "_typical": Array("f8", "n"),
+        "_found": TupleOf((Text(), Real(0.0, 1.0), Whole())),
+        "_typical": Array("f8", "n", finite=False),
         "_ratio_limit": Real(),
         "_map": MapField(),
         "_sample_weight": Either.none_or(Array("f8", "n", finite=True, low=1.0)),
