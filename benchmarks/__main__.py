@@ -22,6 +22,7 @@ QUESTIONS = {
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
     "page": "benchmarks.page",
+    "page_cost": "benchmarks.page_cost",
     "startup": "benchmarks.startup",
     "command": "benchmarks.command",
 }

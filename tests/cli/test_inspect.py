@@ -128,6 +128,36 @@ def test_estimates_are_within_twice_of_what_was_measured(
         assert megabytes / 2 < found.peak_bytes / 1e6 < 2 * megabytes
 
 
+# CPU seconds and MB of the page, by benchmarks/page_cost.py.
+@pytest.mark.parametrize(
+    ("n", "d", "seconds", "megabytes"),
+    [
+        (300, 10, 0.062, 0.457),
+        (3_000, 10, 0.128, 0.742),
+        (3_000, 300, 0.729, 2.995),
+        (10_000, 50, 0.474, 2.368),
+        (30_000, 50, 1.957, 2.956),
+    ],
+)
+def test_the_page_is_part_of_the_estimate(n, d, seconds, megabytes):
+    found = cost(n, d)
+    assert seconds / 2 < found.page_seconds < 2 * seconds
+    assert megabytes / 1.1 < found.page_bytes / 1e6 < 1.1 * megabytes
+    without = found.pca_seconds + found.tsne_seconds + found.trust_seconds + found.place_seconds
+    assert found.seconds == without + found.page_seconds
+
+
+def test_a_small_page_is_small_and_maps_made_again_for_it_take_time(tmp_path):
+    def seen(*asked):
+        order = ("map", "digits", "--dry-run", "--json", "-q", *asked)
+        return json.loads(gnomon(*order, folder=tmp_path).stdout)["estimate"]
+
+    usual, small, again = seen(), seen("--page-budget", "500000"), seen("--stability", "4")
+    assert small["page_bytes"] == 500_000 < usual["page_bytes"]
+    assert usual["page_seconds"] < again["page_seconds"]
+    assert again["seconds"] - usual["seconds"] == pytest.approx(4 * usual["tsne_seconds"])
+
+
 def test_more_threads_take_less_time_and_more_rows_more(tmp_path):
     assert cost(20_000, threads=1).seconds > cost(20_000).seconds > cost(20_000, threads=4).seconds
     assert cost(20_000).seconds < cost(40_000).seconds
