@@ -1,0 +1,123 @@
+"""Residuals of rows as if they had had no part in the fit, without a second fit.
+
+The rows of a fit lie nearer to its components than new rows do: on 2,000 images of 784 pixels the
+residual that 1 % of the fitted rows exceed is exceeded by 2.7 % of new ones, on 300 rows of noise
+by all of them. So some rows are held out, a fold f at a time, and their moments are taken out of
+those of the table. With the working rows z about the mean, the scatter S of all rows, its
+components W (k, d) and S Wᵀ = Wᵀ diag(σ), σ = (Σw − ddof) λ:
+
+1. The scatter of the other rows about their own mean δ, applied to the components, needs the rows
+   of the fold alone: Y = S₋ Wᵀ = Wᵀ diag(σ) − Σ_f w z (W z)ᵀ − W₋ δ (W δ)ᵀ, with W₋ the weight of
+   the others and δ = −Σ_f w z / W₋. Each row's own part in each component is out of it.
+2. The eigenvalues θ of W Y, about those that the others give to their own components. A direction
+   that the others give less than the first component left out (σ at k + 1, by their share) is
+   one that a few rows of the fold made for themselves: it is dropped.
+3. Q, an orthonormal basis of what is left of Y: one step of subspace iteration on S₋ from Wᵀ. The
+   residual of a row of the fold is that of z − δ from Q.
+
+No d × d matrix, so it serves every solver, sparse tables, and models of which the moments were not
+kept. With folds of a third of the rows it agrees with components that were computed from
+`Moments` of all rows minus those of the fold: 0.8 to 1.3 % of new rows lie beyond the limit that
+1 % of held-out rows exceed, on images, cells, noise and heavy tails, flat spectra among them.
+Smaller folds remember more of their rows (2.6 % of new rows for tenths of 3,000 × 200 noise).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.blas import one_blas_thread
+from gnomon.inputs import Table
+from gnomon.pca.measure import EPS, Matrix, Vector, measure_rows
+from gnomon.pca.operator import operator_for
+from gnomon.pca.project import project
+from gnomon.rows import Rows
+
+if TYPE_CHECKING:
+    from gnomon.pca.estimator import PCA
+
+__all__ = ["choose_folds", "held_out_residuals"]
+
+Rowset = NDArray[np.intp]
+
+MOST_ROWS = 5000  # held out in all: the share beyond a 1 % limit is then known to 0.14 %
+MOST_NUMBERS = 2**24  # of the rows held out, which are read as dense blocks
+LEAST_ROWS = 300  # however long they are
+FOLDS = 3
+
+
+def choose_folds(n: int, d: int, of: int, seed: int) -> list[Rowset]:
+    """Which of `n` rows of `d` columns are held out, and together: at most 5,000, at random.
+
+    Each fold has a third, at most, of the `of` rows that the components were computed from.
+    """
+    few = min(MOST_ROWS, max(LEAST_ROWS, MOST_NUMBERS // max(1, d)))
+    rows = np.random.default_rng(seed).permutation(n)[:few]
+    count = max(1, -(-FOLDS * rows.size // max(1, of)))
+    return np.array_split(rows, min(count, rows.size))
+
+
+@one_blas_thread()
+def held_out_residuals(
+    model: "PCA", X: Table, folds: Sequence[Rowset], weights: Vector | None = None
+) -> Vector:
+    """Squared prediction errors of the rows of `folds` under the components of all other rows.
+
+    In the units of `PCA.prediction_error`, one fold after the other.
+
+    Parameters
+    ----------
+    model : PCA
+        Fitted on rows among which those of `X` are. If it was fitted on fewer rows than `X` has,
+        none are taken for its own: what is returned is their prediction error.
+    X : array or CSR array, shape (n, d)
+    folds : sequence of arrays of int
+        Rows of `X`.
+    weights : array (n,), optional
+        As in the fit.
+    """
+    if model.n_samples_ < X.shape[0]:
+        return np.concatenate([model.prediction_error(X[fold]) for fold in folds])
+    found = []
+    for fold in folds:
+        rows = model._rows(X[fold])
+        w = np.ones(fold.size) if weights is None else weights[fold]
+        Q, delta = _components_without(model, rows, w)
+        sq_residuals = measure_rows(_about(rows, delta), Q, model.n_jobs).sq_residuals
+        with np.errstate(over="ignore", under="ignore"):
+            found.append(np.ldexp(sq_residuals, 2 * model._unit))
+    return np.concatenate(found)
+
+
+def _components_without(model: "PCA", rows: Rows, w: Vector) -> tuple[Matrix, Vector]:
+    """Components (k or fewer, d) of the others, and their mean δ (d,) from that of all rows."""
+    W, divisor = model.components_, model._divisor()
+    sigma, total = divisor * model._variances, divisor + int(model.ddof)
+    left = max(total - float(w.sum()), 0.0)
+    scores = project(rows, W, n_jobs=model.n_jobs)
+    weighted = np.column_stack([scores * w[:, None], w])
+    taken = operator_for(rows, model.n_jobs).transposed(weighted)
+    delta = -taken[:, -1] / left if left > 0 else np.zeros(W.shape[1])
+    Y = W.T * sigma - taken[:, :-1] - left * np.outer(delta, W @ delta)
+    B = W @ Y
+    theta, V = np.linalg.eigh((B + B.T) / 2)
+    floor = max(_first_left_out(model) * divisor * left / total, EPS * W.shape[1] * sigma[0])
+    kept = theta > floor
+    Q = np.linalg.qr(Y @ V[:, kept] / theta[kept])[0]
+    return np.ascontiguousarray(Q.T), delta
+
+
+def _first_left_out(model: "PCA") -> float:
+    """Variance of the first component that was not kept; the mean of all those if unknown."""
+    k = model.components_.shape[0]
+    return float(model._spectrum[k]) if model._spectrum.size > k else float(model._noise)
+
+
+def _about(rows: Rows, delta: Vector) -> Rows:
+    """The same working rows about `delta`."""
+    factor: Any = 1.0 if rows.factor is None else np.where(rows.factor == 0, 1.0, rows.factor)
+    offset: Vector = np.zeros(delta.size) if rows.offset is None else rows.offset
+    return replace(rows, offset=offset + delta / factor)
