@@ -178,15 +178,14 @@ def test_a_model_of_fewer_rows_has_not_seen_these():
     )
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e120, 1e150])
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e120, 1e200])
 def test_extreme_units_change_nothing(scale):
     X = spiked(np.random.default_rng(9), 150)
     folds = choose_folds(150, 120, 150, 0)
     plain = held_out_residuals(PCA(6).fit(X), X, folds)
-    scaled = held_out_residuals(PCA(6).fit(X * scale), X * scale, folds)
-    if scale > 1e-160:  # squares of the smallest are 0 in the table's own units
-        np.testing.assert_allclose(scaled / scale**2, plain, rtol=1e-6)
-    assert np.isfinite(scaled).all()
+    model = PCA(6).fit(X * scale)
+    scaled = np.sqrt(held_out_residuals(model, X * scale, folds))
+    np.testing.assert_allclose(np.ldexp(scaled, model._unit) / scale, np.sqrt(plain), rtol=1e-6)
 
 
 def test_numbers_far_from_zero_change_nothing():
@@ -213,9 +212,10 @@ def test_few_rows_and_tables_without_a_residual():
     assert (found > 0).all()  # two others span a line
     flat = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 7))
     folds = choose_folds(200, 7, 200, 0)
-    assert held_out_residuals(PCA(3).fit(flat), flat, folds).max() < 1e-24
+    # differences of squares up to 100
+    assert held_out_residuals(PCA(3).fit(flat), flat, folds).max() < 1e-12
     whole = rng.standard_normal((200, 5))
-    assert held_out_residuals(PCA(5).fit(whole), whole, folds).max() < 1e-24
+    assert held_out_residuals(PCA(5).fit(whole), whole, folds).max() < 1e-12
     with pytest.warns(UserWarning, match="All rows are the same"):
         same = PCA(2).fit(np.ones((9, 3)))
     assert np.array_equal(

@@ -13,7 +13,7 @@ components W (k, d) and S Wᵀ = Wᵀ diag(σ), σ = (Σw − ddof) λ:
    that the others give less than the first component left out (σ at k + 1, by their share) is
    one that a few rows of the fold made for themselves: it is dropped.
 3. Q, an orthonormal basis of what is left of Y: one step of subspace iteration on S₋ from Wᵀ. The
-   residual of a row of the fold is that of z − δ from Q.
+   squared residual of a row of the fold is ‖z − δ‖² − ‖Qᵀ(z − δ)‖².
 
 No d × d matrix, so it serves every solver, sparse tables, and models of which the moments were not
 kept. With folds of a third of the rows it agrees with components that were computed from
@@ -23,17 +23,16 @@ Smaller folds remember more of their rows (2.6 % of new rows for tenths of 3,000
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
-from gnomon.inputs import Table
-from gnomon.pca.measure import EPS, Matrix, Vector, measure_rows
-from gnomon.pca.operator import operator_for
-from gnomon.pca.project import project
+from gnomon.inputs import Table, is_sparse
+from gnomon.parallel import map_blocks, quiet
+from gnomon.pca.measure import EPS, Matrix, Vector
+from gnomon.pca.operator import SparseOperator
 from gnomon.rows import Rows
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ __all__ = ["choose_folds", "held_out_residuals"]
 Rowset = NDArray[np.intp]
 
 MOST_ROWS = 5000  # held out in all: the share beyond a 1 % limit is then known to 0.14 %
-MOST_NUMBERS = 2**24  # of the rows held out, which are read as dense blocks
+MOST_NUMBERS = 2**24  # of all rows held out, a fold of which is held in memory as float64
 LEAST_ROWS = 300  # however long they are
 FOLDS = 3
 
@@ -66,7 +65,8 @@ def held_out_residuals(
 ) -> Vector:
     """Squared prediction errors of the rows of `folds` under the components of all other rows.
 
-    In the units of `PCA.prediction_error`, one fold after the other.
+    One fold after the other, in units of 4^`_unit` (see `gnomon.pca.measure`). Beside squares of
+    rows that are 1e8 times larger they are rounding.
 
     Parameters
     ----------
@@ -80,34 +80,40 @@ def held_out_residuals(
         As in the fit.
     """
     if model.n_samples_ < X.shape[0]:
-        return np.concatenate([model.prediction_error(X[fold]) for fold in folds])
-    found = []
-    for fold in folds:
-        rows = model._rows(X[fold])
+        return np.concatenate([model._measure(X[fold]).sq_residuals for fold in folds])
+
+    def of_fold(at: int, _: int) -> Vector:
+        fold = folds[at]
         w = np.ones(fold.size) if weights is None else weights[fold]
-        Q, delta = _components_without(model, rows, w)
-        sq_residuals = measure_rows(_about(rows, delta), Q, model.n_jobs).sq_residuals
-        with np.errstate(over="ignore", under="ignore"):
-            found.append(np.ldexp(sq_residuals, 2 * model._unit))
-    return np.concatenate(found)
+        return _residuals(model, _Fold(model._rows(X[fold])), w)
+
+    ranges = [(at, at + 1) for at in range(len(folds))]
+    return np.concatenate(map_blocks(quiet(of_fold), ranges, n_jobs=model.n_jobs))
 
 
-def _components_without(model: "PCA", rows: Rows, w: Vector) -> tuple[Matrix, Vector]:
-    """Components (k or fewer, d) of the others, and their mean δ (d,) from that of all rows."""
+def _residuals(model: "PCA", fold: "_Fold", w: Vector) -> Vector:
+    """Squared residuals of the rows of a fold, which have the weights `w`."""
+    basis, delta = _components_without(model, fold, w)
+    inside = fold.times(np.column_stack([basis, delta]))
+    scores, along = inside[:, :-1] - delta @ basis, inside[:, -1]
+    sq_norms = fold.sq_norms() - 2 * along + delta @ delta
+    sq_residuals: Vector = np.maximum(sq_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
+    return sq_residuals
+
+
+def _components_without(model: "PCA", fold: "_Fold", w: Vector) -> tuple[Matrix, Vector]:
+    """Components of the others as columns (d, k or fewer), and their mean δ (d,)."""
     W, divisor = model.components_, model._divisor()
     sigma, total = divisor * model._variances, divisor + int(model.ddof)
     left = max(total - float(w.sum()), 0.0)
-    scores = project(rows, W, n_jobs=model.n_jobs)
-    weighted = np.column_stack([scores * w[:, None], w])
-    taken = operator_for(rows, model.n_jobs).transposed(weighted)
+    taken = fold.transposed(np.column_stack([fold.times(W.T) * w[:, None], w]))
     delta = -taken[:, -1] / left if left > 0 else np.zeros(W.shape[1])
     Y = W.T * sigma - taken[:, :-1] - left * np.outer(delta, W @ delta)
     B = W @ Y
     theta, V = np.linalg.eigh((B + B.T) / 2)
     floor = max(_first_left_out(model) * divisor * left / total, EPS * W.shape[1] * sigma[0])
     kept = theta > floor
-    Q = np.linalg.qr(Y @ V[:, kept] / theta[kept])[0]
-    return np.ascontiguousarray(Q.T), delta
+    return np.linalg.qr(Y @ V[:, kept] / theta[kept])[0], delta
 
 
 def _first_left_out(model: "PCA") -> float:
@@ -116,8 +122,29 @@ def _first_left_out(model: "PCA") -> float:
     return float(model._spectrum[k]) if model._spectrum.size > k else float(model._noise)
 
 
-def _about(rows: Rows, delta: Vector) -> Rows:
-    """The same working rows about `delta`."""
-    factor: Any = 1.0 if rows.factor is None else np.where(rows.factor == 0, 1.0, rows.factor)
-    offset: Vector = np.zeros(delta.size) if rows.offset is None else rows.offset
-    return replace(rows, offset=offset + delta / factor)
+class _Fold:
+    """Products with the working rows Z (m, d) of a fold; a sparse one stays sparse."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.sparse = SparseOperator(rows, 1) if is_sparse(rows.X) else None
+        self.Z = np.empty((0, 0)) if self.sparse else rows.read(0, rows.shape[0])
+
+    def times(self, A: Matrix) -> Matrix:
+        """Z A."""
+        return self.sparse.forward(A) if self.sparse else self.Z @ A
+
+    def transposed(self, U: Matrix) -> Matrix:
+        """Zᵀ U."""
+        return self.sparse.transposed(U) if self.sparse else self.Z.T @ U
+
+    def sq_norms(self) -> Vector:
+        """‖z‖² of every row."""
+        if self.sparse is None:
+            return np.asarray(np.einsum("ij,ij->i", self.Z, self.Z))
+        # z = x − μ with few numbers in x: ‖x‖² − 2 x·μ + ‖μ‖², and z·μ = x·μ − ‖μ‖² is known
+        mean = self.sparse.mean
+        stored = self.sparse.by_rows
+        sq = np.add.reduceat(np.append(stored.data**2, 0.0), stored.indptr[:-1].astype(np.intp))
+        sq[np.diff(stored.indptr) == 0] = 0.0
+        sq_norms: Vector = sq - 2 * self.times(mean[:, None])[:, 0] - mean @ mean
+        return sq_norms

@@ -26,7 +26,7 @@ Matrix = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 
-__all__ = ["EPS", "Matrix", "Measured", "Measurement", "Vector", "measure_rows", "ratio"]
+__all__ = ["EPS", "Matrix", "Measured", "Measurement", "Vector", "ratio"]
 
 
 class Measurement:
@@ -79,7 +79,7 @@ class Measurement:
     def _measure(self, X: Any) -> "Measured":
         """Scores, distances from the mean and distances from the model."""
         rows = self._rows(X)
-        measured = measure_rows(rows, self.components_, self.n_jobs)
+        measured = _measure(rows, self.components_, self.n_jobs)
         self._refuse_bad(rows, measured.scores)
         return measured
 
@@ -111,7 +111,7 @@ class Measured(NamedTuple):
     sq_residuals: Vector
 
 
-def measure_rows(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
+def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
     """One pass over the rows, in blocks of a fixed size as in `gnomon.carry`."""
     (n, d), k = rows.shape, W.shape[0]
     Wt = np.ascontiguousarray(W.T)
