@@ -21,6 +21,7 @@ QUESTIONS = {
     "tsne": "benchmarks.tsne",
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
+    "foreign": "benchmarks.foreign",
     "page": "benchmarks.page",
     "startup": "benchmarks.startup",
     "command": "benchmarks.command",

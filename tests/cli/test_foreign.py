@@ -1,4 +1,4 @@
-"""Rows unlike those of a map, as users of the command meet them: in files, blocks and on the page."""
+"""Rows unlike those of a map, as users of the command meet them: files, blocks and the page."""
 
 import json
 from pathlib import Path
@@ -69,8 +69,7 @@ def test_blocks_say_the_same(here):
     assert whole.to_pydict() == parts.to_pydict()
 
 
-def test_a_map_of_a_sample_says_on_the_page_how_many_rows_are_unlike_it(here, tmp_path):
-    folder, _ = here
+def test_a_map_of_a_sample_says_on_the_page_how_many_rows_are_unlike_it(tmp_path):
     X = np.vstack([rows(np.random.default_rng(3), 400, D), noise(np.random.default_rng(4), 3, D)])
     write(tmp_path / "all.parquet", X)
     done = gnomon("map", "all.parquet", "--sample", "200", "--scale", "none", "-o", "m",
