@@ -9,7 +9,14 @@ from sklearn.pipeline import make_pipeline
 from tsne.kinds import noise, rows, shuffled
 
 from gnomon import PCA, TSNE, source
-from gnomon.tsne.novelty import REASONS, Novelty, joint_limits
+from gnomon.neighbors import find_neighbors
+from gnomon.tsne.novelty import (
+    REASONS,
+    Novelty,
+    distance_ratios,
+    joint_limits,
+    left_out_ratios,
+)
 
 RARE = 0.01
 WIDE, NARROW = 200, 60  # with and without a PCA before the map
@@ -272,6 +279,26 @@ def test_copies_do_not_make_every_row_unusual():
     placed = fitted(X).place(X[::20])
     assert not placed.unusual.any()
     assert fitted(X).place(X[::20] + 100).unusual.all()
+
+
+@pytest.mark.parametrize("k", [3, 15])
+def test_ratios_of_rows_left_out_are_those_of_new_rows_on_a_map_of_the_others(k):
+    """The truth: each row in turn is taken away, and comes back as a new one."""
+    X = rows(np.random.default_rng(17), 60, 8)
+    found = left_out_ratios(find_neighbors(X, k + 1), np.arange(60), k)
+    for i in range(60):
+        others = np.delete(X, i, axis=0)
+        near = find_neighbors(others, k)
+        away = np.linalg.norm(others - X[i], axis=1)
+        order = np.argsort(away)[:k]
+        expected = distance_ratios(order[None], away[order][None], near.distances.mean(axis=1))
+        assert found[i] == pytest.approx(expected[0], rel=1e-9)
+    known = find_neighbors(X, k)  # where the next neighbour is not known, that of all rows
+    typical = known.distances.mean(axis=1)
+    assert np.array_equal(
+        left_out_ratios(known, np.arange(60), k),
+        distance_ratios(known.indices, known.distances, typical),
+    )
 
 
 class TestJointLimits:

@@ -8,7 +8,8 @@ from gnomon import TSNE, samples
 from gnomon.errors import UnavailableError
 from gnomon.tsne import place
 from gnomon.tsne.exact import field
-from gnomon.tsne.place import FixedMap, distance_ratios
+from gnomon.tsne.novelty import distance_ratios
+from gnomon.tsne.place import FixedMap
 
 DIGITS = samples.load("digits").X
 DIGIT = np.asarray(samples.load("digits").labels).astype(int)

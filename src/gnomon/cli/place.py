@@ -85,7 +85,7 @@ def command(
     from gnomon.cli import blocks, results
     from gnomon.cli.stored import load_run
     from gnomon.errors import UnavailableError
-    from gnomon.tsne.place import count_reasons
+    from gnomon.tsne.novelty import count_reasons
 
     words = Words(quiet=quiet, verbose=verbose)
     memory = blocks.beside_workers(memory, workers)

@@ -206,7 +206,7 @@ def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str
 
 def _unusual(rows: "Placed") -> dict[str, Any]:
     """How many of the rows that were placed on the map of others are unusual, and why."""
-    from gnomon.tsne.place import count_reasons
+    from gnomon.tsne.novelty import count_reasons
 
     return {
         "unusual": int(rows.unusual.sum()),

@@ -60,8 +60,8 @@ from gnomon.tsne.graph import (
     reduce,
     search_table,
 )
-from gnomon.tsne.novelty import Novelty, learn_novelty
-from gnomon.tsne.place import NEIGHBORS, FixedMap, Placement, distance_ratios
+from gnomon.tsne.novelty import Novelty, distance_ratios, learn_novelty
+from gnomon.tsne.place import NEIGHBORS, FixedMap, Placement
 from gnomon.tsne.start import given_start, pca_start, random_start
 from gnomon.tsne.state import FIELDS, pack_parameters, unpack, unpack_parameters
 
@@ -458,23 +458,19 @@ class TSNE(
         with self._stage("affinities"):
             conditional = affinity.rows(near, weights, self.n_jobs)
             self.affinities_ = joint(conditional, weights=weights, n_jobs=self.n_jobs)
-            ratios = self._remember_distances(near)
+            self._remember_distances(near)
         with self._stage("limits"):
             self._novelty: Novelty = learn_novelty(
-                X, self.pca_, ratios, metric=self.metric, weights=weights,
+                X, self.pca_, near, n_neighbors=NEIGHBORS, metric=self.metric, weights=weights,
                 seed=self._seed, n_jobs=self.n_jobs,
             )  # fmt: skip
         return reduction
 
-    def _remember_distances(self, near: Neighbors) -> Floats64:
-        """How neighbours were found, and how far they are: new rows are compared with that.
-
-        Returned are the rows' own distance ratios.
-        """
+    def _remember_distances(self, near: Neighbors) -> None:
+        """How neighbours were found, and how far they are: new rows are compared with that."""
         self._found = (near.method, near.recall, near.probed)
         k = min(NEIGHBORS, near.distances.shape[1])
         self._typical = near.distances[:, :k].mean(axis=1)
-        return distance_ratios(near.indices[:, :k], near.distances[:, :k], self._typical)
 
     def _start(
         self, reduction: Reduction, n: int, rng: np.random.Generator, weights: Floats64 | None

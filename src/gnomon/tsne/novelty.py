@@ -2,8 +2,8 @@
 
 A new row is unusual by the larger of two numbers, each over its limit:
 
-- the distance ratio: its mean distance to the nearest rows, over those rows' own to theirs
-  (`gnomon.tsne.place`), in the table that neighbours are searched in;
+- the distance ratio: its mean distance to the 15 nearest rows, over those rows' own to theirs, in
+  the table that neighbours are searched in;
 - the residual: its distance from the principal components, √ of `PCA.prediction_error`, in units of
   the median of held-out rows.
 
@@ -12,10 +12,11 @@ become 50 scores none was flagged, the residual flags all of it. The components 
 that reduced the table; where there was none, those of an auxiliary PCA of the table itself.
 Positions never depend on any of this.
 
-Both limits are of rows that had no part in what they are held against: distances of a row leave the
-row itself out, residuals are those of held-out folds (`gnomon.pca.held_out`). They are set
-together, each with as many of those rows beyond it as the other, so that about 1 % of new rows of
-the same kind are beyond one of them. Of fewer than 100 rows both are the largest there is.
+Both limits are of rows that had no part in what they are held against: ratios are those that a row
+would have if the others alone were the data, residuals those of held-out folds
+(`gnomon.pca.held_out`). They are set together, each with as many of those rows beyond it as the
+other, so that about 1 % of new rows of the same kind are beyond one of them. Of fewer than 100 rows
+both are the largest there is.
 """
 
 from dataclasses import dataclass
@@ -26,12 +27,22 @@ from numpy.typing import NDArray
 
 from gnomon.inputs import Table
 from gnomon.models.fields import Either, Field, Real, RecordOf
-from gnomon.neighbors import unit_rows
+from gnomon.neighbors import Neighbors, unit_rows
 from gnomon.pca import PCA
 from gnomon.pca.held_out import choose_folds, held_out_residuals
 from gnomon.tsne.graph import REDUCED, WIDE
 
-__all__ = ["REASONS", "Novelty", "joint_limits", "learn_novelty", "novelty_field"]
+__all__ = [
+    "REASONS",
+    "Novelty",
+    "count_reasons",
+    "distance_ratios",
+    "joint_limits",
+    "learn_novelty",
+    "left_out_ratios",
+    "novelty_field",
+    "unusual_words",
+]
 
 Floats64 = NDArray[np.float64]
 
@@ -90,8 +101,9 @@ class Novelty:
 def learn_novelty(
     X: Table,
     pca: PCA | None,
-    ratios: Floats64,
+    near: Neighbors,
     *,
+    n_neighbors: int,
     metric: str,
     weights: Floats64 | None,
     seed: int,
@@ -104,27 +116,59 @@ def learn_novelty(
     X : array or CSR array, shape (n, d)
     pca : PCA or None
         What reduced it.
-    ratios : array (n,)
-        Distance ratio of each row, itself left out.
+    near : Neighbors
+        Of the rows among themselves.
+    n_neighbors : int
+        How many of them new rows will be compared with.
     metric : str
         Of the distances; ``"precomputed"`` if `X` holds them.
     weights : array (n,), optional
         Copies that each row stands for.
     """
-    if metric == "precomputed":
-        return Novelty(joint_limits(ratios, np.zeros_like(ratios), weights)[0])
-    (n, d), auxiliary, rows = X.shape, None, _as_compared(X, metric)
-    if pca is None:
+    (n, d), auxiliary = X.shape, None
+    rows = _as_compared(X, metric)
+    if pca is None and metric != "precomputed":
         k = min(REDUCED, n, d) if d > WIDE else HELD
         pca = auxiliary = PCA(k, n_jobs=n_jobs).fit(rows, sample_weight=weights)
-    folds = choose_folds(n, d, int(pca.n_samples_), seed)
-    held, w = np.concatenate(folds), weights
-    residuals = np.sqrt(held_out_residuals(pca, rows, folds, w))
+    folds = choose_folds(n, d, n if pca is None else int(pca.n_samples_), seed)
+    held = np.concatenate(folds)
+    w = None if weights is None else weights[held]
+    ratios = left_out_ratios(near, held, n_neighbors)
+    if pca is None:
+        return Novelty(joint_limits(ratios, np.zeros_like(ratios), w)[0])
+    residuals = np.sqrt(held_out_residuals(pca, rows, folds, weights))
     unit = max(float(np.median(residuals)), SMALLEST * float(np.sqrt(pca._total))) or 1.0
-    far, outside = joint_limits(ratios[held], residuals / unit, None if w is None else w[held])
+    far, outside = joint_limits(ratios, residuals / unit, w)
     if auxiliary is not None:
         auxiliary.moments_ = None  # d × d numbers that no residual needs
     return Novelty(far, max(outside, 1.0), unit, auxiliary)
+
+
+def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Floats64) -> Floats64:
+    """Each row's mean distance to its neighbours, over the `typical` distance of those."""
+    return _ratios(distances.mean(axis=1), typical[indices].mean(axis=1))
+
+
+def left_out_ratios(near: Neighbors, rows: NDArray[np.intp], n_neighbors: int) -> Floats64:
+    """Distance ratios of some rows of the data, as if the others alone were the data.
+
+    A row is no neighbour of its neighbours then: the next one takes its place, where it is known.
+    """
+    k = min(n_neighbors, near.distances.shape[1])
+    theirs = near.indices[rows, :k]
+    typical = near.distances[:, :k].mean(axis=1)[theirs]
+    if near.distances.shape[1] > k:
+        own = near.indices[theirs, :k] == rows[:, None, None]
+        lost = np.where(own, near.distances[theirs, :k], 0.0).sum(axis=2)
+        typical += np.where(own.any(axis=2), (near.distances[theirs, k] - lost) / k, 0.0)
+    return _ratios(near.distances[rows, :k].mean(axis=1), typical.mean(axis=1))
+
+
+def _ratios(mine: Floats64, theirs: Floats64) -> Floats64:
+    """The quotients; where theirs is 0, infinite, or 1 if mine is 0 too."""
+    ratios: Floats64 = np.where(mine > 0, np.inf, 1.0)
+    np.divide(mine, theirs, out=ratios, where=theirs > 0)
+    return ratios
 
 
 def joint_limits(
@@ -146,6 +190,19 @@ def joint_limits(
             break
         t += 1
     return float(first[t - 1]), float(second[t - 1])
+
+
+def count_reasons(reason: NDArray[np.uint8]) -> dict[str, int]:
+    """How many rows are unusual for each reason."""
+    counts = np.bincount(reason, minlength=len(REASONS))
+    return {why: int(count) for why, count in zip(REASONS[1:], counts[1:], strict=True)}
+
+
+def unusual_words(reason: NDArray[np.uint8], called: str = "unusual") -> str:
+    """How many rows are unusual and why: "3 of them unusual (1 near nothing, …)"."""
+    whys = [f"{count:,} {why}" for why, count in count_reasons(reason).items() if count]
+    said = f"{np.count_nonzero(reason):,} of them {called}"
+    return f"{said} ({', '.join(whys)})" if whys else said
 
 
 def _as_compared(X: Table, metric: str) -> Any:

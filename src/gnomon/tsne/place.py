@@ -28,7 +28,7 @@ from gnomon.parallel import map_blocks, row_blocks
 from gnomon.records import Record
 from gnomon.tsne.affinities import gaussian_rows
 from gnomon.tsne.mesh import Mesh
-from gnomon.tsne.novelty import REASONS
+from gnomon.tsne.novelty import REASONS, unusual_words
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -42,14 +42,7 @@ FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
 ROWS = 2048
 
-__all__ = [
-    "NEIGHBORS",
-    "FixedMap",
-    "Placement",
-    "count_reasons",
-    "distance_ratios",
-    "unusual_words",
-]
+__all__ = ["NEIGHBORS", "FixedMap", "Placement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,29 +209,8 @@ class FixedMap:
 Field = tuple[Mesh, Floats, Floats]
 
 
-def count_reasons(reason: NDArray[np.uint8]) -> dict[str, int]:
-    """How many rows are unusual for each reason."""
-    counts = np.bincount(reason, minlength=len(REASONS))
-    return {why: int(count) for why, count in zip(REASONS[1:], counts[1:], strict=True)}
-
-
-def unusual_words(reason: NDArray[np.uint8], called: str = "unusual") -> str:
-    """How many rows are unusual and why: "3 of them unusual (1 near nothing, …)"."""
-    whys = [f"{count:,} {why}" for why, count in count_reasons(reason).items() if count]
-    said = f"{np.count_nonzero(reason):,} of them {called}"
-    return f"{said} ({', '.join(whys)})" if whys else said
-
-
 def _range(values: Floats64, limit: float) -> str:
     return f"median {np.median(values):.3g}, largest {values.max():.3g}, limit {limit:.3g}"
-
-
-def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Floats64) -> Floats64:
-    """Each row's mean distance to its neighbours, over the `typical` distance of those."""
-    mine, theirs = distances.mean(axis=1), typical[indices].mean(axis=1)
-    ratios: Floats64 = np.where(mine > 0, np.inf, 1.0)
-    np.divide(mine, theirs, out=ratios, where=theirs > 0)
-    return ratios
 
 
 @kernel

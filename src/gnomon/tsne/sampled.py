@@ -30,7 +30,8 @@ from gnomon.scores.few import trusted
 from gnomon.scores.kept import share_kept
 from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
-from gnomon.tsne.place import NEIGHBORS, unusual_words
+from gnomon.tsne.novelty import unusual_words
+from gnomon.tsne.place import NEIGHBORS
 
 __all__ = [
     "LEAST_SAMPLE",
