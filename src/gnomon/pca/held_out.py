@@ -106,14 +106,16 @@ def _components_without(model: "PCA", fold: "_Fold", w: Vector) -> tuple[Matrix,
     W, divisor = model.components_, model._divisor()
     sigma, total = divisor * model._variances, divisor + int(model.ddof)
     left = max(total - float(w.sum()), 0.0)
-    taken = fold.transposed(np.column_stack([fold.times(W.T) * w[:, None], w]))
-    delta = -taken[:, -1] / left if left > 0 else np.zeros(W.shape[1])
-    Y = W.T * sigma - taken[:, :-1] - left * np.outer(delta, W @ delta)
-    B = W @ Y
+    taken = fold.sums(np.column_stack([fold.times(W.T) * w[:, None], w]))
+    delta = -taken[-1] / left if left > 0 else np.zeros(W.shape[1])
+    Y = sigma[:, None] * W  # transposed: rows are quicker to add up than columns
+    Y -= taken[:-1]
+    Y -= left * np.outer(W @ delta, delta)
+    B = Y @ W.T
     theta, V = np.linalg.eigh((B + B.T) / 2)
     floor = max(_first_left_out(model) * divisor * left / total, EPS * W.shape[1] * sigma[0])
     kept = theta > floor
-    return np.linalg.qr(Y @ V[:, kept] / theta[kept])[0], delta
+    return np.linalg.qr(((V[:, kept] / theta[kept]).T @ Y).T)[0], delta
 
 
 def _first_left_out(model: "PCA") -> float:
@@ -133,9 +135,9 @@ class _Fold:
         """Z A."""
         return self.sparse.forward(A) if self.sparse else self.Z @ A
 
-    def transposed(self, U: Matrix) -> Matrix:
-        """Zᵀ U."""
-        return self.sparse.transposed(U) if self.sparse else self.Z.T @ U
+    def sums(self, U: Matrix) -> Matrix:
+        """Uᵀ Z."""
+        return self.sparse.transposed(U).T if self.sparse else U.T @ self.Z
 
     def sq_norms(self) -> Vector:
         """‖z‖² of every row."""

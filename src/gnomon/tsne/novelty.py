@@ -158,9 +158,9 @@ def left_out_ratios(near: Neighbors, rows: NDArray[np.intp], n_neighbors: int) -
     theirs = near.indices[rows, :k]
     typical = near.distances[:, :k].mean(axis=1)[theirs]
     if near.distances.shape[1] > k:
-        own = near.indices[theirs, :k] == rows[:, None, None]
-        lost = np.where(own, near.distances[theirs, :k], 0.0).sum(axis=2)
-        typical += np.where(own.any(axis=2), (near.distances[theirs, k] - lost) / k, 0.0)
+        mutual = (near.indices[theirs, :k] == rows[:, None, None]).any(axis=2)
+        gained = near.distances[theirs, k] - near.distances[rows, :k]
+        typical += np.where(mutual, gained / k, 0.0)
     return _ratios(near.distances[rows, :k].mean(axis=1), typical.mean(axis=1))
 
 
