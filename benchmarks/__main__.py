@@ -21,6 +21,7 @@ QUESTIONS = {
     "tsne": "benchmarks.tsne",
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
+    "foreign": "benchmarks.foreign",
     "page": "benchmarks.page",
     "page_cost": "benchmarks.page_cost",
     "startup": "benchmarks.startup",

@@ -62,6 +62,24 @@ def image_labels(folder: Path | None) -> NDArray[np.int64]:
         return np.concatenate([file["y_train"], file["y_test"]]).astype(np.int64)
 
 
+def fashion(folder: Path | None) -> NDArray[np.float32]:
+    """The 10,000 test images of Fashion-MNIST, (10,000, 784); needs `folder`."""
+    if folder is None:
+        raise BenchmarkError("Fashion-MNIST needs --data.")
+    with open_archive(folder, "fashion_mnist.npz") as file:
+        pixels: NDArray[np.float32] = file["x_test"].astype(np.float32)
+        return pixels
+
+
+def objects(folder: Path | None) -> NDArray[np.float32]:
+    """COIL-20, objects on a turntable, (1,440, 1,024); needs `folder`."""
+    if folder is None:
+        raise BenchmarkError("COIL-20 needs --data.")
+    with open_archive(folder, "coil20.npz") as file:
+        pixels: NDArray[np.float32] = file["X"].astype(np.float32)
+        return pixels
+
+
 def clusters(
     n: int, d: int = 50, kinds: int = 10, apart: float = 1.0
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:

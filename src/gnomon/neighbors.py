@@ -64,7 +64,7 @@ PROBE = 300  # rows whose true neighbours are found, to measure the recall
 SAMPLE = 4096  # rows that medians are taken of
 WILDEST = 1e150  # squares of differences must exist
 
-__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors"]
+__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors", "unit_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +211,7 @@ class NeighborSearch:
         at = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLE)).astype(np.intp))
         self.median, self.exponent = np.zeros(X.shape[1]), 0
         if self.metric == "cosine":
-            sample = _unit_rows(np.ascontiguousarray(X[at]), at)
+            sample = unit_rows(np.ascontiguousarray(X[at]), at)
             self.median = np.median(sample, axis=0)
             return
         sample = self._shifted(np.ascontiguousarray(X[at]))
@@ -229,7 +229,7 @@ class NeighborSearch:
 
     def _prepared(self, X: NDArray[Any]) -> Floats64:
         """Rows about the medians, divided by a power of two; unit rows for cosine."""
-        Z = _unit_rows(X) if self.metric == "cosine" else self._shifted(X)
+        Z = unit_rows(X) if self.metric == "cosine" else self._shifted(X)
         Z = np.ldexp(Z - self.median, -self.exponent)
         return np.clip(Z, -WILDEST, WILDEST, out=Z)
 
@@ -404,7 +404,8 @@ def _one_openmp_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def _unit_rows(X: NDArray[Any], numbers: NDArray[np.intp] | None = None) -> Floats64:
+def unit_rows(X: NDArray[Any], numbers: NDArray[np.intp] | None = None) -> Floats64:
+    """Rows divided by their lengths; rows of zeros are refused, by `numbers` if they have some."""
     Z = np.asarray(X, np.float64)
     Z = Z / np.maximum(np.abs(Z).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     norms = np.linalg.norm(Z, axis=1, keepdims=True)

@@ -88,7 +88,8 @@ def test_restore(folder):
 
 def test_place(folder):
     table = table_of(process("place", "new_cells.csv", "-m", "cells_map", folder=folder))
-    assert table.column_names == ["id", "kind", "tsne1", "tsne2", "distance_ratio", "unusual"]
+    judged = ["distance_ratio", "residual", "unusual", "why"]
+    assert table.column_names == ["id", "kind", "tsne1", "tsne2", *judged]
     assert table.num_rows == 7
 
 

@@ -15,6 +15,7 @@ from gnomon import load
 from gnomon.cli import place
 
 COLUMNS = ["height", "weight", "age"]
+JUDGED = ["distance_ratio", "residual", "unusual", "why"]
 
 
 def some_rows(n, seed):
@@ -52,13 +53,14 @@ def test_new_rows_get_places_and_how_unusual_they_are(made):
     folder, _, groups = made
     done = gnomon("place", "new.csv", "-m", "old_map", folder=folder)
     table = table_of(done)
-    assert table.column_names == ["id", "kind", "tsne1", "tsne2", "distance_ratio", "unusual"]
+    assert table.column_names == ["id", "kind", "tsne1", "tsne2", *JUDGED]
     assert table["id"].to_pylist() == [f"new{i}" for i in range(20)]
     assert table["kind"].to_pylist() == groups.tolist()
     unusual = table["unusual"].to_pylist()
     assert unusual[-1]
     assert sum(unusual) <= 3
     assert table["distance_ratio"].to_pylist()[-1] > 20
+    assert table["why"].to_pylist()[-1] == "near nothing"
     assert first_words(done) == ["Read", "Features", "Label", "Id", "Placed"]
     assert "Placed   20 rows, 1 of them unusual" in done.stderr
 
@@ -159,7 +161,7 @@ def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, 
     told = json.loads(done.stdout)
     assert (told["rows"], told["dropped"], told["table"]["blocks"]) == (20, 0, 3)
     placed = pq.read_table(tmp_path / "p.parquet")
-    assert placed.column_names == ["tsne1", "tsne2", "distance_ratio", "unusual"]
+    assert placed.column_names == ["tsne1", "tsne2", *JUDGED]
     whole = gnomon("place", "new.csv", "-m", "old_map", "-o", tmp_path / "w.parquet", folder=folder)
     assert whole.returncode == 0, whole.stderr
     expected = pq.read_table(tmp_path / "w.parquet")

@@ -1,6 +1,7 @@
 import hashlib
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,26 @@ def test_a_map_of_format_1_still_places_new_rows(tmp_path):
     assert MIGRATIONS[1]({"content": parts}) == {"content": today, "version": 2}
 
 
+def test_a_map_of_format_2_goes_on_by_distances_alone():
+    """It knew one limit, and nothing of residuals."""
+    tsne = load(REFERENCES / "first_edition" / "tsne.gnomon")
+    X = samples.load("iris").X
+    placed = tsne.place(np.vstack([X, X[:2] + 50]))
+    assert np.isnan(placed.residual).all()
+    assert placed.residual_limit is None
+    assert placed.why[-2:].tolist() == ["near nothing"] * 2
+    with zipfile.ZipFile(REFERENCES / "first_edition" / "tsne.gnomon") as archive:
+        document = json.loads(archive.read("model.json"))
+    limit = document["content"]["state"]["attributes"]["_ratio_limit"]
+    assert placed.distance_limit == limit
+    parts = {"_ratio_limit": 2.0, "maps": [{"_typical": 1, "_ratio_limit": 3.0}]}
+    assert MIGRATIONS[2]({"content": parts})["content"] == {
+        "_ratio_limit": 2.0,  # a name that a user may have given
+        "maps": [{"_typical": 1, "_novelty": {"distance_limit": 3.0, "residual_limit": None,
+                                              "residual_unit": 1.0, "auxiliary": None}}],
+    }  # fmt: skip
+
+
 def test_there_is_a_way_from_every_format_to_todays():
     assert sorted(MIGRATIONS) == list(range(VERSION))
 
@@ -69,7 +90,10 @@ def test_the_helper_of_these_tests_signs_rightly():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"version": 3, "gnomon": "9.9"}, r"format 3 \(gnomon 9\.9\).*up to 2"),
+        (
+            {"version": VERSION + 1, "gnomon": "9.9"},
+            rf"format {VERSION + 1} \(gnomon 9\.9\).*up to {VERSION}",
+        ),
         ({"version": 10**30}, "format 10"),
         ({"version": -1}, "no version"),
         ({"version": True}, "no version"),
@@ -92,8 +116,8 @@ def test_documents_of_another_kind_are_refused(change, why):
 def test_a_newer_format_says_what_to_do(tmp_path):
     from gnomon.models.archive import write_archive
 
-    write_archive(tmp_path / "m", signed({**GOOD, "version": 3}), b"")
-    with pytest.raises(ModelFileError, match=r"reads formats up to 2\. Update gnomon\.$"):
+    write_archive(tmp_path / "m", signed({**GOOD, "version": VERSION + 1}), b"")
+    with pytest.raises(ModelFileError, match=rf"formats up to {VERSION}\. Update gnomon\.$"):
         load(tmp_path / "m")
 
 

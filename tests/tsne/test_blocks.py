@@ -29,11 +29,12 @@ def test_rows_in_blocks_get_the_places_of_all_at_once(three, threads, monkeypatc
     new[17] += 500
     whole = three.place(new)
     found = three.place(source(new, rows=30), engine=LocalEngine(threads))
-    for name in ("positions", "distance_ratio", "unusual", "neighbors"):
+    for name in ("positions", "distance_ratio", "residual", "reason", "neighbors"):
         there, here = getattr(whole, name), getattr(found, name)
         assert here.dtype == there.dtype
         assert np.array_equal(here, there), name
-    assert found.limit == whole.limit
+    assert found.distance_limit == whole.distance_limit
+    assert found.residual_limit == whole.residual_limit
     assert found.unusual[17]
     assert np.array_equal(three.transform(source(new, rows=30)), whole.positions)
     assert np.array_equal(three.transform(new, engine=LocalEngine(1)), whole.positions)

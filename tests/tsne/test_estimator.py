@@ -742,7 +742,7 @@ def test_stages_are_timed_and_logged_for_those_who_ask_and_nothing_is_printed(ca
         assert caplog.text == ""
         fit(verbose=1)
     assert "t-SNE: neighbors took" in caplog.text
-    assert {"pca", "neighbors", "affinities", "start", "descent", "certificate"} == set(
+    assert {"pca", "neighbors", "affinities", "limits", "start", "descent", "certificate"} == set(
         model.timings_
     )
     assert all(seconds >= 0 for seconds in model.timings_.values())

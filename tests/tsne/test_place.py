@@ -8,7 +8,8 @@ from gnomon import TSNE, samples
 from gnomon.errors import UnavailableError
 from gnomon.tsne import place
 from gnomon.tsne.exact import field
-from gnomon.tsne.place import FixedMap, distance_ratios
+from gnomon.tsne.novelty import distance_ratios
+from gnomon.tsne.place import FixedMap
 
 DIGITS = samples.load("digits").X
 DIGIT = np.asarray(samples.load("digits").labels).astype(int)
@@ -55,7 +56,8 @@ def test_no_rows_have_no_places():
     placed = MODEL.place(NEW[:0])
     assert placed.positions.shape == (0, 2)
     assert placed.positions.dtype == MODEL.embedding_.dtype
-    assert placed.distance_ratio.shape == placed.unusual.shape == (0,)
+    assert placed.distance_ratio.shape == placed.residual.shape == placed.unusual.shape == (0,)
+    assert placed.why.shape == (0,)
     assert "0 rows placed" in str(placed)
 
 
@@ -64,16 +66,18 @@ def test_rows_unlike_the_data_are_flagged():
     placed = MODEL.place(odd)
     assert placed.unusual[:10].all()
     assert placed.unusual[10:].mean() < 0.1
-    assert (placed.distance_ratio[:10] > placed.limit).all()
+    assert (placed.distance_ratio[:10] > placed.distance_limit).all()
+    assert placed.residual[10:].mean() == pytest.approx(1, abs=0.15)
+    beyond = placed.distance_ratio > placed.distance_limit
+    assert np.array_equal(placed.unusual, beyond | (placed.residual > placed.residual_limit))
+    assert set(placed.why[placed.unusual]) <= {"near nothing", "outside the components"}
+    assert not placed.why[~placed.unusual].any()
     assert placed.distance_ratio[10:].mean() == pytest.approx(1, abs=0.15)
     assert np.isfinite(placed.positions).all()
     assert "110 rows placed" in str(placed)
     assert "distance ratio" in str(placed)
-
-
-def test_a_hundredth_of_the_datas_own_rows_lie_beyond_the_limit():
-    """Against their own neighbours, without themselves, as the limit was found."""
-    assert 1 < MODEL.place(NEW[:1]).limit < 3
+    assert placed.to_dict()["why"] == placed.why.tolist()
+    assert placed.to_dict()["unusual"] == placed.unusual.tolist()
 
 
 def test_a_row_at_no_distance_is_like_the_data_and_others_are_not_where_all_is_copies():

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from models.same import assert_same, there_and_back
 from sklearn.metrics import pairwise_distances
 
-from gnomon import TSNE
+from gnomon import PCA, TSNE
 from gnomon.errors import ModelFileError, UnavailableError
 from gnomon.tsne.state import FormerMap
 
@@ -193,6 +193,13 @@ def test_a_map_of_affinities_says_after_loading_that_it_cannot_place(tmp_path):
         loaded.transform(P)
 
 
+def test_nothing_of_a_former_fit_is_in_the_file(tmp_path):
+    """Distances of a table are none of a map of affinities, which has other rows."""
+    tsne = quick().fit(X)
+    tsne.set_params(affinity="precomputed", init="random").fit(P[:60, :60])
+    assert there_and_back(tsne, tmp_path).embedding_.shape == (60, 2)
+
+
 def test_a_map_whose_dimensions_were_changed_is_not_saved(tmp_path):
     tsne, _ = MODELS["plain"]()
     with pytest.raises(ValueError, match="n_components"):
@@ -247,6 +254,16 @@ HOSTILE = {
         "_shared", {"new": np.zeros(3, int), "old": np.zeros(3, int), "places": np.zeros((3, 2))}
     ),
     "no run": lambda _, a: a.pop("_state"),
+    "no limits": lambda _, a: a.pop("_novelty"),
+    "residuals from nothing": lambda _, a: a["_novelty"].update(auxiliary=None),
+    "residuals from other columns": lambda _, a: a["_novelty"].update(
+        auxiliary=PCA(2).fit(X[:, :5])
+    ),
+    "residuals from what is not fitted": lambda _, a: a["_novelty"].update(
+        auxiliary=PCA(2).partial_fit(X)
+    ),
+    "a residual that is no number": lambda _, a: a["_novelty"].update(residual_limit=np.nan),
+    "residuals in units of nothing": lambda _, a: a["_novelty"].update(residual_unit=0.0),
 }
 
 

@@ -74,8 +74,8 @@ class RunRecord:
     def notes(self) -> tuple[str, ...]:
         """What the page says of a map that was made of a part of the rows."""
         told = self.of("sampling", {})
-        words = told.get("words") if told.get("placed") else None
-        return (str(words),) if words else ()
+        words = [told.get("words"), told.get("placed_words")] if told.get("placed") else []
+        return tuple(str(said) for said in words if said)
 
     def seconds(self) -> dict[str, float]:
         """Times of the stages before the files, as the page of the run had them."""
@@ -291,6 +291,7 @@ def build_page(
     from gnomon.report.run import report_run, report_scores, report_without_table
 
     sampled = result.sampling is not None and not result.sampling.whole
+    placed = "" if result.rows is None else result.rows.sentence()
     if stability is not None and sampled:
         words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
@@ -302,7 +303,7 @@ def build_page(
         "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
     }  # fmt: skip
     if sampled and result.sampling is not None:
-        found["notes"] = (result.sampling.to_dict()["words"],)
+        found["notes"] = (result.sampling.to_dict()["words"], *filter(None, [placed]))
     if isinstance(result, Result):
         return report_run(
             result.table, result.prepared, result.pca, result.tsne, scores=result.components,

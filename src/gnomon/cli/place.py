@@ -25,12 +25,20 @@ gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
 gnomon place folder/ -m cells_map -o placed.parquet       # many files
 
 NEW is a file with the columns of the first table, in any order, or a folder of such files; - for
-standard input. Columns tsne1, tsne2 … are the places. distance_ratio is about 1 for rows like those
-of the map; rows of which unusual is true are like none of them, and their places mean little.
+standard input. Columns tsne1, tsne2 … are the places. distance_ratio (how far the nearest rows of
+the map are) and residual (how far the row lies outside the principal components) are about 1 for
+rows like those of the map. Rows of which unusual is true are like none of them, and their places
+mean little; why says "near nothing" or "outside the components". Of new rows like those of the map
+about 1 % are called unusual.
 Tables too large for memory are read in blocks: rows keep their order, and ids and labels are left
 out.
 """
-PLACE_BYTES = 100  # of a row in blocks: its place, its ratio, its neighbours
+# Of a row in blocks: its place, ratio, residual and neighbours; and the words when it is written.
+PLACE_BYTES = 220
+ONLY_DISTANCES = (
+    "the model was made by Gnomon 0.1 and judges rows by distances alone: rows that its components "
+    "do not hold may pass for usual. Make the map again to find them."
+)
 
 
 class Found(NamedTuple):
@@ -77,6 +85,7 @@ def command(
     from gnomon.cli import blocks, results
     from gnomon.cli.stored import load_run
     from gnomon.errors import UnavailableError
+    from gnomon.tsne.novelty import count_reasons
 
     words = Words(quiet=quiet, verbose=verbose)
     memory = blocks.beside_workers(memory, workers)
@@ -95,10 +104,15 @@ def command(
         else:
             found = _place_table(new, run, missing, reading, memory, words)
         results.say_placed(words, found.placed, found.seconds)
+        words.details("", found.placed.lines())
+        if found.placed.residual_limit is None:
+            words.say("Note", ONLY_DISTANCES)
     columns, placed = found.names, found.placed
     results.put(columns, "tsne", placed.positions)
     columns["distance_ratio"] = placed.distance_ratio
-    columns["unusual"] = placed.unusual
+    if placed.residual_limit is not None:
+        columns["residual"] = placed.residual
+    columns["unusual"], columns["why"] = placed.unusual, placed.why
     results.say_versions(words)
     results.write_table_or_stdout(out, columns, force=force, words=words)
     if as_json and out is not None:
@@ -108,6 +122,8 @@ def command(
             "rows": len(placed.positions),
             "dropped": found.dropped,
             "unusual": int(placed.unusual.sum()),
+            "why": count_reasons(placed.reason),
+            "limits": {"distance_ratio": placed.distance_limit, "residual": placed.residual_limit},
             "columns": list(columns),
             "seconds": found.seconds,
             "warnings": warned,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gnomon.data.table import Table
     from gnomon.large import BlockTable, LargeResult
     from gnomon.pipeline import Result
+    from gnomon.tsne.sampled import Placed
 
 __all__ = [
     "names_of_rows",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 # Columns that commands write.
-OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|unusual")
+OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
 ENOUGH = 0.95  # of the variance
 MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
@@ -195,11 +196,22 @@ def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str
         found["trust"] = None if result.quality is None else result.quality.to_dict()
         found["sampling"] = None if result.sampling is None else result.sampling.to_dict()
         if result.rows is not None:
-            found["sampling"] |= {"unusual": int(result.rows.unusual.sum())}
+            found["sampling"] |= _unusual(result.rows)
     return found | {
         "seconds": dict(result.seconds),  # to which those of the files will be added
         "warnings": list(result.warnings),
         "versions": versions(),
+    }
+
+
+def _unusual(rows: "Placed") -> dict[str, Any]:
+    """How many of the rows that were placed on the map of others are unusual, and why."""
+    from gnomon.tsne.novelty import count_reasons
+
+    return {
+        "unusual": int(rows.unusual.sum()),
+        "why": count_reasons(rows.reason),
+        "placed_words": rows.sentence(),
     }
 
 

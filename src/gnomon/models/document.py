@@ -2,7 +2,7 @@
 
 ::
 
-    {"format": "gnomon model", "version": 2, "gnomon": "0.1.0",
+    {"format": "gnomon model", "version": 3, "gnomon": "0.2.0",
      "members": {"arrays.safetensors": {"bytes": 1234, "sha256": "…"}},
      "content": …,          the model; arrays by name
      "checksum": "…"}       SHA-256 of this text with 64 zeros in its place

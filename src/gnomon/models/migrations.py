@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["MIGRATIONS", "VERSION"]
 
-VERSION = 2
+VERSION = 3
 
 Document = dict[str, Any]
 
@@ -34,6 +34,27 @@ def from_1(document: Document) -> Document:
     return {**_without_too_near(document), "version": 2}
 
 
+def from_2(document: Document) -> Document:
+    """Maps knew one limit, for the distance ratio; now they judge by residuals too.
+
+    Those of former maps are not known: they go on by distances alone.
+    """
+    return {**_with_novelty(document), "version": 3}
+
+
+def _with_novelty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_novelty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _with_novelty(item) for key, item in value.items()}
+    if "_typical" in found and "_ratio_limit" in found:
+        limit = found.pop("_ratio_limit")
+        found["_novelty"] = {"distance_limit": limit, "residual_limit": None,
+                             "residual_unit": 1.0, "auxiliary": None}  # fmt: skip
+    return found
+
+
 def _without_too_near(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_too_near(item) for item in value]
@@ -47,4 +68,4 @@ def _without_too_near(value: Any) -> Any:
     }
 
 
-MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1}
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1, 2: from_2}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PIECE_ROWS", "in_pieces", "place_blocks"]
 
-OF_ROWS = ("positions", "distance_ratio", "unusual", "neighbors")
+OF_ROWS = ("positions", "distance_ratio", "residual", "reason", "neighbors")
 PIECE_ROWS = 2**13  # rows placed at a time by each thread: a kilobyte and more a row
 
 

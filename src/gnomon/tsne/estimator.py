@@ -33,7 +33,6 @@ from gnomon.memory import available_bytes, readable_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.neighbors import Neighbors, NeighborSearch
-from gnomon.pca import PCA
 from gnomon.pca.blocks import check_rows
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint
@@ -61,7 +60,8 @@ from gnomon.tsne.graph import (
     reduce,
     search_table,
 )
-from gnomon.tsne.place import NEIGHBORS, USUAL, FixedMap, Placement, distance_ratios
+from gnomon.tsne.novelty import Novelty, distance_ratios, learn_novelty
+from gnomon.tsne.place import NEIGHBORS, FixedMap, Placement
 from gnomon.tsne.start import given_start, pca_start, random_start
 from gnomon.tsne.state import FIELDS, pack_parameters, unpack, unpack_parameters
 
@@ -297,14 +297,19 @@ class TSNE(
 
     def transform(self, X: Any, *, engine: Any = None) -> NDArray[Any]:
         """Places of new rows on the map, shape (m, n_components); see `place`."""
-        return self.place(X, engine=engine).positions
+        X = self._check_new(X, engine)
+        if isinstance(X, Source):
+            return place_blocks(self, X, as_engine(engine, n_jobs=self.n_jobs)).positions
+        return self._placed(X)[0]
 
     @one_blas_thread()
     def place(self, X: Any, *, engine: Any = None) -> Placement:
-        """Places of new rows on the map, and how unlike the data they are.
+        """Places of new rows on the map, and which of them are unlike the data.
 
         The map does not move, and new rows do not see each other: a row gets the same place in any
-        batch.
+        batch. A row is unusual if it is near nothing in the data, or if much of it lies outside the
+        principal components (`pca_`, or those of the table where no PCA reduced it). Unusual rows
+        are placed like all others.
 
         Parameters
         ----------
@@ -314,21 +319,34 @@ class TSNE(
         engine : Dask client or engine, optional
             Who works through the blocks; by default threads of this machine.
         """
+        X = self._check_new(X, engine)
+        if isinstance(X, Source):
+            return place_blocks(self, X, as_engine(engine, n_jobs=self.n_jobs))
+        positions, ratio, indices = self._placed(X)
+        judge = self._novelty
+        residual = judge.residuals(X, self.pca_, self.metric)
+        return Placement(
+            positions, ratio, residual, judge.distance_limit, judge.residual_limit,
+            judge.reasons(ratio, residual), indices,
+        )  # fmt: skip
+
+    def _check_new(self, X: Any, engine: Any) -> Table | Source:
+        """New rows, checked: a table, or a source where they are to be read in blocks."""
         check_is_fitted(self, "embedding_")
         if self.affinity == "precomputed":
             raise UnavailableError(
                 "A map of precomputed affinities cannot place new rows: it knows no distances. "
                 "Fit it on a table, or on distances with metric='precomputed'."
             )
-        X = check_rows(self, X, engine, reset=False)
-        if isinstance(X, Source):
-            return place_blocks(self, X, as_engine(engine, n_jobs=self.n_jobs))
+        return check_rows(self, X, engine, reset=False)
+
+    @one_blas_thread()
+    def _placed(self, X: Table) -> tuple[NDArray[Any], Floats64, NDArray[np.int32]]:
+        """Places of the rows of `X`, their distance ratios and their nearest rows of the map."""
         k = min(NEIGHBORS, self.embedding_.shape[0])
         if X.shape[0] == 0:
-            empty = np.empty(0)
             positions = np.empty((0, int(self.n_components)), self.embedding_.dtype)
-            near = np.empty((0, k), np.int32)
-            return Placement(positions, empty, self._ratio_limit, empty.astype(bool), near)
+            return positions, np.empty(0), np.empty((0, k), np.int32)
         if self.metric == "precomputed":
             indices, distances = _nearest_given(X, k)
         else:
@@ -340,8 +358,7 @@ class TSNE(
             indices, distances = self._search.of(X, k)
         ratio = distance_ratios(indices, distances, self._typical)
         positions = self._map.place(indices, distances).astype(self.embedding_.dtype)
-        unusual = ratio > self._ratio_limit
-        return Placement(positions, ratio, self._ratio_limit, unusual, indices)
+        return positions, ratio, indices
 
     def _descend(self, until: int, forces: Forces | None = None) -> Self:
         """Run to iteration `until` from where the run stands, and say how it went."""
@@ -411,6 +428,8 @@ class TSNE(
         n = X.shape[0]
         self.pca_, self._reduced = None, ""
         self._search: NeighborSearch | None = None
+        for name in ("_typical", "_novelty"):  # of a former fit
+            self.__dict__.pop(name, None)
         if self.affinity == "precomputed":
             if weights is not None:
                 refuse("sample_weight", "be None for precomputed affinities", "weights")
@@ -440,6 +459,11 @@ class TSNE(
             conditional = affinity.rows(near, weights, self.n_jobs)
             self.affinities_ = joint(conditional, weights=weights, n_jobs=self.n_jobs)
             self._remember_distances(near)
+        with self._stage("limits"):
+            self._novelty: Novelty = learn_novelty(
+                X, self.pca_, near, n_neighbors=NEIGHBORS, metric=self.metric, weights=weights,
+                seed=self._seed, n_jobs=self.n_jobs,
+            )  # fmt: skip
         return reduction
 
     def _remember_distances(self, near: Neighbors) -> None:
@@ -447,25 +471,30 @@ class TSNE(
         self._found = (near.method, near.recall, near.probed)
         k = min(NEIGHBORS, near.distances.shape[1])
         self._typical = near.distances[:, :k].mean(axis=1)
-        own = distance_ratios(near.indices[:, :k], near.distances[:, :k], self._typical)
-        self._ratio_limit = float(np.quantile(own, USUAL))
 
     def _start(
         self, reduction: Reduction, n: int, rng: np.random.Generator, weights: Floats64 | None
     ) -> Floats64:
         k = int(self.n_components)
         with self._stage("start"):
-            known = None if reduction.pca is None else reduction.Z
+            known = self._known_scores(reduction, k)
             if self._shared is None and isinstance(self.init, str) and self.init == "pca":
                 return pca_start(known, reduction.Z, k, rng, weights=weights, n_jobs=self.n_jobs)
-            if known is None and "precomputed" not in (self.metric, self.affinity):
-                # Nobody has looked at the whole table yet: this warns of wild rows and columns.
-                PCA(1, n_jobs=self.n_jobs).fit(reduction.Z, sample_weight=weights)
             if self._shared is not None:
                 return start_from(self._shared, self.affinities_, rng)
             if isinstance(self.init, str):
                 return random_start(n, k, rng)
             return given_start(self.init, n, k)
+
+    def _known_scores(self, reduction: Reduction, k: int) -> Any:
+        """Principal scores of the table, `k` or more, where a PCA has found them before."""
+        if reduction.pca is not None:
+            return reduction.Z
+        judge = vars(self).get("_novelty")
+        known = None if judge is None or self.metric == "cosine" else judge.auxiliary
+        if known is None or known.n_components_ < k:
+            return None
+        return known.transform(reduction.Z)
 
     def _forces(self) -> Forces:
         """What moves the points, for P in the order of the data."""

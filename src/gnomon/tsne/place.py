@@ -28,6 +28,7 @@ from gnomon.parallel import map_blocks, row_blocks
 from gnomon.records import Record
 from gnomon.tsne.affinities import gaussian_rows
 from gnomon.tsne.mesh import Mesh
+from gnomon.tsne.novelty import REASONS, unusual_words
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -40,9 +41,8 @@ STILL = 1e-4  # of a step, in units of the map
 FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
 ROWS = 2048
-USUAL = 0.99  # share of the data's own rows that are not called unusual
 
-__all__ = ["NEIGHBORS", "USUAL", "FixedMap", "Placement", "distance_ratios"]
+__all__ = ["NEIGHBORS", "FixedMap", "Placement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,33 +55,62 @@ class Placement(Record):
     distance_ratio : array (m,)
         Mean distance to the nearest rows of the data, relative to those rows' own mean distance to
         theirs. About 1 for rows like the data.
-    limit : float
-        The ratio that 99 % of the data's own rows stay below.
-    unusual : array (m,), bool
-        Rows beyond it: nothing in the data is like them, and their place means little.
+    residual : array (m,)
+        Distance from the principal components, relative to the median of rows of the data that were
+        held out. About 1 for rows like the data; NaN where it is not measured, as on maps of
+        distances.
+    distance_limit : float
+    residual_limit : float or None
+        Limits for the two. They are set together, so that about 1 % of new rows of the same kind as
+        the data are beyond one of them. None where residuals are not measured.
+    reason : array (m,), uint8
+        0 for usual rows. 1 for rows beyond the distance limit: nothing in the data is near them. 2
+        for rows beyond the residual limit: the components hold only a part of them. Where both are
+        true, the one that is further beyond its limit.
     neighbors : array (m, 15), int32
         The rows of the data that each one was placed by, nearest first.
     """
 
     positions: Floats = field(repr=False)
     distance_ratio: Floats64 = field(repr=False)
-    limit: float
-    unusual: NDArray[np.bool_] = field(repr=False)
+    residual: Floats64 = field(repr=False)
+    distance_limit: float
+    residual_limit: float | None
+    reason: NDArray[np.uint8] = field(repr=False)
     neighbors: NDArray[np.int32] = field(repr=False)
 
+    @property
+    def unusual(self) -> NDArray[np.bool_]:
+        """Rows beyond a limit, shape (m,): nothing in the data is like them.
+
+        They have a place like all others, which means little.
+        """
+        return self.reason > 0
+
+    @property
+    def why(self) -> NDArray[np.str_]:
+        """Why rows are unusual, shape (m,): "near nothing", "outside the components", or ""."""
+        return np.array(REASONS)[self.reason]
+
     def title(self) -> str:
-        """One sentence."""
-        return f"{len(self.positions):,} rows placed, {int(self.unusual.sum()):,} of them unusual"
+        """One-line summary."""
+        return f"{len(self.positions):,} rows placed, {unusual_words(self.reason)}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The ratio's range."""
+        """Ranges of distance ratio and residual, and their limits."""
         if not len(self.positions):
             return []
-        middle, most = np.median(self.distance_ratio), self.distance_ratio.max()
-        return [
-            ("distance ratio", f"median {middle:.3g}, largest {most:.3g}"),
-            ("unusual", f"beyond {self.limit:.2f}, as 1 % of the data's own rows are"),
-        ]
+        found = [("distance ratio", _range(self.distance_ratio, self.distance_limit))]
+        if self.residual_limit is None:
+            return [*found, ("residual", "not measured")]
+        found += [("residual", _range(self.residual, self.residual_limit))]
+        return [*found, ("limits", "about 1 % of new rows like the data are beyond one")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, the reasons in words."""
+        found = super().to_dict()
+        del found["reason"]
+        return {**found, "unusual": self.unusual.tolist(), "why": self.why.tolist()}
 
 
 class FixedMap:
@@ -180,12 +209,8 @@ class FixedMap:
 Field = tuple[Mesh, Floats, Floats]
 
 
-def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Floats64) -> Floats64:
-    """Each row's mean distance to its neighbours, over the `typical` distance of those."""
-    mine, theirs = distances.mean(axis=1), typical[indices].mean(axis=1)
-    ratios: Floats64 = np.where(mine > 0, np.inf, 1.0)
-    np.divide(mine, theirs, out=ratios, where=theirs > 0)
-    return ratios
+def _range(values: Floats64, limit: float) -> str:
+    return f"median {np.median(values):.3g}, largest {values.max():.3g}, limit {limit:.3g}"
 
 
 @kernel

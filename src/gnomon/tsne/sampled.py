@@ -30,6 +30,7 @@ from gnomon.scores.few import trusted
 from gnomon.scores.kept import share_kept
 from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
+from gnomon.tsne.novelty import unusual_words
 from gnomon.tsne.place import NEIGHBORS
 
 __all__ = [
@@ -129,10 +130,10 @@ def choose_sample(
 
 @dataclass(frozen=True, eq=False)
 class PlacedBlock:
-    """Some rows on the map: where, which are unusual, and the share of neighbours they keep."""
+    """Some rows on the map: where, why they are unusual, and the share of neighbours they keep."""
 
     positions: NDArray[Any]
-    unusual: NDArray[np.bool_]
+    reason: NDArray[np.uint8]
     trust: NDArray[np.float64]
 
 
@@ -154,10 +155,10 @@ class Placer:
         """Place the rows of `X`, shape (m, d)."""
         placed = self.tsne.place(X)
         if not len(placed.positions):
-            return PlacedBlock(placed.positions, placed.unusual, np.empty(0))
+            return PlacedBlock(placed.positions, placed.reason, np.empty(0))
         near = placed.neighbors[:, : self.k]
         there, _ = self.plane.of(placed.positions.astype(np.float64), self.k)
-        return PlacedBlock(placed.positions, placed.unusual, share_kept(near, there))
+        return PlacedBlock(placed.positions, placed.reason, share_kept(near, there))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +171,9 @@ class Placed:
         NaN where an interrupt came first.
     placed : array (n,), bool
         Rows that are not of the sample.
-    unusual : array (n,), bool
-        Placed rows that are like none of the sample; their places mean little.
+    reason : array (n,), uint8
+        Of placed rows that are like none of the sample, why: 1 near nothing, 2 outside the
+        components (see `gnomon.tsne.place.Placement`). Their places mean little. 0 for all others.
     trust : array (n,)
         Of placed rows; NaN for those of the sample.
     finished : bool
@@ -180,9 +182,14 @@ class Placed:
 
     positions: NDArray[Any] = field(repr=False)
     placed: NDArray[np.bool_] = field(repr=False)
-    unusual: NDArray[np.bool_] = field(repr=False)
+    reason: NDArray[np.uint8] = field(repr=False)
     trust: NDArray[np.float64] = field(repr=False)
     finished: bool
+
+    @property
+    def unusual(self) -> NDArray[np.bool_]:
+        """Placed rows that are like none of the sample, shape (n,)."""
+        return self.reason > 0
 
     def with_trust(self, sampling: Sampling, kept: NDArray[np.float64]) -> NDArray[np.float64]:
         """`trust` of every row, `kept` being that of the sampled ones."""
@@ -191,9 +198,16 @@ class Placed:
         return trust
 
     def title(self) -> str:
-        """How many were placed, and how many of them are unlike the sample."""
-        rows, odd = int(self.placed.sum()), int(self.unusual.sum())
-        return f"{rows:,} rows placed, {odd:,} of them unlike any of the sample"
+        """How many were placed, how many of them are unlike the sample, and why."""
+        odd = unusual_words(self.reason, "unlike any of the sample")
+        return f"{int(self.placed.sum()):,} rows placed, {odd}"
+
+    def sentence(self) -> str:
+        """The same for a page; empty unless every row was placed, and some were."""
+        if not (self.finished and self.placed.any()):
+            return ""
+        said = self.title()
+        return f"{said}: do not read their places." if self.unusual.any() else f"{said}."
 
 
 def rows_of_source(source: Source, rows: NDArray[np.int64], engine: Engine) -> NDArray[Any]:
@@ -224,7 +238,7 @@ class _PlaceOthers:
         placed = in_pieces(self.place, _chosen(block))
         return PlacedBlock(
             np.concatenate([piece.positions for piece in placed]),
-            np.concatenate([piece.unusual for piece in placed]),
+            np.concatenate([piece.reason for piece in placed]),
             np.concatenate([piece.trust for piece in placed]),
         )
 
@@ -271,13 +285,13 @@ class _Gathered:
         self.others = np.flatnonzero(self.placed)
         self.positions = np.full((n, Y.shape[1]), np.nan, Y.dtype)
         self.positions[sampling.rows] = Y
-        self.unusual, self.trust = np.zeros(n, bool), np.full(n, np.nan)
+        self.reason, self.trust = np.zeros(n, np.uint8), np.full(n, np.nan)
         self.done, self.told = 0, told
 
     def add(self, block: PlacedBlock) -> None:
         """The next rows that are not of the sample."""
         at = self.others[self.done : self.done + len(block.positions)]
-        self.positions[at], self.unusual[at] = block.positions, block.unusual
+        self.positions[at], self.reason[at] = block.positions, block.reason
         self.trust[at] = block.trust
         self.done += at.size
         if self.told is not None:
@@ -286,4 +300,4 @@ class _Gathered:
     def result(self) -> Placed:
         """All of it, in the order of the table."""
         finished = self.done == self.others.size
-        return Placed(self.positions, self.placed, self.unusual, self.trust, finished)
+        return Placed(self.positions, self.placed, self.reason, self.trust, finished)

@@ -36,6 +36,7 @@ from gnomon.pca import PCA
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.certificate import MapCertificate
 from gnomon.tsne.descent import Schedule, State, Stop
+from gnomon.tsne.novelty import novelty_field
 from gnomon.tsne.place import FixedMap
 
 __all__ = ["FIELDS", "FormerMap", "pack_parameters", "unpack", "unpack_parameters"]
@@ -77,14 +78,17 @@ class MapField(Field):
         return Fields({"dof": Real(1e-6, 1e6), "spacing": Real(TINY, 1e30)}).unpack(value, sizes)
 
 
-class Reducer(Field):
-    """The PCA that reduced the table."""
+class FittedPCA(Field):
+    """A PCA of this table's columns, to as many as the named size `components` is."""
+
+    def __init__(self, components: str) -> None:
+        self.components = Array("f8", components, "d")
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """A PCA of this table's columns, to the columns that neighbours were searched in."""
+        """A fitted one."""
         if not isinstance(value, PCA) or "components_" not in vars(value):
             raise UnfitError("should be a fitted PCA")
-        Array("f8", "reduced", "d").unpack(value.components_, sizes)
+        self.components.unpack(value.components_, sizes)
         return value
 
 
@@ -198,12 +202,12 @@ FIELDS = Fields(
         "affinities_": Csr("n"),
         "certificate_": CERTIFICATE,
         "alignment_": Either.none_or(ALIGNMENT),
-        "pca_": Either.none_or(Reducer()),
+        "pca_": Either.none_or(FittedPCA("reduced")),
         "_reduced": Text(),
         "_search": Either.none_or(SearchField("n", "reduced")),
         "_found": TupleOf((Text(), Real(0.0, 1.0), Whole())),
         "_typical": Array("f8", "n", finite=False),
-        "_ratio_limit": Real(),
+        "_novelty": novelty_field(FittedPCA("auxiliary")),
         "_map": MapField(),
         "_sample_weight": Either.none_or(Array("f8", "n", finite=True, low=1.0)),
         "_keys": Keys("n"),
@@ -247,7 +251,7 @@ def unpack(attributes: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     sizes: Sizes = {}
     if isinstance(attributes, dict) and attributes.get("pca_") is None:
         sizes["reduced"] = attributes.get("n_features_in_", 0)
-    optional = frozenset({"feature_names_in_", "_typical", "_ratio_limit"})
+    optional = frozenset({"feature_names_in_", "_typical", "_novelty"})
     found = FIELDS.unpack(attributes, sizes, optional=optional)
     if parameters.get("n_components") != sizes["axes"]:
         raise UnfitError("its map has another number of dimensions than n_components says")
@@ -274,7 +278,10 @@ def _check_ways_to_place(found: dict[str, Any], parameters: Mapping[str, Any]) -
     """New rows need distances: from a search, or given by the user."""
     if parameters.get("affinity") == "precomputed":
         return
-    if not found.keys() >= {"_typical", "_ratio_limit"}:
+    if not found.keys() >= {"_typical", "_novelty"}:
         raise UnfitError("its map cannot place new rows")
+    judge = found["_novelty"]
+    if judge.residual_limit is not None and found["pca_"] is None and judge.auxiliary is None:
+        raise UnfitError("its map has no components to measure residuals by")
     if (found["_search"] is None) != (parameters.get("metric") == "precomputed"):
         raise UnfitError("its map has no rows to search in")
