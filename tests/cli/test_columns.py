@@ -135,3 +135,21 @@ def test_ids_of_blocks_are_said_to_be_the_ones_that_were_asked_for(here, tmp_pat
     said = lines(gnomon("compare", "t", "t", "--id", "code", folder=tmp_path))
     shown = "Features 2 numeric columns (x, y)\nId       code\nIgnored  name (another id)\n"
     assert said.count(shown) == 2
+
+
+@pytest.mark.parametrize("where", ["t.csv", "t"])
+def test_every_command_that_reads_numbers_is_told_how_they_are_written(tmp_path, where):
+    (tmp_path / "t").mkdir()
+    rows = "".join(f'"{i + 1},{100 + i * i % 97}",{i * i % 7}.5\n' for i in range(40))
+    for path in (tmp_path / "t.csv", tmp_path / "t" / "0.csv"):
+        path.write_text("sales,share\n" + rows)
+    lines(gnomon("map", "t.csv", "--decimal", ".", "-o", "m", folder=tmp_path))
+    for command in (
+        ["place", where, "-m", "m", "-o", "p.parquet"],
+        ["align", where, "--to", where, "-o", "a.parquet"],
+        ["compare", where, where],
+        ["compare", where, where, "--columns", "sales"],
+    ):
+        assert refused(gnomon(*command, folder=tmp_path), 3, '"sales" holds "1,100"', "--decimal .")
+        done = gnomon(*command, "--decimal", ".", folder=tmp_path)
+        assert "Features" in lines(done)

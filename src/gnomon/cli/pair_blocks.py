@@ -86,6 +86,7 @@ def open_block_pair(
     id: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     memory: Room | None,
     words: Words,
@@ -93,7 +94,9 @@ def open_block_pair(
     """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
     paths = left, right
     ids = ids_asked(id, left, right)
-    found = [_look(path, name, na, missing, memory) for path, name in zip(paths, ids, strict=True)]
+    cells = {"na": list(na), "decimal": decimal}
+    found = [_look(path, name, cells, missing, memory)
+             for path, name in zip(paths, ids, strict=True)]  # fmt: skip
     called = [Path(path).name or path for path in paths]
     if called[0] == called[1]:
         called = list(paths)
@@ -104,7 +107,7 @@ def open_block_pair(
         roles = _roles_of(source, names, own, asked, why_unused(columns))
         if len(asked) < len(both[len(sources)]):
             kept = asked if own is None else [own, *asked]
-            again = {"columns": kept, "na": list(na)}
+            again = {"columns": kept, **cells}
             source = open_source(path, missing=missing, reading=again, memory=memory)
             names = list(source.names or kept)
         sources.append(call(_named(source, names, own, found[0][2]), name))
@@ -120,7 +123,7 @@ def open_block_pair(
 
 
 def _look(
-    path: str, id: str | None, na: tuple[str, ...], missing: str, memory: Room | None
+    path: str, id: str | None, cells: dict[str, Any], missing: str, memory: Room | None
 ) -> tuple[Source, list[str], str | None]:
     """The table, the names of its columns of numbers, and its column of ids as it spells it."""
     if path == "-":
@@ -129,7 +132,7 @@ def _look(
         )
     if not Path(path).exists():
         raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
-    reading = {"na": list(na), "keep": [] if id is None else [id]}
+    reading = {**cells, "keep": [] if id is None else [id]}
     try:
         source = open_source(path, missing=missing, reading=reading, memory=memory)
     except (FileError, OptionError) as error:

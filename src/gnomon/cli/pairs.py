@@ -109,6 +109,7 @@ def read_pairing(
     id: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     words: Words,
     memory: Room | None = None,
@@ -128,7 +129,7 @@ def read_pairing(
     tables, seconds = [], []
     for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
-        table = read(path, id=column, na=list(na) or None, memory=memory)
+        table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
         # Columns are chosen by --columns here, so none is said to wait for --keep.
         tables.append(replace(table, roles=table.roles.final()))
         seconds.append(time.perf_counter() - start)
