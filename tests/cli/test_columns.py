@@ -116,3 +116,40 @@ def test_names_that_cannot_be_seen_are_quoted(tmp_path):
     assert 'Features 3 numeric columns ("a\\nb" … c)\n' in said
     assert f'Ignored  "{"x" * 59}…" (text, different in every row: --id ' in said
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("data", ["flowers.csv", "flowers"])
+def test_two_tables_that_are_compared_say_it_too_and_offer_no_option_that_there_is_not(here, data):
+    said = lines(gnomon("compare", data, data, folder=here))
+    shown = SAID.replace(": --keep year to use it", "")
+    assert said.count(shown) == 2
+    said = lines(gnomon("compare", data, data, "--columns", "length", folder=here))
+    assert said.count("Features 1 numeric column (length)\n") == 2
+    assert said.count('Ignored  price (text such as "$1,000.00"), width (not asked for)\n') == 2
+
+
+def test_ids_of_blocks_are_said_to_be_the_ones_that_were_asked_for(here, tmp_path):
+    (tmp_path / "t").mkdir()
+    rows = "".join(f"r{i},{3 * i},{i * i % 7}.5,{i * i % 11}.5\n" for i in range(20))
+    (tmp_path / "t" / "0.csv").write_text("name,code,x,y\n" + rows)
+    said = lines(gnomon("compare", "t", "t", "--id", "code", folder=tmp_path))
+    shown = "Features 2 numeric columns (x, y)\nId       code\nIgnored  name (another id)\n"
+    assert said.count(shown) == 2
+
+
+@pytest.mark.parametrize("where", ["t.csv", "t"])
+def test_every_command_that_reads_numbers_is_told_how_they_are_written(tmp_path, where):
+    (tmp_path / "t").mkdir()
+    rows = "".join(f'"{i + 1},{100 + i * i % 97}",{i * i % 7}.5\n' for i in range(40))
+    for path in (tmp_path / "t.csv", tmp_path / "t" / "0.csv"):
+        path.write_text("sales,share\n" + rows)
+    lines(gnomon("map", "t.csv", "--decimal", ".", "-o", "m", folder=tmp_path))
+    for command in (
+        ["place", where, "-m", "m", "-o", "p.parquet"],
+        ["align", where, "--to", where, "-o", "a.parquet"],
+        ["compare", where, where],
+        ["compare", where, where, "--columns", "sales"],
+    ):
+        assert refused(gnomon(*command, folder=tmp_path), 3, '"sales" holds "1,100"', "--decimal .")
+        done = gnomon(*command, "--decimal", ".", folder=tmp_path)
+        assert "Features" in lines(done)

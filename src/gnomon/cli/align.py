@@ -52,6 +52,7 @@ def command(
     id_: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     scaling: str,
     robust: str,
@@ -77,7 +78,9 @@ def command(
     from gnomon.procrustes.align import align
 
     words = Words(quiet=quiet, verbose=verbose)
-    reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    reading: dict[str, Any] = {
+        "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
+    }  # fmt: skip
     memory = beside_workers(memory, workers)
     if pair_in_blocks(new, old, dask=dask, workers=workers, memory=memory):
         found = _align_blocks(

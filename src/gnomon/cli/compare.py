@@ -48,6 +48,7 @@ def command(
     id_: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     neighbors: int,
     permutations: int,
@@ -69,7 +70,9 @@ def command(
     from gnomon.cli.results import say_json, say_versions
 
     words = Words(quiet=quiet, verbose=verbose)
-    reading: dict[str, Any] = {"id": id_, "columns": columns, "na": na, "missing": missing}
+    reading: dict[str, Any] = {
+        "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
+    }  # fmt: skip
     memory = beside_workers(memory, workers)
     how: dict[str, Any] = {
         "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,

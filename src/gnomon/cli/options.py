@@ -129,14 +129,20 @@ def source(name: str) -> Callable[[F], F]:
     return click.argument(name, metavar=name.upper(), shell_complete=_complete_source)
 
 
-# Which columns name and colour the rows, and what stands for a gap: `label`, `id_`, `na`.
+# How numbers are written in text: `decimal`.
+decimal = of_table(
+    "--decimal", type=click.Choice([".", ","]), help="What divides decimals in text; the other "
+    "mark may then divide thousands (default: guessed).",
+)  # fmt: skip
+# Which columns name and colour the rows: `label`, `id_`; and how cells are read: `na`, `decimal`.
 naming = _together(
     of_table("--label", metavar="COLUMN", help="Column of groups, to colour by."),
     of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
     of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
              "beside an empty cell, NA, NaN and null. May be given again."),
+    decimal,
 )  # fmt: skip
-# And which are features: `features`, `keep`, `drop`; and how their numbers are written: `decimal`.
+# And which are features: `features`, `keep`, `drop`.
 reading = _together(
     naming,
     of_table("--features", metavar="NAME", multiple=True, help="The features: a column, or "
@@ -146,8 +152,6 @@ reading = _together(
              "would be no feature. May be given again."),
     of_table("--drop", metavar="COLUMN", multiple=True, help="Do not use this column. May "
              "be given again."),
-    of_table("--decimal", type=click.Choice([".", ","]), help="What divides decimals in text; "
-             "the other mark may then divide thousands (default: guessed)."),
 )  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
@@ -157,7 +161,8 @@ preparing = _together(
     of_table("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
              show_default=True, help="Divide columns by their standard deviations."),
 )  # fmt: skip
-# Which rows and columns of two tables belong together: `id_`, `columns`, `na`, `missing`.
+# Which rows and columns of two tables belong together: `id_`, `columns`; how their cells are read:
+# `na`, `decimal`, `missing`.
 pairing = _together(
     of_table("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
              "of both; given twice, of the first and of the second (default: what names them "
@@ -165,6 +170,7 @@ pairing = _together(
     of_table("--columns", metavar="NAME", multiple=True, help="Use only these columns of "
              "numbers, such as 'pc*'. May be given again."),
     of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
+    decimal,
     of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
              show_default=True, help="Missing values: refuse them, drop their rows, or fill "
              "them in."),

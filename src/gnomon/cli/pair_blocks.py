@@ -5,7 +5,7 @@ names rows stays behind.
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.cli.blocks import in_blocks, open_source, refuse_output
-from gnomon.cli.pairs import chosen_columns, ids_asked, say_shared
+from gnomon.cli.pairs import chosen_columns, ids_asked, roles_of, say_shared, why_unused
+from gnomon.cli.results import say_read
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
 from gnomon.data.refusals import FileError, OptionError, listed
 from gnomon.data.room import Room
+from gnomon.data.table import ColumnRoles, LeftOut
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.pairs import call
 from gnomon.engine.sink import writing_blocks
@@ -84,6 +86,7 @@ def open_block_pair(
     id: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     memory: Room | None,
     words: Words,
@@ -91,7 +94,9 @@ def open_block_pair(
     """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
     paths = left, right
     ids = ids_asked(id, left, right)
-    found = [_look(path, name, na, missing, memory) for path, name in zip(paths, ids, strict=True)]
+    cells = {"na": list(na), "decimal": decimal}
+    found = [_look(path, name, cells, missing, memory)
+             for path, name in zip(paths, ids, strict=True)]  # fmt: skip
     called = [Path(path).name or path for path in paths]
     if called[0] == called[1]:
         called = list(paths)
@@ -99,15 +104,15 @@ def open_block_pair(
     wanted = chosen_columns(called, both, columns)
     sources: list[Source] = []
     for path, name, (source, names, own), asked in zip(paths, called, found, wanted, strict=True):
+        roles = _roles_of(source, names, own, asked, why_unused(columns))
         if len(asked) < len(both[len(sources)]):
             kept = asked if own is None else [own, *asked]
-            again = {"columns": kept, "na": list(na)}
+            again = {"columns": kept, **cells}
             source = open_source(path, missing=missing, reading=again, memory=memory)
             names = list(source.names or kept)
         sources.append(call(_named(source, names, own, found[0][2]), name))
-        seen = BlockTable(name, sources[-1])
-        words.say("Read", seen.title())
-        words.say("Blocks", dict(seen.lines())["blocks"])
+        sources[-1].roles = roles  # type: ignore[attr-defined]  # those of a file
+        say_read(words, BlockTable(name, sources[-1]))
     _say_unused_ids(words, [each[0] for each in found], ids[0])
     if ids[0] is None and sources[0].rows != sources[1].rows:
         a, b = (f"{name} has {source.rows:,}" for name, source in zip(called, sources, strict=True))
@@ -118,7 +123,7 @@ def open_block_pair(
 
 
 def _look(
-    path: str, id: str | None, na: tuple[str, ...], missing: str, memory: Room | None
+    path: str, id: str | None, cells: dict[str, Any], missing: str, memory: Room | None
 ) -> tuple[Source, list[str], str | None]:
     """The table, the names of its columns of numbers, and its column of ids as it spells it."""
     if path == "-":
@@ -127,13 +132,26 @@ def _look(
         )
     if not Path(path).exists():
         raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
-    reading = {"na": list(na), "keep": [] if id is None else [id]}
+    reading = {**cells, "keep": [] if id is None else [id]}
     try:
         source = open_source(path, missing=missing, reading=reading, memory=memory)
     except (FileError, OptionError) as error:
         raise (error if id is None else _about_ids(error)) from None
     names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]
     return source, names, None if id is None else find_name("id", id, names, Path(path).name)
+
+
+def _roles_of(
+    source: Source, names: list[str], own: str | None, asked: list[str], why: str
+) -> ColumnRoles:
+    """What columns are used for: `own` names the rows, and `asked` are compared."""
+    roles: ColumnRoles = source.roles.final()  # type: ignore[attr-defined]  # of a file
+    features = tuple(name for name in names if name != own)
+    if own is not None and roles.id not in (None, own):
+        other = LeftOut(str(roles.id), "another id")
+        roles = replace(roles, ignored=(*roles.ignored, other))
+    roles = replace(roles, features=features, id=roles.id if own is None else own)
+    return roles_of(roles, asked, why)
 
 
 def _about_ids(error: FileError | OptionError) -> FileError | OptionError:

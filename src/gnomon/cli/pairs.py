@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,10 +17,18 @@ from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.room import Room
-from gnomon.data.table import LeftOut, Table, count
+from gnomon.data.table import ColumnRoles, LeftOut, Table, count
 from gnomon.errors import ParameterError
 
-__all__ = ["Pairing", "chosen_columns", "ids_asked", "read_pairing", "say_shared"]
+__all__ = [
+    "Pairing",
+    "chosen_columns",
+    "ids_asked",
+    "read_pairing",
+    "roles_of",
+    "say_shared",
+    "why_unused",
+]
 
 MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
 
@@ -100,6 +109,7 @@ def read_pairing(
     id: tuple[str, ...],
     columns: tuple[str, ...],
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str,
     words: Words,
     memory: Room | None = None,
@@ -119,7 +129,7 @@ def read_pairing(
     tables, seconds = [], []
     for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
-        table = read(path, id=column, na=list(na) or None, memory=memory)
+        table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
         # Columns are chosen by --columns here, so none is said to wait for --keep.
         tables.append(replace(table, roles=table.roles.final()))
         seconds.append(time.perf_counter() - start)
@@ -144,11 +154,21 @@ def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
     """Only the columns asked for; those of the map where both tables are of `gnomon map`."""
     names = [list(table.columns) for table in tables]
     wanted = chosen_columns([table.name for table in tables], names, columns)
-    why = "not asked for" if columns else "not the map: --columns to use others"
     return [
-        table if len(asked) == len(table.columns) else _only(table, asked, why)
+        table if len(asked) == len(table.columns) else _only(table, asked, why_unused(columns))
         for table, asked in zip(tables, wanted, strict=True)
     ]
+
+
+def why_unused(columns: tuple[str, ...]) -> str:
+    """Why columns of numbers are not used, by what was asked for."""
+    return "not asked for" if columns else "not the map: --columns to use others"
+
+
+def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
+    """The roles of a table of which only the features `names` are used."""
+    rest = tuple(LeftOut(name, why) for name in roles.features if name not in set(names))
+    return replace(roles, features=tuple(names), ignored=(*roles.ignored, *rest))
 
 
 def chosen_columns(
@@ -176,10 +196,8 @@ def _fits(name: str, pattern: str) -> bool:
 
 def _only(table: Table, names: list[str], why: str) -> Table:
     at = [j for j, name in enumerate(table.columns) if name in set(names)]
-    rest = tuple(LeftOut(name, why) for name in table.columns if name not in set(names))
     chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
-    roles = replace(chosen.roles, ignored=(*chosen.roles.ignored, *rest))
-    return replace(chosen, roles=roles)
+    return replace(chosen, roles=roles_of(table.roles, chosen.columns, why))
 
 
 def _ids_of(tables: list[Table], *, asked: bool) -> str | None:

@@ -68,6 +68,7 @@ def command(
     label: str | None,
     id_: str | None,
     na: tuple[str, ...],
+    decimal: str | None,
     missing: str | None,
     threads: int | None,
     memory: "Room | None",
@@ -94,7 +95,7 @@ def command(
     if run.tsne is None:
         raise UnavailableError(f"{run.path} holds no map. Give a model that gnomon map wrote.")
     run.tsne.n_jobs = threads
-    reading = {"label": label, "id": id_, "na": list(na) or None}
+    reading = {"label": label, "id": id_, "na": list(na) or None, "decimal": decimal}
     with words.warnings() as warned:
         if in_blocks:
             cluster = blocks.watched_engine(

@@ -47,6 +47,7 @@ def command(
     label: str | None,
     id_: str | None,
     na: tuple[str, ...],
+    decimal: str | None,
     threads: int | None,
     memory: "Room | None",
     dask: str | None,
@@ -70,7 +71,7 @@ def command(
         blocks.refuse_output(out)
     run = load_run(model)
     run.pca.n_jobs = threads
-    reading = {"label": label, "id": id_, "na": list(na) or None}
+    reading = {"label": label, "id": id_, "na": list(na) or None, "decimal": decimal}
     to: dict[str, Any] = {"out": out, "force": force}
     try:
         if in_blocks:
