@@ -101,7 +101,8 @@ def command(
 
             say_json("inspect", [], seen)
         return
-    out = options.new_folder(out, data, "map", OUTPUTS, force=force)
+    folder = options.new_folder(out, data, "map", OUTPUTS, force=force)
+    out = folder.shown
     from gnomon import pipeline
     from gnomon.cli import pages, results
     from gnomon.stages import Stages
@@ -130,12 +131,15 @@ def command(
     }  # fmt: skip
     found = results.record(result, settings)
     stage = Stages(seconds=found["seconds"])
-    stage("write", lambda: _write(out, result, found))
-    pages.write_page(
-        out / pages.FILE, result, pages.as_typed("map", settings), stage, title=title,
-        stability=stability, page_budget=page_budget, show=show, threads=threads, words=words,
-    )  # fmt: skip
-    results.write_record(out, found)  # again, with how long the page took
+    with folder.writing() as new:
+        stage("write", lambda: _write(new, result, found))
+        page = pages.write_page(
+            new, result, pages.as_typed("map", settings), stage, title=title, stability=stability,
+            page_budget=page_budget, threads=threads, words=words,
+        )  # fmt: skip
+        results.write_record(new, found)  # again, with how long the page took
+    if page is not None:
+        pages.say_page(page, out / pages.FILE, stage, show=show, words=words)
     files = [out / name for name in OUTPUTS]
     results.say_wrote(words, files, stage.seconds["write"])
     if as_json:

@@ -10,6 +10,7 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from gnomon.cli.folder import RunFolder
     from gnomon.data.room import Room
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "source",
     "speaking",
     "table_or_json",
+    "until_the_end",
     "writing",
 ]
 
@@ -278,19 +280,38 @@ def check_source(data: str, name: str = "DATA") -> None:
 
 
 def new_folder(out: Path | None, data: str, suffix: str, names: tuple[str, ...], *, force: bool
-               ) -> Path:  # fmt: skip
-    """Where results go: `out`, or ``cells_map`` for cells.csv.gz; none of `names` is there yet."""
+               ) -> "RunFolder":  # fmt: skip
+    """Where results go: `out`, or ``cells_map`` for cells.csv.gz; none of `names` is there yet.
+
+    The folder is locked until the command ends.
+    """
+    from gnomon.cli.folder import RESULTS, RunFolder
     from gnomon.errors import ExistingFileError
+    from gnomon.files import refuse_lost_link
 
     stem = "stdin" if data == "-" else Path(data).name.split(".")[0] or Path(data).name
     out = Path(f"{stem}_{suffix}") if out is None else out
+    refuse_lost_link(out)
     if out.exists() and not out.is_dir():
         raise ExistingFileError(f"{out} is a file; -o takes a folder. Choose another name.")
-    there = [name for name in names if (out / name).exists()]
-    if there and not force:
-        raise ExistingFileError(f"{out / there[0]} exists. Use --force to overwrite, or -o FOLDER.")
+    for name in RESULTS:
+        there = out / name
+        if there.is_symlink() or there.is_dir():
+            what = "link" if there.is_symlink() else "folder"
+            raise ExistingFileError(
+                f"{there} is a {what}, and results are files. Remove it, or use -o FOLDER."
+            )
+        if there.exists() and name in names and not force:
+            raise ExistingFileError(f"{there} exists. Use --force to overwrite, or -o FOLDER.")
     _refuse_unwritable(out)
-    return out
+    return until_the_end(RunFolder(out, names))
+
+
+def until_the_end(folder: "RunFolder") -> "RunFolder":
+    """Lock a folder until the command ends, however it does."""
+    context = click.get_current_context()
+    assert context is not None
+    return context.with_resource(folder)
 
 
 def _refuse_unwritable(folder: Path) -> None:
@@ -345,10 +366,12 @@ def new_file(
         return
     from gnomon.data.write import TABLES
     from gnomon.errors import ExistingFileError, ParameterError
+    from gnomon.files import refuse_lost_link
 
     endings = (*TABLES, *also) if endings is None else endings
     if out.suffix.lower() not in endings:
         raise ParameterError(f"-o must end in one of {', '.join(endings)}; got '{out}'.")
+    refuse_lost_link(out)
     if out.is_dir():
         raise ParameterError(f"{out} is a folder; -o takes a file.")
     if not out.parent.is_dir():

@@ -27,7 +27,7 @@ __all__ = [
     "read_record",
     "read_stored",
     "refuse_page",
-    "save_page",
+    "say_page",
     "write_page",
 ]
 
@@ -258,22 +258,16 @@ def refuse_page(path: Path, *, force: bool) -> None:
 
 
 def write_page(
-    path: Path,
-    result: "Result | LargeResult",
-    command: str,
-    stage: "Stages",
-    *,
-    show: bool,
-    words: Words,
-    **asked: Any,
-) -> None:
-    """Build the page of a run that has just ended, and write it, where its scores are at hand.
+    folder: Path, result: "Result | LargeResult", command: str, stage: "Stages", **asked: Any
+) -> "Report | None":
+    """Build the page of a run that has just ended, where its scores are at hand, and write it.
 
     `asked` is for `build_page`; both parts are stages of their own.
     """
-    page = stage("page", lambda: build_page(result, command, words=words, **asked))
+    page: Report | None = stage("page", lambda: build_page(result, command, **asked))
     if page is not None:
-        save_page(page, path, stage, show=show, words=words)
+        stage("write", lambda: page.save(folder / FILE))
+    return page
 
 
 def build_page(
@@ -321,11 +315,10 @@ def build_page(
     return None
 
 
-def save_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:
-    """Write the page, say so and how long it took to build, and show it to whoever asked."""
+def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:
+    """Say where the page is and how long it took to build, and show it to whoever asked."""
     from gnomon.memory import readable_bytes
 
-    stage("write", lambda: page.save(path, force=True))
     size = readable_bytes(len(page.html.encode()))
     words.say("Page", f"{path} ({size}, opens offline)", stage.seconds["page"])
     if show:

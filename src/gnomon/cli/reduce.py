@@ -1,6 +1,7 @@
 """`gnomon reduce`: principal components of a table."""
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +68,11 @@ def command(
     """Run the pipeline without a map."""
     options.check_source(data)
     to_stdout = data == "-" and out is None
+    folder = None
     if to_stdout:
         options.table_or_json(out, as_json)
     else:
-        out = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
+        folder = options.new_folder(out, data, "reduced", OUTPUTS, force=force)
     from gnomon import pipeline
     from gnomon.cli import blocks, pages, results
     from gnomon.stages import Stages
@@ -89,10 +91,10 @@ def command(
     columns: dict[str, Any] = {}
     result: Result | LargeResult
     if blocks.in_blocks(data, dask=dask, workers=workers, memory=memory):
-        with words.bar("Reading") as bar:
+        with nullcontext() if folder is None else folder.explaining(), words.bar("Reading") as bar:
             result = blocks.run(
                 data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar,
-                scores=None if out is None else out / "scores.parquet", force=force, **how,
+                scores=None if folder is None else folder.new / "scores.parquet", **how,
             )  # fmt: skip
     else:
         result = pipeline.run(data, told=results.reporter(words), **how, **reading)
@@ -100,7 +102,7 @@ def command(
         results.put(columns, "pc", result.components)
     results.say_warnings(words, result)
     results.say_versions(words)
-    if out is None:
+    if folder is None:
         results.write_table_or_stdout(None, columns, force=force, words=words)
         words.say("Wrote", "components to standard output; -o FOLDER keeps the model as well")
         return
@@ -108,12 +110,18 @@ def command(
                 "components": components, "seed": seed}  # fmt: skip
     found = results.record(result, settings)
     stage = Stages(seconds=found["seconds"])
-    stage("write", lambda: results.write_together(out, "scores.parquet", columns, result, found))
-    pages.write_page(
-        out / pages.FILE, result, pages.as_typed("reduce", settings), stage, title=title,
-        stability=None, page_budget=page_budget, show=show, threads=threads, words=words,
-    )  # fmt: skip
-    results.write_record(out, found)  # again, with how long the page took
+    with folder.writing() as new:
+        stage(
+            "write", lambda: results.write_together(new, "scores.parquet", columns, result, found)
+        )
+        page = pages.write_page(
+            new, result, pages.as_typed("reduce", settings), stage, title=title, stability=None,
+            page_budget=page_budget, threads=threads, words=words,
+        )  # fmt: skip
+        results.write_record(new, found)  # again, with how long the page took
+    out = folder.shown
+    if page is not None:
+        pages.say_page(page, out / pages.FILE, stage, show=show, words=words)
     files = [out / name for name in OUTPUTS if (out / name).exists()]
     results.say_wrote(words, files, stage.seconds["write"])
     if as_json:

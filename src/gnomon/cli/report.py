@@ -52,6 +52,7 @@ def command(
 ) -> None:
     """Find the run, its data, and build."""
     from gnomon.cli import pages, results
+    from gnomon.cli.folder import RunFolder
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
     from gnomon.stages import Stages
@@ -60,6 +61,8 @@ def command(
     folder = model if model.is_dir() else model.parent
     out = folder / pages.FILE if out is None else out
     pages.refuse_page(out, force=force)
+    if out.parent.resolve() == folder.resolve():
+        options.until_the_end(RunFolder(folder))
     run = load_run(model)
     run.say(words)
     told = pages.read_record(folder)
@@ -77,7 +80,8 @@ def command(
     ready = _ready(data, told, stored, run, words, memory)
     stage = Stages()
     page = stage("page", lambda: _page(run, told, stored, ready, stability, asked | found))
-    pages.save_page(page, out, stage, show=show, words=words)
+    page.save(out, force=True)
+    pages.say_page(page, out, stage, show=show, words=words)
     if as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
 

@@ -230,15 +230,14 @@ def write_together(
     from gnomon.data.write import write_table
     from gnomon.models import save
 
-    out.mkdir(parents=True, exist_ok=True)
     if columns:
-        write_table(out / table, list(columns), list(columns.values()), force=True)
+        write_table(out / table, list(columns), list(columns.values()))
     preparation = result.preparation
     stored = {"plain": preparation.to_dict(), "arrays": preparation.arrays()}
     parts: dict[str, Any] = {"preparation": stored, "pca": result.pca}
     if result.tsne is not None:
         parts["tsne"] = result.tsne
-    save(parts, out / "model.gnomon", force=True)
+    save(parts, out / "model.gnomon")
     write_record(out, found)
     charts.scree(result.pca).save(out / "scree.svg")
 
