@@ -338,8 +338,21 @@ def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
     # NaN and infinities are found, with their place, later. Dividing first cannot overflow.
     with np.errstate(invalid="ignore", over="ignore"):
         mean = (sample * (1.0 / len(sample))).sum(axis=0, dtype=np.float64)
+        if work.itemsize == 4 and np.isfinite(mean).all():
+            mean = _short(mean, sample.max(axis=0) - sample.min(axis=0))
     shift: NDArray[Any] = mean.astype(work)
     return shift
+
+
+def _short(mean: NDArray[np.float64], spread: NDArray[Any]) -> NDArray[np.float64]:
+    """`mean` rounded to a hundredth of `spread` in binary.
+
+    Whole numbers, and others of few digits, have few digits about such a shift too, and their
+    products and sums are exact in float32.
+    """
+    digits = np.frexp(spread.astype(np.float64))[1] - 7
+    short: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mean, -digits)), digits)
+    return np.where((spread > 0) & np.isfinite(short), short, mean)
 
 
 def _needs_integers(X: Table) -> bool:

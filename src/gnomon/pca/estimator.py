@@ -1,6 +1,7 @@
 """The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.blas import one_blas_thread
-from gnomon.certificate import certify, inseparable_groups
+from gnomon.certificate import Measured, certify, inseparable_groups
 from gnomon.engine import Source, as_engine
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import (
@@ -31,7 +32,7 @@ from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.blocks import check_rows
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.heldout import SampledRows
-from gnomon.pca.impute import impute
+from gnomon.pca.impute import angles_lost, impute
 from gnomon.pca.plan import SOLVER_NAMES, SOURCE_PASSES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
 from gnomon.pca.rank import Request
@@ -259,11 +260,15 @@ class PCA(
 
             rows = self._read(X, weights, engine, told)
             problem = self._problem(rows, weights, request, step=steps.done)
+            filling, lost = None, None
             if self._fills(X):
-                X, self.missing_ = impute(problem)
+                X, filling = impute(problem)
+                self.missing_ = filling.report
                 problem = replace(problem, rows=self._read(X, weights))
             solution = self._solve(problem, plan)
-        self._settle(solution, plan, like)
+            if filling is not None:
+                lost = angles_lost(filling, solution.components)
+        self._settle(solution, plan, like, lost)
         if self.n_samples_ > 2:
             self._sample = solution.sample or self._measured_sample(problem.rows)
         warn_of_giants(self, self._centred_rows(X, engine), weights)
@@ -367,7 +372,7 @@ class PCA(
         empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
         solution = covariance.solve_moments(self._problem(empty, None, request), moments)
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
-        self._settle(solution, plan, None)
+        self._settle(solution, plan)
 
     def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table:
         self._check_parameters()
@@ -476,24 +481,19 @@ class PCA(
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)
 
-    def _settle(self, solution: Solution, plan: Plan, like: "PCA | None") -> None:
+    def _settle(
+        self,
+        solution: Solution,
+        plan: Plan,
+        like: "PCA | None" = None,
+        lost: NDArray[np.float64] | None = None,
+    ) -> None:
         """Turn a solver's answer into the fitted attributes."""
         tol = DEFAULT_TOL if self.tol is None else float(self.tol)
         moments, k = solution.moments, solution.variances.size
-        self.certificate_ = certify(
-            solver=plan.solver,
-            components=solution.components,
-            variances=solution.variances,
-            spectrum=solution.spectrum,
-            residuals=solution.residuals,
-            formation=solution.formation,
-            whole=solution.whole,
-            passes=solution.passes,
-            tol=tol,
-        )
-        # Only ties at the level of rounding: inside those, any basis is as good as another.
-        rounding = np.full(k, solution.formation)
-        groups = inseparable_groups(solution.spectrum, rounding, k)
+        # Only ties within rounding: inside those, any basis is as good as another.
+        finest = solution.singular or solution.measured
+        groups = inseparable_groups(finest.known(), np.full(k, finest.formation), k, times=1.0)
         components = settle(solution.components, groups)
         if like is not None:
             check_is_fitted(like)
@@ -501,6 +501,19 @@ class PCA(
             if theirs != components.shape[1]:
                 refuse("like", f"have {components.shape[1]} columns", theirs)
             components = align_to(components, like.components_, groups)
+        turned = partial(
+            Measured.turned, before=solution.components, after=components, groups=groups
+        )
+        self.certificate_ = certify(
+            solver=plan.solver,
+            components=components,
+            measured=turned(solution.measured),
+            singular=None if solution.singular is None else turned(solution.singular),
+            whole=solution.whole,
+            passes=solution.passes,
+            tol=tol,
+            lost=lost,
+        )
         self.plan_, self.solver_, self._whole = plan, plan.solver, solution.whole
         self.moments_ = moments if moments.scatter.ndim == 2 else None
         self.n_samples_, self.n_components_ = moments.size, k

@@ -40,6 +40,8 @@ CERTIFICATE = RecordOf(
         "tol": Real(),
         "converged": Flag(),
         "assumption": Text(),
+        "space_bounds": Anything(),
+        "missing_angles": Array("f8", "k"),
     },
 )
 PLAN = RecordOf(
