@@ -27,16 +27,17 @@ from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import as_table, check_weights, is_sparse, refuse_bad_values
 from gnomon.models.fields import EXPONENTS, Array, Real, RecordOf, UnfitError, Whole
 from gnomon.parallel import fold_blocks, map_blocks, quiet, row_blocks
+from gnomon.roundoff import PRECISION, ROUNDINGS, largest_eigenvalue, relative_rounding
 from gnomon.rows import Floats, Rows, amplitude, exponent_for, read_rows, scratch
 from gnomon.streams import Stream
 
 __all__ = ["CrossMoments", "Moments", "check_cross", "column_moments", "moments_field"]
 
 FLUSH_ROWS = 4096  # a sum in the table's own precision goes no further than this
-ROUNDINGS = 8.0  # how many times eps · ‖S‖ the error of S is taken to be
 MOST_WEIGHT = 1e300  # of a table in a model file
 ROUNDED = 1.000001  # by how much Schwarz's inequality may be missed
 RANGE_NUMBERS = 2**20  # what one thread takes at a time, when rows are short
+SHORT_NUMBERS = 2**16  # of a table that is summed in float64 at once
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Moments:
         See `gnomon.rows`; 0 unless the numbers are extremely large or small.
     rounding : float
         Estimated error of `scatter` from rounding: a few times the working precision times the
-        largest eigenvalue of the second moments about the shift. Measured errors are 0.1 to 4
-        times the two, on flat, steep, one-sided and image data.
+        largest eigenvalue of the second moments about the shift (`gnomon.roundoff`), and that of
+        merging.
 
     Examples
     --------
@@ -155,7 +156,7 @@ class Moments:
             weight=weight,
             offset=a.offset + share * delta,
             scatter=a.scatter + b.scatter + a.weight * share * _square(delta, a.scatter.ndim),
-            rounding=a.rounding + b.rounding,
+            rounding=_merged_rounding(a, b, a.weight * share * float(delta @ delta)),
         )
         return _within_range(both)
 
@@ -179,7 +180,7 @@ class Moments:
             weight=weight,
             offset=offset,
             scatter=a.scatter - b.scatter - lost,
-            rounding=a.rounding + b.rounding,
+            rounding=_merged_rounding(a, b, weight * b.weight / a.weight * float(delta @ delta)),
         )
 
 
@@ -253,13 +254,20 @@ def _units(moments: CrossMoments) -> int:
 
 
 def column_moments(
-    rows: Rows, weights: NDArray[np.float64] | None, *, n_jobs: int | None
+    rows: Rows,
+    weights: NDArray[np.float64] | None,
+    *,
+    n_jobs: int | None,
+    precise: bool = False,
 ) -> Moments:
     """Mean and variance of every column, without the d × d matrix, in one pass.
 
     A sparse table stays sparse, and a wide one is read by columns, so that threads share it.
+    Squares are added in float64 if `precise`: where columns are divided by their spreads.
     """
     n, d = rows.shape
+    if precise:
+        rows = replace(rows, work=np.dtype(np.float64))
     if isinstance(rows, Stream) or (not is_sparse(rows.X) and n >= d):
         return moments_of_rows(rows, weights, n_jobs=n_jobs, diagonal=True)
     ones = np.ones(n) if weights is None else weights
@@ -326,6 +334,8 @@ def moments_of_rows(
 ) -> Moments:
     """`Moments.of` for a table, or a stream, that is already prepared for reading."""
     product = _diagonal if diagonal else _symmetric
+    if rows.shape[0] * rows.shape[1] <= SHORT_NUMBERS:
+        rows = replace(rows, work=np.dtype(np.float64))
     total = _sums_of(rows, weights, product, n_jobs)
     if not np.isfinite(total.left).all() or not np.isfinite(total.second).all():
         _refuse_bad_values(rows)
@@ -427,7 +437,7 @@ class _Sums:
         # what came from another process cannot be written to
         scatter = self.second if self.second.flags.writeable else self.second.copy()
         size = largest_eigenvalue(scatter) if scatter.ndim == 2 else scatter.max(initial=0.0)
-        rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(size)
+        rounding = relative_rounding(rows) * float(size)
         scatter -= self.weight * _square(offset, scatter.ndim)
         diagonal = scatter if scatter.ndim == 1 else np.einsum("ii->i", scatter)
         np.maximum(diagonal, 0, out=diagonal)
@@ -485,23 +495,26 @@ def _sums(
     return _Sums(counted, weight, total_left, total_second)
 
 
-def largest_eigenvalue(S: NDArray[np.float64]) -> float:
-    """Largest eigenvalue of a non-negative symmetric matrix, about, by power iteration.
-
-    From the longest column on; a lower bound, and of the right size.
-    """
-    v = S[:, int(np.argmax(np.einsum("ij,ij->j", S, S)))] if S.size else np.zeros(0)
-    size = 0.0
-    for _ in range(8):
-        size = float(np.linalg.norm(v))
-        if not np.isfinite(size) or size == 0:
-            return size
-        v = S @ (v / size)
-    return float(np.linalg.norm(v))
-
-
 def _square(delta: NDArray[np.float64], ndim: int) -> NDArray[np.float64]:
     return delta * delta if ndim == 1 else np.outer(delta, delta)
+
+
+def _merged_rounding(a: Moments, b: Moments, between: float) -> float:
+    """Error of a merged scatter, `between` being the part of it that comes from the two means.
+
+    The means themselves are off by a rounding of the rows' spread about them: with the relative
+    error r of a side, its mean holds r · `rounding` of the squares. That enters times the distance
+    of the means, as the root of the product of both.
+    """
+    means = sum(_relative(m) * m.rounding for m in (a, b))
+    own = ROUNDINGS * PRECISION * between
+    return a.rounding + b.rounding + own + 2 * float(np.sqrt(between * means))
+
+
+def _relative(m: Moments) -> float:
+    """Relative rounding of sums, at most; λ₁ is no less than the mean of the diagonal."""
+    trace = float((m.scatter if m.scatter.ndim == 1 else np.diagonal(m.scatter)).sum())
+    return min(m.rounding * m.offset.size / trace, 1.0) if trace > 0 else 0.0
 
 
 def _distance(b: NDArray[Any], a: NDArray[Any], exponent: int) -> NDArray[np.float64]:

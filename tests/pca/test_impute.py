@@ -36,6 +36,12 @@ def problem(table, k, **settings):
     )  # fmt: skip
 
 
+def fill(asked):
+    """The table filled in, and the report."""
+    filled, filling = impute(asked)
+    return filled, filling.report
+
+
 def error(filled, table=X, holes=HOLES):
     """Root mean square error of the filled cells."""
     return float(np.sqrt(np.mean((filled - table)[holes] ** 2)))
@@ -52,7 +58,7 @@ def error_of_means(table=X, holes=HOLES):
 def test_a_planted_table_is_recovered_far_better_than_by_means(standardize, weighted, shape):
     table, gappy, holes = planted(*shape)
     weights = np.random.default_rng(1).uniform(0.5, 2, shape[0]) if weighted else None
-    filled, how = impute(problem(gappy, 3, standardize=standardize, weights=weights))
+    filled, how = fill(problem(gappy, 3, standardize=standardize, weights=weights))
     assert how.converged
     assert how.n_iter < 100
     # The cells' own noise is 0.1; means are off by the signal's spread.
@@ -63,7 +69,7 @@ def test_a_planted_table_is_recovered_far_better_than_by_means(standardize, weig
 
 def test_without_noise_the_planted_table_comes_back():
     table, gappy, _ = planted(noise=0.0)
-    filled, how = impute(problem(gappy, 3))
+    filled, how = fill(problem(gappy, 3))
     assert how.converged
     assert np.abs(filled - table).max() < 1e-4
 
@@ -263,7 +269,7 @@ def test_a_callback_can_stop_it():
         told.append((iteration, moved))
         return iteration == 4
 
-    _, how = impute(Problem(**{**vars(asked), "step": step}))
+    _, how = fill(Problem(**{**vars(asked), "step": step}))
     assert [iteration for iteration, _ in told] == [0, 1, 2, 3, 4]
     moves = [moved for _, moved in told][1:]
     assert moves == sorted(moves, reverse=True)
@@ -342,7 +348,7 @@ def test_the_table_is_left_alone():
 def test_a_constant_column_with_holes_is_filled_with_its_constant():
     table = np.column_stack([GAPPY, np.where(HOLES[:, 0], np.nan, 5.0)])
     for standardize in (False, True):
-        filled, how = impute(problem(table, 3, standardize=standardize))
+        filled, how = fill(problem(table, 3, standardize=standardize))
         assert how.converged
         np.testing.assert_allclose(filled[:, 20], 5.0, atol=1e-9)
     with pytest.warns(DataWarning, match="1 constant column"):

@@ -5,9 +5,10 @@ Exact, mergeable, and right at any distance of the data from zero. The notes' (1
 
 import numpy as np
 
-from gnomon.moments import Moments, largest_eigenvalue, moments_of_rows
+from gnomon.moments import Moments, moments_of_rows
 from gnomon.pca.eigen import Eigen
-from gnomon.pca.problem import Matrix, Problem, Scaling, Solution, residual_norms
+from gnomon.pca.problem import Matrix, Problem, Scaling, Solution, following, residual_norms
+from gnomon.roundoff import largest_eigenvalue
 
 
 def solve(problem: Problem) -> Solution:
@@ -33,6 +34,7 @@ def solve_moments(problem: Problem, moments: Moments, passes: int = 1) -> Soluti
         whole=True,
         residuals=residual_norms(sigma, vectors, spectrum[:k]),
         formation=formation_error(moments, float(spectrum[0])),
+        following=following(spectrum, k, sigma.shape[0]),
         passes=passes,
     )
 

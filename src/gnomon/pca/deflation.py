@@ -3,6 +3,10 @@
 The notes' second algorithm, (36)–(37): the first component is the direction of largest variance,
 λ₁ = max wᵀΣw over ‖w‖ = 1; the next is the same of the residuals x̃ = x − w wᵀx, whose covariance
 is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, and there to be compared with.
+
+Rounding in Σ̃ turns later components back to former ones, the more the smaller they are: each is
+made orthogonal to all former ones, twice. One component more than is wanted is found, because how
+well the last one is determined depends on the variance after it.
 """
 
 import numpy as np
@@ -10,7 +14,7 @@ import numpy as np
 from gnomon.moments import moments_of_rows
 from gnomon.pca.covariance import covariance_matrix, formation_error
 from gnomon.pca.krylov import leading
-from gnomon.pca.problem import Matrix, Problem, Solution, residual_norms
+from gnomon.pca.problem import Matrix, Problem, Solution, following, residual_norms
 
 
 def solve(problem: Problem) -> Solution:
@@ -20,9 +24,9 @@ def solve(problem: Problem) -> Solution:
     d, most = sigma.shape[0], min(moments.n, sigma.shape[0])
     left = sigma.copy()
     vectors, values = np.zeros((d, 0)), np.zeros(0)
-    while values.size < most:
-        if problem.request.enough(values, total=scaling.total, n=moments.size, d=d):
-            break
+    one_more = False
+    while values.size < most and not one_more:
+        one_more = problem.request.enough(values, total=scaling.total, n=moments.size, d=d)
         w, variance = _largest_variance(left, vectors, problem.random)
         vectors = np.column_stack([vectors, w])
         values = np.append(values, variance)
@@ -30,6 +34,7 @@ def solve(problem: Problem) -> Solution:
     order = np.argsort(-values, kind="stable")  # tied variances may come out of order by rounding
     vectors, values = vectors[:, order], values[order]
     k = problem.count(values, scaling.total, moments, whole=values.size == most)
+    residuals = residual_norms(sigma, vectors, values)
     vectors, kept = vectors[:, :k], values[:k]
     return Solution(
         moments=moments,
@@ -38,8 +43,9 @@ def solve(problem: Problem) -> Solution:
         variances=kept,
         spectrum=values,
         whole=values.size == most,
-        residuals=residual_norms(sigma, vectors, kept),
+        residuals=residuals[:k],
         formation=formation_error(moments, float(values[0])),
+        following=following(values, k, d) + float(residuals[k:].max(initial=0.0)),
         passes=1,
     )
 
@@ -56,4 +62,7 @@ def _largest_variance(
         apply, left.shape[0], 1, block=4, tol=1e-14, random=random, most_blocks=60, against=former
     )
     w = found.vectors[:, 0]
+    for _ in range(2):
+        w = w - former @ (w @ former)
+        w /= np.linalg.norm(w)
     return w, max(0.0, float(w @ left @ w))

@@ -1,6 +1,7 @@
 """The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.blas import one_blas_thread
-from gnomon.certificate import certify, inseparable_groups
+from gnomon.certificate import Measured, certify, inseparable_groups
 from gnomon.engine import Source, as_engine
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import (
@@ -30,7 +31,8 @@ from gnomon.parallel import thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.blocks import check_rows
 from gnomon.pca.diagnose import Diagnostics
-from gnomon.pca.impute import impute
+from gnomon.pca.downdate import SampledRows
+from gnomon.pca.impute import angles_lost, impute
 from gnomon.pca.plan import SOLVER_NAMES, SOURCE_PASSES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
 from gnomon.pca.rank import Request
@@ -39,7 +41,7 @@ from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.rows import Rows, read_rows, working_type
+from gnomon.rows import Rows, evenly_spaced, read_rows, working_type
 from gnomon.streams import Stream, read_source
 
 SOLVERS = {
@@ -54,6 +56,8 @@ DEFAULT_TOL = 1e-5
 # float32 sums are redone in float64 when their rounding is more than this of the smallest variance
 # that is wanted: its direction would be lost.
 FINEST = 1e-2
+
+LEAST_SAMPLED = 200  # rows that limits for new rows are read from, if there are so many
 
 # What `partial_fit` leaves to be computed when it is first looked at.
 _SOLVED = frozenset(
@@ -256,13 +260,31 @@ class PCA(
 
             rows = self._read(X, weights, engine, told)
             problem = self._problem(rows, weights, request, step=steps.done)
+            filling, lost = None, None
             if self._fills(X):
-                X, self.missing_ = impute(problem)
+                X, filling = impute(problem)
+                self.missing_ = filling.report
                 problem = replace(problem, rows=self._read(X, weights))
             solution = self._solve(problem, plan)
-        self._settle(solution, plan, like)
+            if filling is not None:
+                lost = angles_lost(filling, solution.components)
+        self._settle(solution, plan, like, lost)
+        if self.n_samples_ > 2:
+            self._sample = solution.sample or self._measured_sample(problem.rows)
         warn_of_giants(self, self._centred_rows(X, engine), weights)
         return self
+
+    def _measured_sample(self, rows: Rows) -> SampledRows:
+        """Scores and errors of evenly spaced rows, a few of the table, for limits of new ones."""
+        assert rows.sample is not None
+        X, weights = rows.sample
+        some = evenly_spaced(len(X), max(LEAST_SAMPLED, rows.shape[0] // 32))
+        W = self.components_
+        Z = replace(self._centred_rows(X[some]), work=np.dtype(np.float64)).read(0, some.size)
+        scores = Z @ W.T
+        Z -= scores @ W
+        sq_errors = np.einsum("ij,ij->i", Z, Z)
+        return SampledRows(scores, sq_errors, None if weights is None else weights[some])
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
         """Solve in the table's own precision, and again in float64 where that is not enough."""
@@ -350,7 +372,7 @@ class PCA(
         empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
         solution = covariance.solve_moments(self._problem(empty, None, request), moments)
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
-        self._settle(solution, plan, None)
+        self._settle(solution, plan)
 
     def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table:
         self._check_parameters()
@@ -454,29 +476,24 @@ class PCA(
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""
-        for name in [*_SOLVED, "moments_", "missing_"]:
+        for name in [*_SOLVED, "moments_", "missing_", "_sample", "_held_out_errors"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)
 
-    def _settle(self, solution: Solution, plan: Plan, like: "PCA | None") -> None:
+    def _settle(
+        self,
+        solution: Solution,
+        plan: Plan,
+        like: "PCA | None" = None,
+        lost: NDArray[np.float64] | None = None,
+    ) -> None:
         """Turn a solver's answer into the fitted attributes."""
         tol = DEFAULT_TOL if self.tol is None else float(self.tol)
         moments, k = solution.moments, solution.variances.size
-        self.certificate_ = certify(
-            solver=plan.solver,
-            components=solution.components,
-            variances=solution.variances,
-            spectrum=solution.spectrum,
-            residuals=solution.residuals,
-            formation=solution.formation,
-            whole=solution.whole,
-            passes=solution.passes,
-            tol=tol,
-        )
-        # Only ties at the level of rounding: inside those, any basis is as good as another.
-        rounding = np.full(k, solution.formation)
-        groups = inseparable_groups(solution.spectrum, rounding, k)
+        # Only ties within rounding: inside those, any basis is as good as another.
+        finest = solution.singular or solution.measured
+        groups = inseparable_groups(finest.known(), np.full(k, finest.formation), k, times=1.0)
         components = settle(solution.components, groups)
         if like is not None:
             check_is_fitted(like)
@@ -484,6 +501,19 @@ class PCA(
             if theirs != components.shape[1]:
                 refuse("like", f"have {components.shape[1]} columns", theirs)
             components = align_to(components, like.components_, groups)
+        turned = partial(
+            Measured.turned, before=solution.components, after=components, groups=groups
+        )
+        self.certificate_ = certify(
+            solver=plan.solver,
+            components=components,
+            measured=turned(solution.measured),
+            singular=None if solution.singular is None else turned(solution.singular),
+            whole=solution.whole,
+            passes=solution.passes,
+            tol=tol,
+            lost=lost,
+        )
         self.plan_, self.solver_, self._whole = plan, plan.solver, solution.whole
         self.moments_ = moments if moments.scatter.ndim == 2 else None
         self.n_samples_, self.n_components_ = moments.size, k
@@ -540,6 +570,8 @@ class PCA(
 
     def _to_state(self) -> dict[str, Any]:
         check_is_fitted(self)
+        if "_sample" in self.__dict__:
+            self._held_out()
         return estimator_state(self, FIELDS)
 
     @classmethod

@@ -9,19 +9,31 @@ lifted is completed to an orthonormal basis.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.blas import one_blas_thread
 from gnomon.moments import column_moments
 from gnomon.parallel import fold_blocks, row_blocks
+from gnomon.pca.downdate import SampledRows
 from gnomon.pca.eigen import Eigen
 from gnomon.pca.operator import operator_for
-from gnomon.pca.problem import Matrix, Problem, Solution, product_error, residual_norms
-from gnomon.rows import Rows, scratch
+from gnomon.pca.problem import (
+    Matrix,
+    Problem,
+    Solution,
+    Vector,
+    following,
+    product_error,
+    residual_norms,
+)
+from gnomon.rows import SAMPLE_ROWS, Rows, evenly_spaced, scratch
 
 
 def solve(problem: Problem) -> Solution:
     """Eigenvalues of the N × N matrix, then the wanted eigenvectors, lifted."""
-    moments = column_moments(problem.rows, problem.weights, n_jobs=problem.n_jobs)
+    moments = column_moments(
+        problem.rows, problem.weights, n_jobs=problem.n_jobs, precise=problem.standardize
+    )
     scaling = problem.scaling(moments)
     rows = replace(problem.rows, exponent=moments.exponent).centred(
         moments.offset, scaling.factor, problem.root_weight
@@ -33,15 +45,11 @@ def solve(problem: Problem) -> Solution:
     k = problem.count(spectrum / divisor, scaling.total, moments, whole=True)
     U, values = eigen.vectors(k), spectrum[:k]
     operator = operator_for(rows, problem.n_jobs)
-    rounding = product_error(rows, spectrum[0] + operator.uncentred)
+    rounding = product_error(rows, spectrum[0] + operator.uncentred, wide=True)
     V = operator.transposed(U)
     lifted = values > rounding
     V[:, lifted] /= np.sqrt(values[lifted])
     V[:, ~lifted] = problem.random.standard_normal((V.shape[0], int((~lifted).sum())))
-    # Σv − λv = Zᵀ(Gu − θu)/σ for v = Zᵀu/σ, and Zᵀ stretches by √θ₁ at most: a bound without
-    # another pass. What was completed lies in the null space, up to rounding.
-    stretch = np.sqrt(np.divide(spectrum[0], values, out=np.zeros(k), where=lifted))
-    residuals = np.where(lifted, residual_norms(G, U, values) * stretch, values)
     V = orthonormal(V)
     return Solution(
         moments=moments,
@@ -50,10 +58,40 @@ def solve(problem: Problem) -> Solution:
         variances=values / divisor,
         spectrum=spectrum / divisor,
         whole=True,
-        residuals=residuals / divisor,
+        residuals=_residuals(G, U, values, lifted, rounding) / divisor,
         formation=rounding / divisor,
+        following=following(spectrum, k, rows.shape[1]) / divisor,
         passes=3,
+        sample=_sampled(G, U, values, problem.weights),
     )
+
+
+def _residuals(
+    G: Matrix, U: Matrix, values: Vector, lifted: NDArray[np.bool_], rounding: float
+) -> Vector:
+    """Bound on ‖ZᵀZv − θv‖ of the lifted and orthonormalised components, without another pass.
+
+    Of v = Zᵀu/σ it is Zᵀ(Gu − θu)/σ, which can be √(θ₁/θ) times the residual of u; so can the
+    rounding of the product Zᵀu. But all that is stretched lies along components of larger variance,
+    and orthonormalising from the first component on takes it out. What is left is what u and all
+    former ones have, and the rounding of the product. Components that were completed lie beside
+    all that were lifted.
+    """
+    found = np.where(lifted, residual_norms(G, U, values), 0.0)
+    left = np.sqrt(np.cumsum(found**2)) + rounding
+    bound: Vector = np.where(lifted, 2 * left, left + 2 * values)
+    return bound
+
+
+def _sampled(G: Matrix, U: Matrix, values: Vector, weights: Vector | None) -> SampledRows:
+    """Scores t = √θ u and squared errors ‖z‖² − ‖t‖² of evenly spaced rows, which G has anyhow."""
+    present = np.arange(len(G)) if weights is None else np.flatnonzero(weights)
+    at = present[evenly_spaced(present.size, SAMPLE_ROWS)]
+    scores = U[at] * np.sqrt(values)
+    sq_errors = np.maximum(G[at, at] - np.einsum("ij,ij->i", scores, scores), 0)
+    if weights is None:
+        return SampledRows(scores, sq_errors, None)
+    return SampledRows(scores / np.sqrt(weights[at])[:, None], sq_errors / weights[at], weights[at])
 
 
 def gram_matrix(rows: Rows, n_jobs: int | None) -> Matrix:

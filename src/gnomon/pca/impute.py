@@ -9,13 +9,14 @@ noise:
    by S = (λ − σ²)/λ. Without the shrinking, sparse tables are overfitted.
 4. Repeat from 2 until the filled-in values move less than `MOVED` of the columns' spreads.
 
-A new row is filled in by the same fixed point, which has a closed form for a single row: with the
+What the gaps cost is estimated by making as many again (`angles_lost`). A new row is filled in by
+the same fixed point, which has a closed form for a single row: with the
 observed entries o, solve (W_oᵀW_o + σ²/(Λ − σ²)) z = W_oᵀ(x − μ)_o and fill the rest with Wz + μ.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,13 @@ Matrix = NDArray[np.float64]
 
 MOVED = 1e-6
 MOST_ITERATIONS = 1000
+FREE = 1e-10  # a penalty that is none
+REFITS = 2  # with as many gaps again
+REFIT_MOVED = 1e-3
+REFIT_ITERATIONS = 30
 CHUNK = 2**22  # numbers held at once when new rows are filled in
 
-__all__ = ["Imputation", "fill_rows", "impute"]
+__all__ = ["Filling", "Imputation", "angles_lost", "fill_rows", "impute"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,21 @@ class Imputation(Record):
         return {k: v for k, v in super().to_dict().items() if k not in ("components", "penalty")}
 
 
-def impute(problem: Problem) -> tuple[Matrix, Imputation]:
+class Filling(NamedTuple):
+    """Rows that are present, with their gaps filled in, and how that was done.
+
+    `table` is the problem of these rows; `fit` are the components that they were filled in from.
+    """
+
+    X: Matrix
+    holes: NDArray[np.bool_]
+    table: Problem
+    solve: Callable[[Problem], Solution]
+    fit: Solution
+    report: Imputation
+
+
+def impute(problem: Problem) -> tuple[Matrix, Filling]:
     """`X` with its gaps filled in (a copy), and how that was done.
 
     Rows of weight 0 are absent: nothing is read from them, and in the copy they are the mean.
@@ -89,19 +108,37 @@ def impute(problem: Problem) -> tuple[Matrix, Imputation]:
     kept = None if weights is None else weights[present]
     table = replace(problem, rows=read_rows(X), weights=kept)
     solve = covariance.solve if X.shape[0] >= X.shape[1] else gram.solve
-    rank = _rank(table, solve)
-    asked = replace(table, request=Request(rank))
+    asked = replace(table, request=Request(_rank(table, solve)))
+    fit, report = _settle_gaps(asked, solve, X, holes, MOVED, MOST_ITERATIONS)
+    filling = Filling(X, holes, asked, solve, fit, report)
+    if present.size == n:
+        return X, filling
+    whole = np.tile(fit.moments.mean, (n, 1))
+    whole[present] = X
+    return whole, filling
+
+
+def _settle_gaps(
+    asked: Problem,
+    solve: Callable[[Problem], Solution],
+    X: Matrix,
+    holes: NDArray[np.bool_],
+    enough: float,
+    most: int,
+) -> tuple[Solution, Imputation]:
+    """Steps 2 to 4 on `X`, in place, until the gaps move by less than `enough`."""
+    rank = asked.request.first_guess(min(X.shape))
     moved, n_iter, converged = np.inf, 0, not holes.any()
     while True:
         fit = solve(replace(asked, rows=read_rows(X)))
         noise = max(0.0, fit.scaling.total - fit.variances.sum()) / max(1, min(X.shape) - rank)
         shrink = np.divide(fit.variances - noise, fit.variances, out=np.zeros(rank),
                            where=fit.variances > noise)  # fmt: skip
-        if converged or n_iter == MOST_ITERATIONS or problem.step(iteration=n_iter, moved=moved):
+        if converged or n_iter == most or asked.step(iteration=n_iter, moved=moved):
             break
         moved = _refill(X, holes, fit, shrink)
         n_iter += 1
-        converged = moved <= MOVED
+        converged = moved <= enough
     report = Imputation(
         n_missing=int(holes.sum()),
         n_cells=holes.size,
@@ -113,11 +150,59 @@ def impute(problem: Problem) -> tuple[Matrix, Imputation]:
         components=fit.components[shrink > 0],
         penalty=noise / (fit.variances - noise)[shrink > 0],
     )
-    if present.size == n:
-        return X, report
-    whole = np.tile(fit.moments.mean, (n, 1))
-    whole[present] = X
-    return whole, report
+    return fit, report
+
+
+def angles_lost(filling: Filling, components: Matrix) -> NDArray[np.float64]:
+    """About how far the gaps have turned each of the `components`, in radians; shape (k,).
+
+    Twice, the rows' patterns of gaps are dealt out to other rows. The cells that are hidden like
+    that are filled in from the others, the components are found again, and the angles between both
+    are measured. Squares of angles grow with the number of gaps.
+    """
+    X, holes, asked = filling.X, filling.holes, filling.table
+    k, random = len(components), np.random.default_rng(0)
+    total = np.zeros(k)
+    for _ in range(REFITS):
+        hidden = _hidden_too(holes, random)
+        if not hidden.any():
+            return np.zeros(k)
+        again = _filled_once(np.where(hidden, np.nan, X), filling)
+        _settle_gaps(asked, filling.solve, again, holes | hidden, REFIT_MOVED, REFIT_ITERATIONS)
+        wanted = replace(asked, request=Request(k), rows=read_rows(again))
+        found = filling.solve(wanted).components
+        cosines = np.einsum("ij,ij->i", components, found)
+        sines = np.linalg.norm(components - cosines[:, None] * found, axis=1)
+        total += np.arcsin(np.minimum(sines, 1.0)) ** 2 * (holes.sum() / hidden.sum())
+    angles: NDArray[np.float64] = np.minimum(np.sqrt(total / REFITS), np.pi / 2)
+    return angles
+
+
+def _hidden_too(holes: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+    """Known cells to hide: where other rows have gaps, but no row and no column loses too many."""
+    hidden = holes[random.permutation(len(holes))] & ~holes
+    if not hidden.any():  # a single gap may be dealt to its own row
+        hidden = ~holes & (random.random(holes.shape) < holes.mean())
+    known = np.count_nonzero(~holes, axis=0)
+    for column in np.flatnonzero(2 * hidden.sum(axis=0) > known):
+        rows = np.flatnonzero(hidden[:, column])
+        hidden[random.permutation(rows)[known[column] // 2 :], column] = False
+    hidden[(hidden | holes).all(axis=1)] = False
+    return hidden
+
+
+def _filled_once(X: Matrix, filling: Filling) -> Matrix:
+    """`X` with its gaps filled in from the components that are there."""
+    e = filling.fit.moments.exponent
+    unit = np.ldexp(X, -e) if e else X
+    filled: Matrix = fill_rows(
+        unit,
+        filling.report,
+        mean=np.ldexp(filling.fit.moments.mean, -e),
+        factor=_factor(filling.fit.scaling),
+        names=None,
+    )
+    return np.ldexp(filled, e) if e else filled
 
 
 def _filled_with_means(
@@ -198,7 +283,14 @@ def fill_rows(
         working = np.where(seen, (np.where(seen, part, 0.0) - mean) * factor, 0.0)
         observed = W * seen[:, None, :]  # stacked matrices: one small system for every row
         left = observed @ W.T + np.diag(how.penalty)
-        z = np.linalg.solve(left, observed @ working[:, :, None])
+        right = observed @ working[:, :, None]
+        # Without noise nothing tells directions apart that the known cells do not: the shortest z.
+        free = how.penalty.min(initial=1.0) < FREE
+        z = (
+            np.linalg.pinv(left, FREE, hermitian=True) @ right
+            if free
+            else np.linalg.solve(left, right)
+        )
         restored = (z.transpose(0, 2, 1) @ W)[:, 0] / factor + mean
         filled[rows] = np.where(seen, part, restored)
     return filled

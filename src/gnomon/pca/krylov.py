@@ -28,6 +28,7 @@ from gnomon.pca.eigen import Eigen
 from gnomon.pca.gram import orthonormal
 from gnomon.pca.operator import operator_for
 from gnomon.pca.problem import Matrix, Problem, Solution, Vector, product_error
+from gnomon.roundoff import PRECISION
 
 # Narrow blocks reach further for the same number of columns; found by benchmarks/crossovers.py.
 BLOCK = 16
@@ -39,14 +40,16 @@ APART = 1e-3  # of its length, a column's distance from the columns before it
 
 def solve(problem: Problem) -> Solution:
     """The wanted components or, for a fraction of the variance, as many as it takes."""
-    moments = column_moments(problem.rows, problem.weights, n_jobs=problem.n_jobs)
+    moments = column_moments(
+        problem.rows, problem.weights, n_jobs=problem.n_jobs, precise=problem.standardize
+    )
     scaling = problem.scaling(moments)
     rows = replace(problem.rows, exponent=moments.exponent).centred(
         moments.offset, scaling.factor, problem.root_weight
     )
     divisor = moments.divisor(problem.ddof)
     operator = operator_for(rows, problem.n_jobs, scaling.total * divisor)
-    most = min(moments.n, rows.shape[1])
+    most, d = min(moments.n, rows.shape[1]), rows.shape[1]
     k, passes = problem.request.first_guess(most), 1
     while True:
         found = leading(
@@ -65,28 +68,43 @@ def solve(problem: Problem) -> Solution:
         if (
             k == most
             or found.stopped
-            or problem.request.enough(
-                values[:k], total=scaling.total, n=moments.size, d=rows.shape[1]
-            )
+            or problem.request.enough(values[:k], total=scaling.total, n=moments.size, d=d)
         ):
             break
         k = min(2 * k, most)
     k = problem.count(values[:k], scaling.total, moments, whole=k == most)
     V = found.vectors[:, :k]
-    if operator.side != rows.shape[1]:
+    if operator.side != d:
         V = operator.transposed(V)
     V, kept, residuals = ritz(operator.apply_columns, orthonormal(V))
+    variances = np.maximum(kept, 0) / divisor
     return Solution(
         moments=moments,
         scaling=scaling,
         components=V.T.copy(),
-        variances=np.maximum(kept, 0) / divisor,
-        spectrum=np.concatenate([np.maximum(kept, 0) / divisor, values[k:most]]),
+        variances=variances,
+        spectrum=np.concatenate([variances, values[k:most]]),
         whole=False,
         residuals=residuals / divisor,
         formation=product_error(rows, (kept[0] + operator.uncentred) / divisor),
-        passes=passes + (1 if operator.side == rows.shape[1] else 3),
+        following=_following(values, found.residuals / divisor, variances, scaling.total, d),
+        passes=passes + (1 if operator.side == d else 3),
     )
+
+
+def _following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
+    """What the variance after those kept is at most, unless the iteration missed it altogether.
+
+    An estimate is below its variance by about its residual at most, and no variance is larger than
+    what those kept leave of the total.
+    """
+    k = variances.size
+    if k == d:
+        return -np.inf
+    left = max(0.0, total - float(variances.sum()))
+    if k >= residuals.size:
+        return left
+    return min(left, float(values[k] + residuals[k]))
 
 
 def block_width(k: int, passes: int | None) -> int:
@@ -103,7 +121,8 @@ def block_count(k: int, passes: int | None) -> int:
 class Leading:
     """Leading eigenpairs of an operator, as far as they were found.
 
-    `vectors` is (size, k); `values` are all estimates, more than k; `residuals` of the first k.
+    `vectors` is (size, k); `values` are all estimates, more than k; `residuals` are those of the
+    first k + 1 of them, if there are so many.
     """
 
     vectors: Matrix
@@ -155,10 +174,10 @@ def leading(
         products += 1
         look = basis.former >= next_look or basis.full or products == most_blocks
         if look:
-            values, Y = basis.leading_pairs(k)
+            values, Y = basis.leading_pairs(k + 1)
             residuals = np.linalg.norm(R @ Y[-R.shape[1] :], axis=0)
             top = max(float(values[0]), 1e-300)
-            history += [float(residuals.max(initial=0)) / top] * (products - len(history) + 1)
+            history += [float(residuals[:k].max(initial=0)) / top] * (products - len(history) + 1)
             if basis.former < k:
                 history[-1] = np.inf
             next_look = basis.former * 9 // 8
@@ -178,9 +197,9 @@ def leading(
         elif basis.last.shape[1] == 0:  # a closed subspace, smaller than what is wanted
             basis.extend(random.standard_normal((size, block)))
     if not look:
-        values, Y = basis.leading_pairs(k)
+        values, Y = basis.leading_pairs(k + 1)
         residuals = np.linalg.norm(R @ Y[-R.shape[1] :], axis=0)
-    vectors = basis.Q[:, : basis.former] @ Y
+    vectors = basis.Q[:, : basis.former] @ Y[:, :k]
     return Leading(vectors, values, residuals, products, history[-1] <= tol, stopped)
 
 
@@ -292,4 +311,5 @@ def ritz(apply: Callable[[Matrix], Matrix], V: Matrix) -> tuple[Matrix, Vector, 
         values, Y = np.linalg.eigh((H + H.T) / 2)
         values, Y = values[::-1], Y[:, ::-1]
         V, image = V @ Y, image @ Y
-        return V, values, np.linalg.norm(image - V * values, axis=0)
+        measuring = PRECISION * np.sqrt(len(V)) * float(np.abs(values).max(initial=0.0))
+        return V, values, np.linalg.norm(image - V * values, axis=0) + measuring

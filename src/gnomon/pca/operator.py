@@ -25,6 +25,9 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 
 
+ROWS_ADDED = 256  # by BLAS at a time: sums in float32 are worse the longer they are
+
+
 class Operator(Protocol):
     """Σ times its divisor, on the shorter side and on the columns' side."""
 
@@ -108,8 +111,8 @@ class TallOperator:
 
 def _image(rows: Rows, plain: bool, Q: Matrix, n_jobs: int | None) -> Matrix:
     """BᵀB Q for the rows B as they are read, or as they lie in memory if `plain`."""
-    work, step, total = Q.astype(rows.work), rows.block_rows(), np.zeros(Q.shape)
-    read = rows.view if plain else rows.read
+    work, total = Q.astype(rows.work), np.zeros(Q.shape)
+    read, step = rows.view if plain else rows.read, rows.block_rows(ROWS_ADDED)
 
     def product(start: int, stop: int) -> Any:
         buffer, image = scratch((step, rows.shape[1]), rows.work), None

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.moments import ROUNDINGS, Moments
+from gnomon.certificate import Measured
+from gnomon.moments import Moments
+from gnomon.pca.downdate import SampledRows
 from gnomon.pca.rank import Request
+from gnomon.roundoff import PRECISION, ROUNDINGS, relative_rounding
 from gnomon.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -112,9 +115,15 @@ class Solution:
     spectrum : array (m,), m ≥ k
         All eigenvalues known, largest first; all min(n, d) of them when `whole`.
     residuals : array (k,)
-        ‖Σv − λv‖ of each component.
+        ‖Σv − λv‖ of each component, or a bound on it.
     formation : float
         Estimated error of Σ itself, or of the products with it, by rounding.
+    following : float
+        What the first variance that was not kept is at most, formation aside.
+    singular : Measured, optional
+        The same of components that are singular vectors, where the table was not squared.
+    sample : SampledRows, optional
+        Scores and errors of some rows, where the solver has them anyhow.
     """
 
     moments: Moments
@@ -125,15 +134,38 @@ class Solution:
     whole: bool
     residuals: Vector
     formation: float
+    following: float
     passes: int
+    singular: Measured | None = None
+    sample: SampledRows | None = None
+
+    @property
+    def measured(self) -> Measured:
+        """Variances and how far they and the components can be off."""
+        return Measured(self.variances, self.residuals, self.formation, self.following)
 
 
-def product_error(rows: Rows, largest: float) -> float:
-    """Estimated rounding error of products with the centred rows, as in `Moments.rounding`."""
-    return ROUNDINGS * float(np.finfo(rows.work).eps) * max(0.0, float(largest))
+def following(values: Vector, k: int, d: int) -> float:
+    """The value after the first `k` of `d`, of which all that are not zero are known.
+
+    With the rounding of a solver that is backward stable.
+    """
+    if k == d:
+        return -np.inf
+    rounding = ROUNDINGS * PRECISION * float(values[0])
+    return float(values[k]) + rounding if k < values.size else rounding
+
+
+def product_error(rows: Rows, largest: float, *, wide: bool = False) -> float:
+    """Estimated rounding error of products with the centred rows, as in `Moments.rounding`.
+
+    `wide` if it is ZZᵀ that was formed, not ZᵀZ.
+    """
+    return relative_rounding(rows, wide=wide) * max(0.0, float(largest))
 
 
 def residual_norms(sigma: Matrix, vectors: Matrix, values: Vector) -> Vector:
-    """‖Σv − λv‖ for each column v of `vectors`, shape (k,)."""
+    """‖Σv − λv‖ for each column v of `vectors`, shape (k,), and the rounding of measuring it."""
     norms: Vector = np.linalg.norm(sigma @ vectors - vectors * values, axis=0)
+    norms += PRECISION * np.sqrt(len(sigma)) * float(values.max(initial=0.0))
     return norms

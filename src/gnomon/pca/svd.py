@@ -14,9 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from gnomon.blas import one_blas_thread
+from gnomon.certificate import Measured
 from gnomon.moments import Moments, column_moments, moments_of_rows
 from gnomon.parallel import fold_blocks, row_blocks
-from gnomon.pca.problem import Matrix, Problem, Solution, product_error
+from gnomon.pca.problem import Matrix, Problem, Solution, Vector, following
+from gnomon.roundoff import PRECISION, ROUNDINGS
 from gnomon.rows import Floats, Rows
 
 KEEP_MOMENTS = 1024  # columns up to which the d × d moments are kept, for merging
@@ -36,13 +38,14 @@ def solve(problem: Problem) -> Solution:
     )
     with one_blas_thread():
         table = triangle(centred, problem.n_jobs) if n >= d else centred.read(0, n)
-        _, sigma, Vt = np.linalg.svd(table, full_matrices=False)
+        U, sigma, Vt = np.linalg.svd(table, full_matrices=False)
     most = min(moments.n, d)
     divisor = moments.divisor(problem.ddof)
     spectrum = (sigma**2 / divisor)[:most]
     k = problem.count(spectrum, scaling.total, moments, whole=True)
-    Z = table / np.sqrt(divisor)
-    norms = np.linalg.norm(Z.T @ (Z @ Vt[:k].T) - Vt[:k].T * spectrum[:k], axis=0)
+    singular = _measured(table, U[:, :k], sigma[:most], Vt[:k].T, _rounding(centred, sigma[0]))
+    first = float(sigma[0])
+    unit = np.sqrt(divisor)
     return Solution(
         moments=moments,
         scaling=scaling,
@@ -50,10 +53,48 @@ def solve(problem: Problem) -> Solution:
         variances=spectrum[:k],
         spectrum=spectrum,
         whole=True,
-        residuals=norms,
-        formation=product_error(rows, spectrum[0]),
+        # Σv − λv = Zᵀ(Zv − σu) + σ(Zᵀu − σv)
+        residuals=(first + singular.values) * singular.residuals / divisor,
+        formation=(2 * first + singular.formation) * singular.formation / divisor,
+        following=following(spectrum, k, d),
         passes=2,
+        singular=Measured(
+            singular.values / unit,
+            singular.residuals / unit,
+            singular.formation / unit,
+            singular.following / unit,
+        ),
     )
+
+
+def _rounding(rows: Rows, largest: float) -> float:
+    """Estimated error of the centred table and of its triangle, by rounding.
+
+    The rows were centred in two steps, and the triangles of blocks were added one to the other.
+    """
+    n, d = rows.shape
+    assert rows.offset is not None
+    far = rows.offset if rows.factor is None else rows.offset * rows.factor
+    weight = n if rows.root_weight is None else float(rows.root_weight @ rows.root_weight)
+    blocks = max(1.0, n / block_rows(d)) if n >= d else 1.0
+    size = float(largest) + float(np.sqrt(weight)) * float(np.linalg.norm(far))
+    return ROUNDINGS * PRECISION * float(np.sqrt(blocks)) * size
+
+
+def _measured(table: Floats, U: Matrix, sigma: Vector, V: Matrix, rounding: float) -> Measured:
+    """Residuals ‖(Zv − σu, Zᵀu − σv)‖ and what else bounds the angles of singular vectors.
+
+    The pairs (u, v) are eigenvectors of [0 Z; Zᵀ 0], whose eigenvalues are σ, −σ and 0: the angle
+    of v is bounded as for those [Wedin 1972].
+    """
+    k, d = V.shape[1], V.shape[0]
+    kept = sigma[:k]
+    with one_blas_thread():
+        right = np.linalg.norm(table @ V - U * kept, axis=0)
+        left = np.linalg.norm(table.T @ U - V * kept, axis=0)
+    measuring = PRECISION * np.sqrt(d) * float(sigma[0])
+    after = following(sigma, k, d) if k < d else -float(kept[-1])
+    return Measured(kept, np.hypot(left, right) + measuring, rounding, after)
 
 
 def triangle(rows: Rows, n_jobs: int | None) -> Matrix:
@@ -67,8 +108,13 @@ def triangle(rows: Rows, n_jobs: int | None) -> Matrix:
     def add(R: Matrix) -> None:
         total[0] = _upper(np.vstack([total[0], R])) if total[0].size else R
 
-    fold_blocks(reduce, row_blocks(n, max(4096, 2 * d)), add, n_jobs=n_jobs)
+    fold_blocks(reduce, row_blocks(n, block_rows(d)), add, n_jobs=n_jobs)
     return total[0]
+
+
+def block_rows(d: int) -> int:
+    """Rows that are reduced to one triangle at a time."""
+    return max(4096, 2 * d)
 
 
 def _upper(table: Floats) -> Matrix:

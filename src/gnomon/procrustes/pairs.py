@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from gnomon.errors import DataError
 from gnomon.inputs import Table, refuse_bad_values
-from gnomon.moments import FLUSH_ROWS, RANGE_NUMBERS, ROUNDINGS, CrossMoments, Moments
+from gnomon.moments import FLUSH_ROWS, RANGE_NUMBERS, CrossMoments, Moments
 from gnomon.parallel import fold_blocks, map_blocks, quiet, row_blocks
 from gnomon.procrustes.narrow import BLOCK, WIDEST, column_block, pair_sums, sq_residuals
 from gnomon.procrustes.tables import speaking_of
+from gnomon.roundoff import ROUNDINGS
 from gnomon.rows import Rows, amplitude, exponent_for, read_rows, scratch
 
 if TYPE_CHECKING:
