@@ -203,10 +203,10 @@ def test_our_force_is_compared_with_the_exact_one_of_the_same_points() -> None:
 def test_a_run_followed_in_stretches_is_the_run_itself() -> None:
     X = few(None).X
     lengths = []
-    for model in tsne_course.follow(X, whole=150):
+    for model in tsne_course.follow(X, whole=260):
         lengths.append(model.n_iter_)
-    assert lengths == [50, 100, 150]
-    whole = tsne_programs.ours(max_iter=150).fit(X)
+    assert lengths == list(range(20, 261, 20))
+    whole = tsne_programs.ours(max_iter=260).fit(X)
     np.testing.assert_array_equal(model.embedding_, whole.embedding_)
 
 
@@ -216,9 +216,17 @@ def test_the_run_that_is_timed_is_the_shortest_that_passes_the_rival() -> None:
     section = replace(tsne_course.TO_KL, rows={"tiny": measure})
     result = section.measure("tiny", Settings())
     assert result["kl"] < result["goal"]
-    assert result["iterations"] == 300  # the first look after early exaggeration
-    assert list(result["kl_by_iteration"]) == ["300"]
-    assert "300 iterations" in section.table([result]).to_markdown()
+    assert result["iterations"] == 240  # the first look after exaggeration has ended
+    assert list(result["kl_by_iteration"]) == ["240"]
+    assert "240 iterations" in section.table([result]).to_markdown()
+
+
+def test_stretches_of_our_run_are_those_of_one_fit() -> None:
+    course = tsne_course.stretches_gnomon(few(None).X)
+    assert [stretch["until"] for stretch in course[:3]] == [20, 40, 60]
+    assert sum(stretch["iterations"] for stretch in course) == course[-1]["until"] - 1
+    assert all(stretch["seconds"] > 0 for stretch in course)
+    assert course[-1]["span"] > course[0]["span"]
 
 
 def test_openTSNEs_phases_are_joined_and_pauses_between_them_left_out() -> None:  # noqa: N802

@@ -69,7 +69,7 @@ def test_the_helper_of_these_tests_signs_rightly():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"version": 3, "gnomon": "9.9"}, r"format 3 \(gnomon 9\.9\).*up to 2"),
+        ({"version": 4, "gnomon": "9.9"}, r"format 4 \(gnomon 9\.9\).*up to 3"),
         ({"version": 10**30}, "format 10"),
         ({"version": -1}, "no version"),
         ({"version": True}, "no version"),
@@ -92,8 +92,8 @@ def test_documents_of_another_kind_are_refused(change, why):
 def test_a_newer_format_says_what_to_do(tmp_path):
     from gnomon.models.archive import write_archive
 
-    write_archive(tmp_path / "m", signed({**GOOD, "version": 3}), b"")
-    with pytest.raises(ModelFileError, match=r"reads formats up to 2\. Update gnomon\.$"):
+    write_archive(tmp_path / "m", signed({**GOOD, "version": 4}), b"")
+    with pytest.raises(ModelFileError, match=r"reads formats up to 3\. Update gnomon\.$"):
         load(tmp_path / "m")
 
 
