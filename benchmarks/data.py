@@ -50,7 +50,7 @@ def images(folder: Path | None) -> NDArray[Any]:
     """MNIST (70,000 × 784, float32), or a generated table of that shape."""
     if folder is None:
         return decaying(70_000, 784)
-    with _open(folder, "mnist.npz") as file:
+    with open_archive(folder, "mnist.npz") as file:
         return np.concatenate([file["x_train"], file["x_test"]]).astype(np.float32)
 
 
@@ -58,7 +58,7 @@ def image_labels(folder: Path | None) -> NDArray[np.int64]:
     """The digit of every row of MNIST, in the order of `images`; needs `folder`."""
     if folder is None:
         raise BenchmarkError("Digits of MNIST need --data: generated tables have other labels.")
-    with _open(folder, "mnist.npz") as file:
+    with open_archive(folder, "mnist.npz") as file:
         return np.concatenate([file["y_train"], file["y_test"]]).astype(np.int64)
 
 
@@ -87,7 +87,7 @@ def counts(folder: Path | None) -> sparse.csr_array:
     """Counts of genes in cells (4,186 × 13,488, CSR, float32), real or generated."""
     if folder is None:
         return _generated_counts()
-    with _open(folder, "worm_neurons_counts_csr.npz") as file:
+    with open_archive(folder, "worm_neurons_counts_csr.npz") as file:
         parts = file["data"].astype(np.float32), file["indices"], file["indptr"]
         return sparse.csr_array(parts, shape=tuple(file["shape"]))
 
@@ -114,7 +114,8 @@ def _generated_counts(types: int = 10) -> sparse.csr_array:
     return sparse.csr_array(sparse.coo_array((ones, (rows, columns)), shape=(n, d)))
 
 
-def _open(folder: Path, name: str) -> Any:
+def open_archive(folder: Path, name: str) -> Any:
+    """An .npz file of the folder of ``--data``."""
     if not (folder / name).exists():
         raise BenchmarkError(
             f"--data must hold {name}; {folder} does not. Leave --data out to generate."

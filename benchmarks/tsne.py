@@ -12,6 +12,7 @@ from benchmarks import (
     tsne_crossover,
     tsne_force,
     tsne_maps,
+    tsne_sets,
     tsne_size,
     tsne_space,
     tsne_transform,
@@ -23,6 +24,7 @@ from benchmarks.tsne_section import Section
 
 SECTIONS: Sequence[Section] = (
     tsne_maps.SECTION,
+    tsne_sets.SECTION,
     tsne_force.SECTION,
     tsne_course.TO_KL,
     tsne_transform.SECTION,
