@@ -13,6 +13,7 @@ from benchmarks import (
     tsne_force,
     tsne_maps,
     tsne_quality,
+    tsne_sets,
     tsne_size,
     tsne_space,
     tsne_transform,
@@ -25,6 +26,7 @@ from benchmarks.tsne_section import Section
 SECTIONS: Sequence[Section] = (
     tsne_maps.SECTION,
     tsne_quality.SECTION,
+    tsne_sets.SECTION,
     tsne_force.SECTION,
     tsne_course.TO_KL,
     tsne_transform.SECTION,

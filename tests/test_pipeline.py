@@ -57,7 +57,7 @@ def test_progress_is_told_and_can_end_the_map():
         return iteration == 20
 
     result = run("iris", progress=progress, n_jobs=1)
-    assert told == [(i, 750) for i in range(1, 21)]
+    assert told == [(i, 320) for i in range(1, 21)]
     assert result.tsne.n_iter_ == 20
     assert result.trust is not None  # asked to stop is not interrupted
 

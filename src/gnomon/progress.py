@@ -3,8 +3,8 @@
 scikit-learn 1.9's callback protocol is experimental; this module is the only one that knows it.
 An estimator inherits `CallbackSupportMixin`, decorates `fit` with `with_callbacks`, and reports::
 
-    with Steps(self, total=750) as steps:
-        for iteration in range(750):
+    with Steps(self, total=1000) as steps:
+        for iteration in range(1000):
             ...
             if steps.done(kl=kl):       # a callback asked to stop
                 break

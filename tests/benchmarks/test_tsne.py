@@ -17,8 +17,10 @@ from benchmarks import (
     tsne_force,
     tsne_maps,
     tsne_programs,
+    tsne_sets,
     tsne_size,
     tsne_space,
+    tsne_tables,
     tsne_transform,
 )
 from benchmarks.environment import OURS, BenchmarkError, MissingPeerError, Settings
@@ -43,7 +45,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tsne_maps, "STARTS", 1)
     for module in (tsne_maps, tsne_space):
         monkeypatch.setattr(module, "peak_megabytes", lambda fit, table, k: 1.0)
-    for module in (tsne_course, tsne_size, tsne_space):
+    for module in (tsne_course, tsne_sets, tsne_size, tsne_space):
         monkeypatch.setattr(module, "warm_up", lambda k=2: None)
 
 
@@ -174,6 +176,30 @@ def test_clusters_are_the_same_every_time() -> None:
     np.testing.assert_array_equal(X, data.clusters(300, 20, kinds=4)[0])
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_set_is_compared_with_the_first_editions_median(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tsne_sets.GENERATED, "line", lambda: tsne_tables.line(200))
+    monkeypatch.setitem(tsne_sets.FIRST_EDITION, "line", (9.0, 9.0))
+    result = tsne_sets.SECTION.measure("line", Settings())
+    assert len(result["runs"]) == 2
+    assert result["runs"][0]["kl"] == pytest.approx(result["runs"][0]["own_kl"], abs=1e-4)
+    lengths = [run["n_iter"] for run in result["qualities"].values()]
+    assert lengths == sorted(lengths)
+    assert "reached" in tsne_sets.SECTION.table([result]).to_markdown()
+    result["kl_first_edition"] = result["kl"] / 1.004
+    assert tsne_sets.complaints(result) == [
+        f"KL {result['kl']:.4f} is +0.4 % of the first edition's"
+    ]
+    result.update(kl_first_edition=result["kl"] / 1.002, target=0.9 * result["kl"])
+    assert tsne_sets.complaints(result) == [f"KL {result['kl']:.4f} above {result['target']}"]
+
+
+def test_real_sets_need_their_folder_and_say_so() -> None:
+    result = tsne_sets.SECTION.measure("faces", Settings())
+    assert "needs --data" in tsne_sets.SECTION.table([result]).to_markdown()
+    assert set(tsne_sets.FIRST_EDITION) == {*tsne_tables.REAL, *tsne_tables.GENERATED}
+
+
 def test_an_exact_force_has_no_error_and_half_of_it_has_one_of_a_half() -> None:
     from gnomon.tsne.exact import field
 
@@ -203,10 +229,10 @@ def test_our_force_is_compared_with_the_exact_one_of_the_same_points() -> None:
 def test_a_run_followed_in_stretches_is_the_run_itself() -> None:
     X = few(None).X
     lengths = []
-    for model in tsne_course.follow(X, whole=150):
+    for model in tsne_course.follow(X, whole=260):
         lengths.append(model.n_iter_)
-    assert lengths == [50, 100, 150]
-    whole = tsne_programs.ours(max_iter=150).fit(X)
+    assert lengths == list(range(20, 261, 20))
+    whole = tsne_programs.ours(max_iter=260).fit(X)
     np.testing.assert_array_equal(model.embedding_, whole.embedding_)
 
 
@@ -216,9 +242,17 @@ def test_the_run_that_is_timed_is_the_shortest_that_passes_the_rival() -> None:
     section = replace(tsne_course.TO_KL, rows={"tiny": measure})
     result = section.measure("tiny", Settings())
     assert result["kl"] < result["goal"]
-    assert result["iterations"] == 300  # the first look after early exaggeration
-    assert list(result["kl_by_iteration"]) == ["300"]
-    assert "300 iterations" in section.table([result]).to_markdown()
+    assert result["iterations"] == 240  # the first look after exaggeration has ended
+    assert list(result["kl_by_iteration"]) == ["240"]
+    assert "240 iterations" in section.table([result]).to_markdown()
+
+
+def test_stretches_of_our_run_are_those_of_one_fit() -> None:
+    course = tsne_course.stretches_gnomon(few(None).X)
+    assert [stretch["until"] for stretch in course[:3]] == [20, 40, 60]
+    assert sum(stretch["iterations"] for stretch in course) == course[-1]["until"] - 1
+    assert all(stretch["seconds"] > 0 for stretch in course)
+    assert course[-1]["span"] > course[0]["span"]
 
 
 def test_openTSNEs_phases_are_joined_and_pauses_between_them_left_out() -> None:  # noqa: N802

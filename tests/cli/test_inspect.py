@@ -21,7 +21,7 @@ def test_it_says_what_would_be_used_and_what_it_costs_and_writes_nothing(tmp_pat
     plan = PCA(0.95).plan(samples.load("iris").X)
     assert f"{plan.solver}, {plan.passes} pass" in done.stderr
     assert f"{plan.operations:.1e} operations" in done.stderr
-    assert "2-D, perplexity 30, 750 iterations" in done.stderr
+    assert "2-D, perplexity 30, about 320 iterations" in done.stderr
     assert os.listdir(tmp_path) == []
 
 
@@ -46,7 +46,7 @@ def test_json_holds_table_preparation_plan_and_estimate(tmp_path):
     assert found["table"]["rows"] == 178
     assert found["preparation"]["scale"] == "standard"
     assert found["pca"]["shape"] == [178, 13]
-    assert found["tsne"] == {"perplexity": 30.0, "dimensions": 3, "iterations": 750}
+    assert found["tsne"] == {"perplexity": 30.0, "dimensions": 3, "iterations": 320}
     assert found["estimate"]["threads"] == 2
     assert found["estimate"]["seconds"] > 0
     assert found["estimate"]["peak_bytes"] >= found["pca"]["peak_bytes"]

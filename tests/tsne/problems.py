@@ -34,7 +34,7 @@ def affinities(kind: str, table: NDArray[Any], weights: NDArray[Any] | None = No
 def gradient(forces: Any, Y: NDArray[Any]) -> tuple[NDArray[Any], float]:
     """∂KL/∂y of one copy of each point, and Z, from what the descent asks of its forces."""
     low, high = Y.min(axis=0).astype(float), Y.max(axis=0).astype(float)
-    pull, slope, total = forces.at(Y, low, high)
+    pull, _, slope, total = forces.at(Y, low, high)
     dof = forces.dof
     return 2 * (dof + 1) / dof * np.asarray(pull, float) + 2 / total * np.asarray(
         slope, float

@@ -167,7 +167,32 @@ def test_renumbering_twice_has_the_bits_of_renumbering_once():
     forces = OverMesh(P_DIGITS, 2, 1.0, 0.5)
     twice = forces.reordered(first).reordered(second).attraction.pull(Y)
     once = forces.reordered(first[second]).attraction.pull(Y)
-    assert np.array_equal(twice, once)
+    assert np.array_equal(twice[0], once[0])
+    assert np.array_equal(twice[1], once[1])
+
+
+@pytest.mark.parametrize("dof", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_both_kinds_of_forces_have_the_same_degrees(dof, weighted):
+    weights = WEIGHTS if weighted else None
+    light = affinities("gaussian", ROWS, weights)
+    Y = (rng.standard_normal((40, 2)) * 2).astype(np.float32)
+    exact = AllPairs(light, dof, weights=weights).at(Y, *bounds(Y))[1]
+    single = OverMesh(light, 2, dof, 0.5, weights=weights).at(Y, *bounds(Y))[1]
+    np.testing.assert_allclose(single, exact, rtol=1e-5)  # float32
+
+
+def test_meshes_of_a_branch_grow_without_those_of_the_trunk():
+    trunk = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True)
+    Y = (rng.standard_normal((1200, 2)) * 6).astype(np.float32)
+    before = trunk.push(Y, *bounds(Y))[0]
+    cells = {spacing: mesh.cells for spacing, mesh in trunk.meshes.items()}
+    branch = trunk.branched()
+    for size in (1.5, 10.0, 0.01):
+        branch.push(Y * np.float32(size), *bounds(Y * np.float32(size)))
+    assert len(branch.meshes) > len(trunk.meshes)
+    assert {spacing: mesh.cells for spacing, mesh in trunk.meshes.items()} == cells
+    assert np.array_equal(trunk.push(Y, *bounds(Y))[0], before)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])

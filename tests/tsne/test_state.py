@@ -81,7 +81,7 @@ MODELS = {
     "ids with a gap": lambda: (quick().fit(X, ids=np.r_[np.nan, np.arange(89.0)]), NEW),
     "interrupted": lambda: (without_callbacks(quick().set_callbacks(StopAt(57)).fit(X)), NEW),
     "resumed": lambda: (quick(max_iter=50).fit(X).resume(40), NEW),
-    "a mesh": lambda: (quick(max_iter=300, early_exaggeration=4.0).fit(many()), many()[:20] + 0.1),
+    "a mesh": lambda: (quick(max_iter=200, method="mesh").fit(many()), many()[:20] + 0.1),
 }  # fmt: skip
 
 

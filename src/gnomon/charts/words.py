@@ -7,6 +7,7 @@ __all__ = ["STOPS", "count", "hold", "listing", "number", "percent", "stopped"]
 # What maps say of their end where it takes the name of a parameter.
 STOPS = {
     "reached max_iter": "",
+    "converged: KL hardly falls any more": "",
     "no progress of KL in n_iter_without_progress iterations": "KL does not fall any more",
     "gradient below min_grad_norm": "converged: no force moves the points any more",
 }

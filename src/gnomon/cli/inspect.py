@@ -152,17 +152,18 @@ def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
     from gnomon.estimate import PAGE_BUDGET, estimate
     from gnomon.memory import readable_bytes
     from gnomon.parallel import thread_count
-    from gnomon.tsne import TSNE
+    from gnomon.tsne.schedule import usual_iterations
 
     plan, sampling, (n, d) = found.plan, found.sampling, found.shape
     if sampling is not None:
         words.say("Sample", f"{sampling.title()}: {sampling.why}")
+    mapped = None if sampling is None else sampling.rows.size
     cost = estimate(
         plan,
-        mapped=None if sampling is None else sampling.rows.size,
+        mapped=mapped,
         dimensions=asked.dimensions,
         perplexity=found.perplexity,
-        iterations=TSNE().max_iter,
+        iterations=usual_iterations(n if mapped is None else mapped),
         threads=thread_count(asked.threads),
         copied=found.copied,
         beside=found.beside,
@@ -206,8 +207,8 @@ def _say_costs(
               f"{readable_bytes(plan.peak_bytes)} beyond the table; "
               f"{about(cost.pca_seconds)}")  # fmt: skip
     words.say("Why", plan.why)
-    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:.3g}, {cost.iterations} iterations"
-              f"; {about(cost.tsne_seconds)}")  # fmt: skip
+    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:.3g}, about {cost.iterations} "
+              f"iterations; {about(cost.tsne_seconds)}")  # fmt: skip
     words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
     if cost.place_seconds:
         words.say("Placed", f"all other rows; {about(cost.place_seconds)}")

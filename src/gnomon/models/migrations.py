@@ -35,11 +35,13 @@ def from_1(document: Document) -> Document:
 
 
 def from_2(document: Document) -> Document:
-    """Maps knew one limit, for the distance ratio; now they judge by residuals too.
+    """Maps knew one limit, for the distance ratio; descents had a gain for every coordinate.
 
-    Those of former maps are not known: they go on by distances alone.
+    Limits of residuals are not known of former maps: they go on by distances alone. A run that was
+    among its 250 exaggerated iterations goes on with exaggeration that falls from here on; momentum
+    is what suits any kernel.
     """
-    return {**_with_novelty(document), "version": 3}
+    return {**_with_steps(_with_novelty(document)), "version": 3}
 
 
 def _with_novelty(value: Any) -> Any:
@@ -66,6 +68,31 @@ def _without_too_near(value: Any) -> Any:
         for key, item in value.items()
         if not (search and key == "too_near")
     }
+
+
+def _with_steps(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_steps(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _with_steps(item) for key, item in value.items()}
+    state, schedule = found.get("_state"), found.get("_schedule")
+    if not (isinstance(state, dict) and isinstance(schedule, dict) and "gains" in state):
+        return found
+    done, early = state.get("iteration"), schedule.get("early_iter")
+    if not (isinstance(done, int) and isinstance(early, int)):
+        return found  # refused when it is unpacked
+    never = {"$float": "inf"}
+    kept = {key: item for key, item in state.items() if key not in ("gains", "best_kl")}
+    found["_state"] = {
+        **kept, "lowered": 0, "rested": 0, "objective": never, "best_objective": never,
+        "best_iteration": 0, "ended": None,
+    }  # fmt: skip
+    found["_schedule"] = {
+        **schedule, "early_iter": min(done, early), "anneal_iter": 100 if done < early else 0,
+        "momentum": 0.95, "tolerance": 0.02, "usual_iter": 70,
+    }  # fmt: skip
+    return found
 
 
 MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1, 2: from_2}

@@ -2,12 +2,15 @@
 
     Σ_j p_ij w_ij (y_i − y_j),   w_ij = 1/(1 + |y_i − y_j|²/α)
 
+and, in the same loop, the degree Σ_j p_ij w_ij, which the point's step is divided by.
+
 P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory, since all
 that it indexes with is unsigned (signed numbers may be negative, which is tested: twice the time).
 A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
 
 With weights, p_ij is the mass between the w_i copies of i and the w_j copies of j, and the pull is
-that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other.
+that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other, and counts
+in the degree.
 """
 
 from collections.abc import Callable
@@ -52,24 +55,25 @@ class Attraction:
         self.dof, self.n_jobs = dof, n_jobs
         self.negative_entropy = log_masses(P, weights)
 
-    def pull(self, Y: Floats) -> Floats:
-        """Σ_j p_ij w_ij (y_i − y_j) of one copy of every point, shape (n, dimensions)."""
-        out, block = self.pull_by_blocks(Y)
+    def pull(self, Y: Floats) -> tuple[Floats, Floats]:
+        """Pull on one copy of every point, shape (n, dimensions), and its degree, shape (n,)."""
+        out, degree, block = self.pull_by_blocks(Y)
         map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
-        return out
+        return out, degree
 
-    def pull_by_blocks(self, Y: Floats) -> tuple[Floats, Callable[[int, int], None]]:
-        """Where the pull will stand, and what computes it for a range of rows."""
-        out = np.empty(Y.shape, np.float32)
+    def pull_by_blocks(self, Y: Floats) -> tuple[Floats, Floats, Callable[[int, int], None]]:
+        """Arrays for pull and degree, and a function that computes them for a range of rows."""
+        out, degree = np.empty(Y.shape, np.float32), np.empty(len(Y), np.float32)
         inverse = np.float32(1 / self.dof)
         work = _PULL[Y.shape[1]]
 
         def block(start: int, stop: int) -> None:
-            work(self.indptr, self.indices, self.values, Y, inverse, out, start, stop)
+            work(self.indptr, self.indices, self.values, Y, inverse, out, degree, start, stop)
             if self.weighted:
                 out[start:stop] /= self.weights[start:stop, None]
+                degree[start:stop] /= self.weights[start:stop]
 
-        return out, block
+        return out, degree, block
 
     def kl(self, Y: Floats, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
@@ -131,41 +135,45 @@ def _permute(
 @kernel
 def _pull1(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    start: int, stop: int,
+    degree: Floats, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
-        x, px = Y[i, 0], np.float32(0)
+        x = Y[i, 0]
+        px = total = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
             dx = x - Y[indices[at], 0]
-            px += values[at] / (np.float32(1) + dx * dx * inverse) * dx
-        out[i, 0] = px
+            f = values[at] / (np.float32(1) + dx * dx * inverse)
+            px += f * dx
+            total += f
+        out[i, 0], degree[i] = px, total
 
 
 @kernel
 def _pull2(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    start: int, stop: int,
+    degree: Floats, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         x, y = Y[i, 0], Y[i, 1]
-        px = py = np.float32(0)
+        px = py = total = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
             j = indices[at]
             dx, dy = x - Y[j, 0], y - Y[j, 1]
             f = values[at] / (np.float32(1) + (dx * dx + dy * dy) * inverse)
             px += f * dx
             py += f * dy
-        out[i, 0], out[i, 1] = px, py
+            total += f
+        out[i, 0], out[i, 1], degree[i] = px, py, total
 
 
 @kernel
 def _pull3(
     indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    start: int, stop: int,
+    degree: Floats, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         x, y, z = Y[i, 0], Y[i, 1], Y[i, 2]
-        px = py = pz = np.float32(0)
+        px = py = pz = total = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
             j = indices[at]
             dx, dy, dz = x - Y[j, 0], y - Y[j, 1], z - Y[j, 2]
@@ -173,7 +181,8 @@ def _pull3(
             px += f * dx
             py += f * dy
             pz += f * dz
-        out[i, 0], out[i, 1], out[i, 2] = px, py, pz
+            total += f
+        out[i, 0], out[i, 1], out[i, 2], degree[i] = px, py, pz, total
 
 
 _PULL: dict[int, Any] = {1: _pull1, 2: _pull2, 3: _pull3}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gnomon.errors import refuse
 from gnomon.inputs import Table, check_choice, check_integer, check_real, check_weights, is_sparse
+from gnomon.tsne.schedule import QUALITIES
 
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
@@ -30,6 +31,7 @@ def check_parameters(model: "TSNE") -> None:
     check_integer("n_components", model.n_components, 1, 3, "Use PCA for more dimensions.")
     check_choice("affinity", model.affinity, ("gaussian", "uniform", "multiscale", "precomputed"))
     check_choice("method", model.method, ("auto", "mesh", "exact", "barnes_hut"))
+    check_choice("quality", model.quality, tuple(QUALITIES))
     if model.method == "barnes_hut":
         log.info("method='barnes_hut' means 'auto' here; `angle` has no effect.")
     _check_numbers(model)

@@ -3,6 +3,7 @@
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -85,15 +86,29 @@ class OverMesh:
         new.charges = self.charges[order]
         return new
 
+    def branched(self) -> "OverMesh":
+        """The same forces, whose meshes grow without these."""
+        new = object.__new__(OverMesh)
+        new.__dict__.update(self.__dict__)
+        new.meshes = {spacing: copy.copy(mesh) for spacing, mesh in self.meshes.items()}
+        return new
+
     def restore(self, cells: dict[float, tuple[int, ...]]) -> None:
         """Give the meshes the sizes that they had: a continued run goes on in the same ones."""
         for spacing, counts in cells.items():
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
             self.meshes[spacing].resize(counts)
 
-    def at(self, Y: NDArray[Any], low: Floats64, high: Floats64) -> tuple[Floats, Floats, float]:
-        """Pull Σ p w (y_i − y_j), ∇φ, and Z."""
-        pull, block = self.attraction.pull_by_blocks(Y)
+    @property
+    def negative_entropy(self) -> float:
+        """Σ p log p."""
+        return self.attraction.negative_entropy
+
+    def at(
+        self, Y: NDArray[Any], low: Floats64, high: Floats64
+    ) -> tuple[Floats, Floats, Floats, float]:
+        """Pull Σ p w (y_i − y_j), degree Σ p w, ∇φ, and Z."""
+        pull, degree, block = self.attraction.pull_by_blocks(Y)
         helped = self.attraction.values.size >= WORTH_WAKING
         gradient, total, _ = beside(
             block,
@@ -101,7 +116,7 @@ class OverMesh:
             lambda: self.push(Y, low, high),
             n_jobs=self.n_jobs if helped else 1,
         )
-        return pull, gradient, total
+        return pull, degree, gradient, total
 
     def push(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
@@ -174,28 +189,29 @@ class AllPairs:
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
         return new
 
+    def branched(self) -> "AllPairs":
+        """These forces: there is no mesh that could grow."""
+        return self
+
     def at(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
-    ) -> tuple[Floats64, Floats64, float]:
-        """Pull Σ p w (y_i − y_j) of one copy, ∇φ, and Z."""
-        pull, gradient, phi = self._sums(Y)
-        return pull, gradient, float((phi + self.weights - 1) @ self.weights)
+    ) -> tuple[Floats64, Floats64, Floats64, float]:
+        """Pull Σ p w (y_i − y_j) and degree Σ p w of one copy, ∇φ, and Z."""
+        pull, gradient = np.empty(Y.shape), np.empty(Y.shape)
+        degree, phi = np.empty(len(Y)), np.empty(len(Y))
+
+        def block(start: int, stop: int) -> None:
+            _all_pairs(self.P, Y, self.weights, self.dof, pull, degree, gradient, phi, start, stop)
+
+        map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
+        return pull, degree, gradient, float((phi + self.weights - 1) @ self.weights)
 
     def push(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
     ) -> tuple[Floats64, float, Floats64 | None]:
         """∇φ and Z; nothing about φ, for Z needs no correction."""
-        _, gradient, total = self.at(Y, low, high)
+        _, _, gradient, total = self.at(Y, low, high)
         return gradient, total, None
-
-    def _sums(self, Y: NDArray[Any]) -> tuple[Floats64, Floats64, Floats64]:
-        pull, gradient, phi = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y))
-
-        def block(start: int, stop: int) -> None:
-            _all_pairs(self.P, Y, self.weights, self.dof, pull, gradient, phi, start, stop)
-
-        map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
-        return pull, gradient, phi
 
     def kl(self, Y: NDArray[Any], total: float) -> float:
         """KL(P‖Q) for Z = `total`."""
@@ -210,14 +226,14 @@ class AllPairs:
 @kernel
 def _all_pairs(
     P: Floats64, Y: Floats64, weights: Floats64, dof: float,
-    pull: Floats64, gradient: Floats64, phi: Floats64, start: int, stop: int,
+    pull: Floats64, degree: Floats64, gradient: Floats64, phi: Floats64, start: int, stop: int,
 ) -> None:  # fmt: skip
     d = Y.shape[1]
     power = (dof + 1) / 2
     for i in range(start, stop):
         for c in range(d):
             pull[i, c] = gradient[i, c] = 0.0
-        total = 0.0
+        total, springs = 0.0, P[i, i]
         for j in range(Y.shape[0]):
             if i == j:
                 continue
@@ -228,11 +244,12 @@ def _all_pairs(
             value = weights[j] * (w if dof == 1.0 else w**power)
             total += value
             near, far = P[i, j] * w, value * w
+            springs += near
             for c in range(d):
                 step = Y[i, c] - Y[j, c]
                 pull[i, c] += near * step
                 gradient[i, c] += far * step
-        phi[i] = total
+        phi[i], degree[i] = total, springs / weights[i]
         for c in range(d):
             pull[i, c] /= weights[i]
             gradient[i, c] *= -(dof + 1) / dof

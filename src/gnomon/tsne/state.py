@@ -35,9 +35,10 @@ from gnomon.neighbors import SearchField
 from gnomon.pca import PCA
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.certificate import MapCertificate
-from gnomon.tsne.descent import Schedule, State, Stop
+from gnomon.tsne.descent import State, Stop
 from gnomon.tsne.novelty import novelty_field
 from gnomon.tsne.place import FixedMap
+from gnomon.tsne.schedule import MOST_LOWERED, Schedule
 
 __all__ = ["FIELDS", "FormerMap", "pack_parameters", "unpack", "unpack_parameters"]
 
@@ -115,7 +116,7 @@ def _check_run(state: State) -> None:
     if not np.array_equal(np.sort(state.order), np.arange(len(state.order))):
         raise UnfitError("its run has an order that is none")
     inside = (state.Y.min(axis=0) >= state.low) & (state.Y.max(axis=0) <= state.high)
-    if not inside.all() or len({state.Y.dtype, state.velocity.dtype, state.gains.dtype}) > 1:
+    if not inside.all() or state.Y.dtype != state.velocity.dtype:
         raise UnfitError("its run has points outside of its bounds")
 
 
@@ -127,13 +128,16 @@ RUN = RecordOf(
         "iteration": Whole(),
         "Y": POINTS,
         "velocity": POINTS,
-        "gains": POINTS,
         "order": Array("i8", "n"),
         "low": Array("f8", "axes", low=-WIDEST),
         "high": Array("f8", "axes", high=WIDEST),
+        "lowered": Whole(0, MOST_LOWERED),
+        "rested": Whole(),
         "kl": Real(),
-        "best_kl": Real(),
+        "objective": Real(),
+        "best_objective": Real(),
         "best_iteration": Whole(),
+        "ended": Either.none_or(Member(Stop)),
     },
     without=("forces",),
     check=_check_run,
@@ -146,6 +150,10 @@ SCHEDULE = RecordOf(
         "exaggeration": Real(TINY, 1e300),
         "learning_rate": Either.none_or(Real(TINY, 1e300)),
         "early_iter": Whole(),
+        "anneal_iter": Whole(),
+        "momentum": Real(0.0, 1.0),
+        "tolerance": Real(0.0, 1.0),
+        "usual_iter": Whole(),
         "n_iter_without_progress": Whole(),
         "min_grad_norm": Real(),
     },
