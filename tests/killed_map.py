@@ -9,7 +9,8 @@ child in two finds the results of a former run; the others find an empty folder.
 TIMES children were killed before they ended by themselves, and prints what it found as JSON.
 
 WRITER is ``ours``, or ``careless``: files are then written in place, as to a slow disk. That must
-be noticed, and it ends as soon as each of the four kinds of files was seen torn.
+be noticed, and it ends as soon as each of the four kinds of files was seen torn, and files of two
+runs in one folder.
 """
 
 import contextlib
@@ -51,14 +52,11 @@ def be_careless():
     """Every writer of the package, before any of them is imported by another module."""
     import gnomon.files
 
-    gnomon.files.writing = careless
-    import gnomon.charts.chart
+    gnomon.files.writing, gnomon.files.refuse_existing = careless, lambda *_, **__: None
+    from gnomon.cli.folder import RunFolder
 
-    def save(chart, path):
-        with careless(path) as part:
-            part.write_text(chart.svg)
-
-    gnomon.charts.chart.Chart.save = save
+    RunFolder.new = property(lambda run: run.path)
+    RunFolder._commit = lambda run: None
 
 
 def results():
@@ -138,10 +136,11 @@ def strike(result, out, delay):
 
 def kill_again_and_again(folder, times, writer):
     """Print how often, and what was found in the folder each time."""
-    from whole_files import TORN, leftovers_in, runs_in, strangers_in
+    from whole_files import TORN, leftovers_of, runs_in, strangers_in, whole_run
 
     made = results()
     kept, fresh = folder / "kept", folder / "fresh"
+    kept.mkdir(parents=True)
     command(made[0], kept)  # whatever is imported on the way is imported here
     chance = random.Random(0)
     torn, wrong, new, delays = Counter(), [], [], []
@@ -150,31 +149,27 @@ def kill_again_and_again(folder, times, writer):
         if not delays:  # measured again and again: other work on the machine comes and goes
             delays = draw_delays(chance, *course_of_a_write(made, kept))
             former = runs_in(kept)
-        out = kept if turn % 2 and writer == "ours" else fresh
+        out = kept if turn % 2 else fresh
         result, rows = made[turn // 2 % 2], ROWS[turn // 2 % 2]
         if out is fresh:
             shutil.rmtree(fresh, ignore_errors=True)
             fresh.mkdir()
         kills += strike(result, out, delays.pop())
         before, after = former if out is kept else {}, runs_in(out)
-        for name in before.keys() | after.keys():
-            there = after.get(name, "gone")
-            if there == TORN:
-                torn[name] += 1
-            elif there not in (before.get(name), rows):
-                wrong.append(f"{name}: {there}, after {before.get(name)} and {rows}")
+        torn.update(name for name, there in after.items() if there == TORN)
+        if after not in (before, whole_run(rows)):
+            wrong.append(f"{after}, after {before} and {rows}")
         wrong += [f"{name} is no result" for name in strangers_in(out)]
-        if out is kept:
-            former = after
-        else:
-            new.append(len(after))
-        leftovers += bool(leftovers_in(out))
-        for path in leftovers_in(out):
-            path.unlink()
-        if kills == times or (writer == "careless" and torn.keys() >= FOUR):
+        former = after if out is kept else former
+        new.append(after == whole_run(rows))
+        leftovers += bool(leftovers_of(out))
+        if kills == times or (writer == "careless" and torn.keys() >= FOUR and wrong):
             break
+    for out in (kept, fresh):
+        command(made[0], out)
+    clean = sorted(path.name for path in folder.iterdir()) == ["fresh", "kept"]
     print(json.dumps({"kills": kills, "torn": torn, "wrong": wrong, "new": new,
-                      "leftovers": leftovers}))  # fmt: skip
+                      "leftovers": leftovers, "clean": clean}))  # fmt: skip
 
 
 if __name__ == "__main__":

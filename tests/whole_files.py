@@ -36,15 +36,20 @@ def runs_in(folder):
     return found
 
 
+def whole_run(rows):
+    """What `runs_in` finds of a whole run of so many rows; charts do not say of how many."""
+    return {name: None if name.endswith(".svg") else rows for name in READERS}
+
+
 def strangers_in(folder):
-    """What is in the folder that is neither a result nor hidden, as leftovers are."""
-    names = (path.name for path in folder.iterdir())
-    return {name for name in names if name not in OUTPUTS and not name.startswith(".")}
+    """What is in the folder that is no result."""
+    return {path.name for path in folder.iterdir()} - {*OUTPUTS}
 
 
-def leftovers_in(folder):
-    """Files that a writer had begun when it was killed."""
-    return [path for path in folder.iterdir() if path.name.startswith(".")]
+def leftovers_of(folder):
+    """What a run that was killed left beside its folder."""
+    hidden = folder.with_name(f".{folder.name}.gnomon")
+    return [*hidden.rglob("*")] if hidden.exists() else []
 
 
 def rows_of_map(path):

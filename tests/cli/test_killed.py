@@ -1,4 +1,4 @@
-"""`gnomon map` killed while it writes: every file is the old one or the new one, never a part."""
+"""`gnomon map` killed while it writes: its folder is the old one or the new one as a whole."""
 
 import json
 import math
@@ -11,15 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pytest
 from commands import COMMAND, environment, gnomon, refused
-from whole_files import READERS, TORN, leftovers_in, runs_in, strangers_in
-
-from gnomon.files import writing
+from whole_files import leftovers_of, runs_in, strangers_in, whole_run
 
 DRIVER = Path(__file__).parents[1] / "killed_map.py"
 RUNS = {"few": 60, "many": 80}  # tables and their rows, which tell whose a file is
-FILES = len(READERS)
 
 
 def killed(folder, times, writer):
@@ -31,17 +27,17 @@ def killed(folder, times, writer):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_command_that_is_killed_a_hundred_times_never_tears_a_file(tmp_path):
+def test_a_command_that_is_killed_a_hundred_times_leaves_one_whole_run(tmp_path):
     # The proof proves nothing unless a writer in place fails it: in every kind of file.
-    torn = killed(tmp_path / "careless", 100, "careless")["torn"]
-    assert torn.keys() >= {"map.parquet", "model.gnomon", "run.json", "report.html"}
+    careless = killed(tmp_path / "careless", 100, "careless")
+    assert careless["torn"].keys() >= {"map.parquet", "model.gnomon", "run.json", "report.html"}
+    assert careless["wrong"]
     found = killed(tmp_path / "ours", 100, "ours")
     assert found["kills"] == 100  # others had ended by themselves
     assert (found["torn"], found["wrong"]) == ({}, [])
-    # Blows fell before the first file, among them, while the page was built, and after it.
-    assert set(found["new"]) >= {0, FILES - 1, FILES}
-    assert len(set(found["new"])) > 3
-    assert found["leftovers"] > 0  # and into files themselves
+    assert {*found["new"]} == {False, True}  # blows fell before the exchange and after it
+    assert found["leftovers"] > 0  # and into the writing
+    assert found["clean"]  # the next run removed what they left
 
 
 def write_tables(folder):
@@ -57,11 +53,13 @@ def start(folder, name):
 
 
 def state_of(out):
-    return {path.name: path.stat().st_mtime_ns for path in out.iterdir()} if out.exists() else {}
+    """What a run has written so far, wherever it stands."""
+    there = [*leftovers_of(out), *(out.iterdir() if out.exists() else ())]
+    return {path: path.stat().st_mtime_ns for path in there if path.name != "lock"}
 
 
 def wait_for_the_write(command, out):
-    """Until something changes in the folder of results; whether anything did."""
+    """Until a file is being written; whether one was."""
     before = state_of(out)
     while command.poll() is None:
         try:
@@ -84,7 +82,7 @@ def ends_within(seconds, command):
 
 
 def kill_in(folder, times):
-    """Start and kill the installed command; how often, and how many files were new each time."""
+    """Start and kill the installed command; how often, and whether the folder was new each time."""
     folder.mkdir()
     write_tables(folder)
     out = folder / "out"
@@ -107,36 +105,35 @@ def kill_in(folder, times):
                 kills += 1
                 moments.pop()
         after = runs_in(out)
-        assert after.keys() == READERS.keys()
-        assert TORN not in after.values()
-        assert all(there in (before.get(file), rows) for file, there in after.items())
-        assert not strangers_in(out)
-        new.append(sum(there == rows for there in after.values()))
+        assert after in (before, whole_run(rows))
+        assert not out.exists() or not strangers_in(out)
+        new.append(after == whole_run(rows))
         if kills == times:
             break
     return kills, new
 
 
-def test_the_installed_command_that_is_killed_never_tears_a_file(tmp_path):
+def test_the_installed_command_that_is_killed_leaves_one_whole_run(tmp_path):
     with ThreadPoolExecutor() as pool:  # two at a time: most of it is the start of Python
         found = list(pool.map(kill_in, [tmp_path / "a", tmp_path / "b"], [6, 6]))
     assert [kills for kills, _ in found] == [6, 6]
-    assert len({count for _, new in found for count in new}) > 1  # old files here, new ones there
+    assert {new for _, each in found for new in each} == {False, True}
 
 
 def test_what_a_killed_command_left_is_no_result(tmp_path):
     """It is neither taken for a model, nor for data, nor is it in the way of the next run."""
     write_tables(tmp_path)
     out = tmp_path / "out"
-    out.mkdir()
-    for name in ("model.gnomon", "map.parquet", "report.html"):
-        with pytest.raises(LookupError), writing(out / name) as part:
-            raise LookupError
-        part.write_bytes(b"PAR1, and no more")  # as nobody was left to take it away
-    assert len(leftovers_in(out)) == 3
-    assert runs_in(out) == {}
-    assert refused(gnomon("place", "few.csv", "-m", "out", folder=tmp_path), 2, "no model.gnomon")
-    assert refused(gnomon("reduce", "out", "-o", "r", folder=tmp_path), 3, "has no files")
+    command = start(tmp_path, "few")
+    assert wait_for_the_write(command, out)
+    command.send_signal(signal.SIGKILL)
+    command.wait()
+    assert leftovers_of(out)
+    assert not out.exists()
+    assert refused(gnomon("place", "few.csv", "-m", "out", folder=tmp_path), 2, "no file 'out'")
+    done = gnomon("reduce", ".", "-o", "r", folder=tmp_path)  # of the two tables beside it
+    assert done.returncode == 0, done.stderr
     done = gnomon("map", "few.csv", "-o", "out", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert set(runs_in(out).values()) == {RUNS["few"], None}
+    assert runs_in(out) == whole_run(RUNS["few"])
+    assert not leftovers_of(out)
