@@ -70,7 +70,8 @@ def run(
     Parameters
     ----------
     source : name of a bundled sample, path, Sample, Table, Source or Dask array
-        A path is read by `gnomon.data.read.read`, which takes `reading`: label, id, keep, drop, na.
+        A path is read by `gnomon.data.read.read`, which takes `reading`: label, id, features, keep,
+        drop, na, decimal.
         A source (`gnomon.source`) or a Dask array is read in blocks and never held as a whole.
     n_components : as in `PCA`
     dimensions : {1, 2, 3} or None

@@ -114,6 +114,10 @@ CASES = [
          **MEASURED}, ("csv",), id="Unnamed: 0", ignored=("Unnamed: 0.1",)),
     Case("a name before an index", {"index": np.arange(N), "name": [f"p{i}" for i in range(N)],
          **MEASURED}, id="name", ignored=("index",)),
+    Case("numbers of customers", {"Cust No.": shuffled(start=10_000), **MEASURED}, id="Cust No."),
+    Case("a ranking", {"Overall rank": np.arange(1, N + 1), "Country or region":
+         [f"land {i}" for i in range(N)], **MEASURED}, id="Overall rank",
+         ignored=("Country or region",)),
     Case("unique salaries", {"salary": 30_000 + 37 * shuffled(), **MEASURED}, scale="standard"),
     Case("a refractive index", {"refractive_index": 1.5 + shuffled() / 1000, **MEASURED}),
     Case("a price index of whole numbers", {"price_index": 100 + shuffled(), **MEASURED}),
@@ -371,22 +375,31 @@ def test_distinct_texts_without_a_second_signal_are_no_id_but_can_be(tmp_path):
     assert read(path, id="movie").id_name == "movie"
 
 
-def test_a_table_that_has_an_id_needs_no_other(tmp_path):
-    columns = {"id": [f"i{i}" for i in range(N)], "movie": [f"film {i}" for i in range(N)]}
+@pytest.mark.parametrize(
+    ("ids", "why", "offered"),
+    [
+        ([f"i{i}" for i in range(N)], "text", False),
+        (range(N), "text, different in every row", True),  # rows are better named than counted
+    ],
+)
+def test_a_table_whose_rows_have_names_needs_no_others(tmp_path, ids, why, offered):
+    name = "rank" if offered else "id"
+    columns = {name: ids, "movie": [f"film {i}" for i in range(N)]}
     write(tmp_path / "t.csv", Case("", columns | MEASURED))
-    (left,) = read(tmp_path / "t.csv").roles.ignored
-    assert (left.why, left.can_name_rows) == ("text", False)
+    roles = read(tmp_path / "t.csv").roles
+    (left,) = roles.ignored
+    assert (roles.id, left.why, left.can_name_rows) == (name, why, offered)
 
 
 @pytest.mark.parametrize(
     "form", ["${:,.2f}", "{:.0f} %", "€ {:.2f}", "{:.1f} kg", "{:,.0f} USD", "~{:.1f}", "({:.2f})"]
 )
 def test_numbers_in_other_dress_are_shown_where_they_are_ignored(tmp_path, form):
-    cells = [form.format(1000 + 7.25 * i) for i in range(N)]
+    cells = [form.format(1000 + 7.25 * i) if i else "1,234,567" for i in range(N)]
     write(tmp_path / "t.csv", Case("", {"name": [f"n{i}" for i in range(N)], "price": cells,
                                         **MEASURED}))  # fmt: skip
     (left,) = read(tmp_path / "t.csv").roles.ignored
-    assert (left.column, left.why) == ("price", f'text such as "{cells[0]}"')
+    assert (left.column, left.why) == ("price", f'text such as "{cells[1]}"')
 
 
 EVERY = [

@@ -30,6 +30,7 @@ COMMA_NUMBER = NUMBER.replace(r"\.", ",")
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?|\d\d?[./]\d\d?[./]\d{4}")
 # A number with something before or behind it: $1,250.00, 12 %, 3.5 kg, (7.25).
 DRESSED = r"^[^0-9A-Za-z]{0,3}[0-9][0-9.,' ]*[^0-9]?([^0-9A-Za-z ]|[A-Za-z]{1,4})?$"
+PLAIN = r"^[-+]?[0-9][0-9.,' ]*$"
 TRUTH = {"true": True, "false": False}
 
 # A column is meant to be numbers, and a text in it is an error, if at least half of it is numbers
@@ -179,12 +180,14 @@ def _number_column(
 
 
 def dressed_number(column: Column) -> str | None:
-    """The first cell of a column of text whose cells are numbers but for a sign or a unit."""
+    """A cell of a column of text whose cells are numbers but for a sign or a unit; or None."""
     cells = pc.utf8_trim_whitespace(column.cells.slice(0, 1000).cast(pa.large_string())).drop_null()
     fits = pc.match_substring_regex(cells, DRESSED)
     if not len(cells) or pc.sum(fits).as_py() < NEARLY_ALL * len(cells):
         return None
-    return str(cells[pc.index(fits, pa.scalar(True)).as_py()].as_py())
+    odd = pc.and_(fits, pc.invert(pc.match_substring_regex(cells, PLAIN)))
+    row = pc.index(odd, pa.scalar(True)).as_py()
+    return None if row < 0 else str(cells[row].as_py())
 
 
 def refuse_column(column: Column, file: str, places: Places, asked: str | None = None) -> NoReturn:

@@ -332,7 +332,8 @@ class Guess:
             return why, self._can_be_kept(name), False
         if (cell := dressed_number(column)) is not None:
             return f"text such as {quoted(cell)}", False, False
-        if self.id is None and self.wishes.columns is None and self._names_rows(name):
+        counted = self.id is None or bool(self.id_why)  # rows are better named than counted
+        if counted and self.wishes.columns is None and self._names_rows(name):
             return "text, different in every row", False, True
         return why, False, False
 

@@ -31,7 +31,7 @@ _INDEX = re.compile(
 _ID = re.compile(
     r"(.*[ _.-])?names?|key|rownames?|barcode|accession|sample|subject|patient|cell|gene|code|title"
     r"|country|city|town|state|player|team|company|product|model|car|compound|molecule|smiles"
-    r"|doi|isbn|sku|url|email|username"
+    r"|doi|isbn|sku|url|email|username|phone|(.*[ _.-])?(no\.?|nr\.?|number)"
 )
 _LABEL = re.compile(
     r"(.*[ _.-])?(labels?|class|classes|targets?|species|subspecies|category|groups?|clusters?"
