@@ -17,7 +17,7 @@ LAYERS = [
     ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "sparse", "models"],
     ["inputs", "engine"],
     ["rows", "streams"],
-    ["carry", "moments", "certificate", "lists", "brute_force", "neighbors"],
+    ["carry", "roundoff", "moments", "certificate", "lists", "brute_force", "neighbors"],
     ["scores"],
     ["procrustes"],
     ["pca"],

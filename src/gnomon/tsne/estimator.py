@@ -414,11 +414,9 @@ class TSNE(
         check = check_field(Y, gradient, total, phi, dof, ordered, self._seed, self.n_jobs)
         kl = forces.kl(Y, check.total)
         mesh = over_mesh.mesh_for(high - low) if over_mesh is not None else None
-        if mesh is None:
-            how = "sum over all pairs" + (", float64" if over_mesh is None else "")
-        else:
-            count = " × ".join(str(nodes) for nodes in mesh.cells)
-            how = f"mesh of {count} nodes, {mesh.spacing:.3g} apart"
+        how = "sum over all pairs, float64"
+        if over_mesh is not None:
+            how = over_mesh.describe(high - low)
         found, recall, probed = self._found
         certificate = MapCertificate(
             kl_divergence=kl, force_error=check.force_error,

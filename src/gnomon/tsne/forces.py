@@ -1,9 +1,10 @@
-"""What moves the points: P and a mesh (or few pairs) in float32, or all pairs in float64.
+"""What moves the points: P and a mesh, a tree or few pairs in float32; or all pairs in float64.
 
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gnomon.tsne.attraction import Attraction, log_masses
 from gnomon.tsne.convolve import padded_nodes
 from gnomon.tsne.direct import direct_push
 from gnomon.tsne.mesh import Mesh, nodes_for
+from gnomon.tsne.tree import THETA, tree_push
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -25,18 +27,23 @@ PULL_ROWS = 1024  # of P at a time
 WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
-# Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh.
-PAIR_NS = {1: 0.1, 2: 0.15, 3: 0.22}
+# Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh,
+# a point by the tree.
+PAIR_NS = {1: 0.085, 2: 0.085, 3: 0.15}
 ANY_DOF_PAIR_NS = 5.0
 NODE_NS = {1: 19.0, 2: 8.0, 3: 15.0}
 POINT_NS = {1: 30.0, 2: 50.0, 3: 250.0}  # a point on the mesh, whatever its size
 FIXED_NS = 300_000.0  # any mesh
+TREE_NS, ANY_DOF_TREE_NS = 600.0, 6_000.0  # in three dimensions
 
 __all__ = ["AllPairs", "OverMesh"]
 
 
 class OverMesh:
-    """Attraction over the rows of P; repulsion from a mesh, or pair by pair where that is less.
+    """Attraction over the rows of P; repulsion from a mesh, a tree or pair by pair.
+
+    Whichever costs least: all pairs where points are few; otherwise a mesh, or in three dimensions
+    a tree where the mesh would have too many nodes.
 
     The mesh's spacing is halved, up to four times, while the map is so small that the mesh costs
     next to nothing; it grows beyond `spacing` where the mesh would not fit into `most_nodes`. All
@@ -53,7 +60,7 @@ class OverMesh:
     most_nodes : int
         That are transformed, zeros included.
     always_mesh : bool
-        Never pair by pair.
+        Neither a tree nor pair by pair.
     """
 
     dtype: Any = np.float32
@@ -121,15 +128,18 @@ class OverMesh:
     def push(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
     ) -> tuple[Floats, float, Floats | None]:
-        """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it, and φ if on a mesh."""
+        """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it, and φ if not all pairs."""
         mesh = self.mesh_for(high - low)
-        if mesh is None:
-            charges = self.charges if self.attraction.weighted else None
+        charges = self.charges if self.attraction.weighted else None
+        if mesh is None and not self.uses_tree:
             gradient, total = direct_push(Y, charges, self.dof, self.n_jobs)
             return gradient, total + self.copies, None
-        phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
-        potential, origin = mesh.potential(Y, self.charges, low, high)
-        mesh.read(Y, self.charges, potential, origin, phi, gradient)
+        if mesh is None:
+            gradient, phi = tree_push(Y, charges, self.dof, self.n_jobs)
+        else:
+            phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
+            potential, origin = mesh.potential(Y, self.charges, low, high)
+            mesh.read(Y, self.charges, potential, origin, phi, gradient)
         charged = phi if self.copies == 0 else phi * self.attraction.weights
         return gradient, float(charged.sum(dtype=np.float64)) + self.copies, phi
 
@@ -137,8 +147,30 @@ class OverMesh:
         """KL(P‖Q) for Z = `total`."""
         return self.attraction.kl(Y, total)
 
+    @property
+    def uses_tree(self) -> bool:
+        """Whether a tree takes the place of all pairs."""
+        return self._tree_cost() < self._pairs_cost()
+
+    def describe(self, extent: Floats64) -> str:
+        """How the push between the points of a map of this extent is computed."""
+        mesh = self.mesh_for(extent)
+        if mesh is None:
+            return f"tree with an angle of {THETA:g}" if self.uses_tree else "sum over all pairs"
+        count = " × ".join(str(nodes) for nodes in mesh.cells)
+        return f"mesh of {count} nodes, {mesh.spacing:.3g} apart"
+
+    def _pairs_cost(self) -> float:
+        pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
+        return pair * float(len(self.charges)) ** 2
+
+    def _tree_cost(self) -> float:
+        if self.dimensions < 3:
+            return math.inf
+        return (TREE_NS if self.dof == 1.0 else ANY_DOF_TREE_NS) * len(self.charges)
+
     def mesh_for(self, extent: Floats64) -> Mesh | None:
-        """The mesh for a map of this extent; None where the sum over all pairs costs less."""
+        """The mesh for a map of this extent; None where a tree or all pairs cost less."""
         n, spans = len(self.charges), extent.tolist()
         cheap = min(max((n / 2) ** (1 / self.dimensions), CHEAP[self.dimensions]), 4096.0)
         spacing = self.spacing
@@ -148,10 +180,9 @@ class OverMesh:
             spacing /= 2
         while self._nodes(spans, spacing) > self.most_nodes:
             spacing *= 1.25
-        pair = PAIR_NS[self.dimensions] if self.dof == 1.0 else ANY_DOF_PAIR_NS
         nodes = NODE_NS[self.dimensions] * self._nodes(spans, spacing)
         mesh = nodes + POINT_NS[self.dimensions] * n + FIXED_NS
-        if not self.always_mesh and pair * n**2 < mesh:
+        if not self.always_mesh and min(self._pairs_cost(), self._tree_cost()) < mesh:
             return None
         if spacing not in self.meshes:
             self.meshes[spacing] = Mesh(self.dimensions, self.dof, spacing, self.n_jobs)
