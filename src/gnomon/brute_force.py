@@ -86,10 +86,13 @@ class BruteForce:
             limit = np.partition(far, k + SPARE - 1, axis=1)[:, k + SPARE - 1]
         query, row = np.divmod(np.flatnonzero(~(far > limit[:, None])), n)
         query, row = (values[row != own[query]] for values in (query, row))
-        measured = self._measure(Q, query, row)
-        order = np.lexsort((row, measured, query))
-        nearest = order[np.searchsorted(query, np.arange(m))[:, None] + np.arange(k)]
-        found[...], distances[...] = row[nearest], measured[nearest]
+        counts = np.bincount(query, minlength=m)
+        place = np.arange(query.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows, away = np.zeros((m, counts.max()), np.int64), np.full((m, counts.max()), np.inf)
+        rows[query, place], away[query, place] = row, self._measure(Q, query, row)
+        nearest = np.argsort(away, axis=1, kind="stable")[:, :k]  # rows ascend: of equals the first
+        found[...] = np.take_along_axis(rows, nearest, axis=1)
+        distances[...] = np.take_along_axis(away, nearest, axis=1)
         length, last = np.sqrt(np.einsum("ij,ij->i", Q, Q)), distances[:, -1]
         rounding = (Q.shape[1] + 8) * (EPSILON * (2 * length + last) ** 2 + SMALLEST)
         sure: NDArray[np.bool_] = last**2 < limit + length**2 - rounding

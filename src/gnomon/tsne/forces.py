@@ -128,7 +128,7 @@ class OverMesh:
     def push(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
     ) -> tuple[Floats, float, Floats | None]:
-        """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it, and φ but for all pairs."""
+        """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it; φ but for all pairs."""
         mesh = self.mesh_for(high - low)
         charges = self.charges if self.attraction.weighted else None
         if mesh is None and not self.uses_tree:
