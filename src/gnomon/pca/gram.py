@@ -79,7 +79,7 @@ def _residuals(
     """
     found = np.where(lifted, residual_norms(G, U, values), 0.0)
     left = np.sqrt(np.cumsum(found**2)) + rounding
-    bound: Vector = np.where(lifted, 2 * left, left + 2 * values)
+    bound: Vector = np.where(lifted, left, left + 2 * values)
     return bound
 
 

@@ -24,7 +24,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 
 
-ROWS_ADDED = 256  # by BLAS at a time: sums in float32 are worse the longer they are
+ADDED = 256  # products at a time: sums are worse the longer they are
 
 
 class Operator(Protocol):
@@ -111,7 +111,7 @@ class TallOperator:
 def _image(rows: Rows, plain: bool, Q: Matrix, n_jobs: int | None) -> Matrix:
     """BᵀB Q for the rows B as they are read, or as they lie in memory if `plain`."""
     work, total = Q.astype(rows.work), np.zeros(Q.shape)
-    read, step = rows.view if plain else rows.read, rows.block_rows(ROWS_ADDED)
+    read, step = rows.view if plain else rows.read, rows.block_rows(ADDED)
 
     def product(start: int, stop: int) -> Any:
         buffer, image = scratch((step, rows.shape[1]), rows.work), None
@@ -226,13 +226,13 @@ class _Csr:
 
     def times(self, Q: Matrix, n_jobs: int | None) -> Matrix:
         Q = np.ascontiguousarray(Q, dtype=self.data.dtype)
-        out = np.empty((self.n_rows, Q.shape[1]), self.data.dtype)
+        out = np.empty((self.n_rows, Q.shape[1]))
 
         def run(start: int, stop: int) -> None:
             _csr_times(self.indptr, self.indices, self.data, Q, out, start, stop)
 
         map_blocks(run, row_blocks(self.n_rows, 512), n_jobs=n_jobs)
-        return out.astype(np.float64)
+        return out
 
 
 @kernel
@@ -241,15 +241,28 @@ def _csr_times(
     indices: Indices,
     data: Floats,
     Q: Floats,
-    out: Floats,
+    out: Matrix,
     start: int,
     stop: int,
 ) -> None:
-    """out[start:stop] = A[start:stop] Q for A in CSR, Q (d, k)."""
+    """out[start:stop] = A[start:stop] Q for A in CSR, Q (d, k).
+
+    `ADDED` entries are added in the precision of A, the sums of these in float64: long sums of few
+    different values would be off by their length.
+    """
+    part = np.empty(Q.shape[1], Q.dtype)
     for i in range(np.uint64(start), np.uint64(stop)):
         for c in range(Q.shape[1]):
             out[i, c] = 0.0
-        for at in range(indptr[i], indptr[i + 1]):
-            value, j = data[at], indices[at]
+        at, end = indptr[i], indptr[i + 1]
+        while at < end:
+            until = min(end, at + np.uint64(ADDED))
             for c in range(Q.shape[1]):
-                out[i, c] += value * Q[j, c]
+                part[c] = 0.0
+            for entry in range(at, until):
+                value, j = data[entry], indices[entry]
+                for c in range(Q.shape[1]):
+                    part[c] += value * Q[j, c]
+            for c in range(Q.shape[1]):
+                out[i, c] += part[c]
+            at = until
