@@ -41,6 +41,16 @@ def test_a_map_of_format_1_still_places_new_rows(tmp_path):
     assert MIGRATIONS[1]({"content": parts}) == {"content": today, "version": 2}
 
 
+def test_certificates_of_format_2_bound_no_space_and_say_nothing_of_gaps():
+    pca = load(REFERENCES / "first_edition" / "pca.gnomon")
+    assert pca.certificate_.space_bounds == ()
+    assert pca.certificate_.missing_angles is None
+    assert "within" in str(pca.certificate_)
+    old = {"angle_bounds": 0, "formation_error": 0, "inseparable": {"$tuple": [1, 2]}}
+    new = {**old, "space_bounds": {"$tuple": [np.pi / 2] * 2}, "missing_angles": None}
+    assert MIGRATIONS[2]({"content": [old]}) == {"content": [new], "version": 3}
+
+
 def test_there_is_a_way_from_every_format_to_todays():
     assert sorted(MIGRATIONS) == list(range(VERSION))
 
@@ -69,7 +79,10 @@ def test_the_helper_of_these_tests_signs_rightly():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"version": 3, "gnomon": "9.9"}, r"format 3 \(gnomon 9\.9\).*up to 2"),
+        (
+            {"version": VERSION + 1, "gnomon": "9.9"},
+            rf"format {VERSION + 1} \(gnomon 9\.9\).*up to {VERSION}",
+        ),
         ({"version": 10**30}, "format 10"),
         ({"version": -1}, "no version"),
         ({"version": True}, "no version"),
@@ -92,8 +105,8 @@ def test_documents_of_another_kind_are_refused(change, why):
 def test_a_newer_format_says_what_to_do(tmp_path):
     from gnomon.models.archive import write_archive
 
-    write_archive(tmp_path / "m", signed({**GOOD, "version": 3}), b"")
-    with pytest.raises(ModelFileError, match=r"reads formats up to 2\. Update gnomon\.$"):
+    write_archive(tmp_path / "m", signed({**GOOD, "version": VERSION + 1}), b"")
+    with pytest.raises(ModelFileError, match=rf"formats up to {VERSION}\. Update gnomon\.$"):
         load(tmp_path / "m")
 
 

@@ -4,12 +4,13 @@ A change of the format raises `VERSION` and adds one function here, from the doc
 as it was read) of the version before to the next. Each has an example file in `tests/references`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["MIGRATIONS", "VERSION"]
 
-VERSION = 2
+VERSION = 3
 
 Document = dict[str, Any]
 
@@ -47,4 +48,23 @@ def _without_too_near(value: Any) -> Any:
     }
 
 
-MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1}
+def from_2(document: Document) -> Document:
+    """Certificates of PCA said less."""
+    return {**_with_fuller_certificates(document), "version": 3}
+
+
+def _with_fuller_certificates(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_fuller_certificates(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    today = {key: _with_fuller_certificates(item) for key, item in value.items()}
+    if not {"angle_bounds", "inseparable", "formation_error"} <= value.keys():
+        return today
+    groups = value["inseparable"]
+    count = len(groups["$tuple"]) if isinstance(groups, dict) and "$tuple" in groups else 0
+    any_angle = {"$tuple": [math.pi / 2] * count}
+    return {**today, "space_bounds": any_angle, "missing_angles": None}
+
+
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1, 2: from_2}
