@@ -3,21 +3,23 @@ import json
 import numpy as np
 import pytest
 
-from gnomon.certificate import LAPACK_THRESHOLD, certify, inseparable_groups
+from gnomon.certificate import LAPACK_THRESHOLD, Measured, certify, inseparable_groups
 
 EPS = np.finfo(np.float64).eps
 
 
-def make(variances, spectrum=None, *, residuals=None, components=None, **options):
+def make(variances, spectrum=None, *, residuals=None, formation=0.0, components=None, **options):
+    """A certificate of `variances`, the first of `spectrum`; all others are 0."""
     variances = np.asarray(variances, float)
     k = variances.size
-    spectrum = variances if spectrum is None else np.asarray(spectrum, float)
-    given = {"solver": "covariance", "formation": 0.0, "whole": True, "passes": 1, "tol": 1e-5}
+    components = np.eye(k, max(k, 6)) if components is None else components
+    after = 0.0 if spectrum is None or len(spectrum) == k else float(spectrum[k])
+    following = after if k < components.shape[1] else -np.inf
+    residuals = np.zeros(k) if residuals is None else np.asarray(residuals, float)
+    given = {"solver": "covariance", "whole": True, "passes": 1, "tol": 1e-5}
     return certify(
-        components=np.eye(k, max(k, 6)) if components is None else components,
-        variances=variances,
-        spectrum=spectrum,
-        residuals=np.zeros(k) if residuals is None else np.asarray(residuals, float),
+        components=components,
+        measured=Measured(variances, residuals, formation, following),
         **{**given, **options},
     )
 
@@ -44,17 +46,25 @@ def test_a_component_that_is_no_unit_vector_shows_as_loss_of_orthogonality():
 
 
 def test_the_angle_is_bounded_by_the_error_over_what_the_gap_leaves():
-    certificate = make([9.0, 4.0, 3.0], [9.0, 4.0, 3.0, 1.0], residuals=[0.5, 0.1, 0.2],
+    certificate = make([9.0, 4.0, 3.0], [9.0, 4.0, 3.0, 1.0], residuals=[0.03, 0.01, 0.02],
                        formation=0.01)  # fmt: skip
-    expected = np.arcsin([0.51 / (5 - 0.51), 0.11 / (1 - 0.11), 0.21 / (1 - 0.21)])
+    other = np.sqrt(0.03**2 + 0.01**2 + 0.02**2) + 0.01  # what the other eigenvalues can be off
+    expected = np.arcsin([0.04 / (5 - other), 0.02 / (1 - other), 0.03 / (1 - other)])
     np.testing.assert_allclose(certificate.angle_bounds, expected)
+
+
+def test_an_unconverged_neighbour_narrows_the_gap():
+    alone = make([4.0, 3.0], [4.0, 3.0, 1.0], residuals=[1e-6, 0.0]).angle_bounds[0]
+    beside = make([4.0, 3.0], [4.0, 3.0, 1.0], residuals=[1e-6, 0.5]).angle_bounds[0]
+    assert alone == pytest.approx(1e-6, rel=1e-5)
+    assert beside == pytest.approx(2e-6, rel=1e-5)
 
 
 def test_the_first_component_not_kept_is_a_neighbour_too():
     near = make([9.0, 4.0], [9.0, 4.0, 3.99], residuals=[1e-3, 1e-3])
     far = make([9.0, 4.0], [9.0, 4.0, 0.0], residuals=[1e-3, 1e-3])
-    assert near.angle_bounds[1] == pytest.approx(np.arcsin(1e-3 / 0.009))
-    assert far.angle_bounds[1] == pytest.approx(np.arcsin(1e-3 / 3.999))
+    assert near.angle_bounds[1] == pytest.approx(np.arcsin(1e-3 / 0.01))
+    assert far.angle_bounds[1] == pytest.approx(np.arcsin(1e-3 / 4))
     assert near.angle_bounds[0] == far.angle_bounds[0]
 
 
@@ -62,8 +72,55 @@ def test_columns_beyond_the_known_spectrum_have_no_variance():
     wide, square = (
         make([9.0, 1e-3], residuals=[1e-4] * 2, components=np.eye(2, d)) for d in (6, 2)
     )
-    assert wide.angle_bounds[1] == pytest.approx(np.arcsin(1e-4 / 9e-4))
+    assert wide.angle_bounds[1] == pytest.approx(np.arcsin(1e-4 / 1e-3))
     assert square.angle_bounds[1] == pytest.approx(1e-4 / 9, rel=1e-3)
+
+
+def test_singular_values_tell_apart_what_variances_cannot():
+    variances = np.array([1.0, 1e-12, 1e-18])
+    lost = Measured(variances, np.full(3, 1e-16), 1e-15, -np.inf)
+    clear = Measured(np.sqrt(variances), np.full(3, 1e-16), 1e-15, -1e-9)
+    given = {"solver": "svd", "components": np.eye(3), "whole": True, "passes": 1, "tol": 1e-5}
+    plain, both = certify(measured=lost, **given), certify(measured=lost, singular=clear, **given)
+    assert plain.angle_bounds[1] > 1e-4
+    assert plain.angle_bounds[2] > 1e-4
+    assert both.angle_bounds[1] == pytest.approx(1.1e-9, rel=0.1)
+    assert both.angle_bounds[2] == pytest.approx(5.5e-7, rel=0.1)
+    assert both.angle_bounds[0] <= plain.angle_bounds[0]
+
+
+def test_a_tied_group_has_a_bound_on_its_space():
+    certificate = make([9.0, 3.0, 3.0], [9.0, 3.0, 3.0, 1.0], residuals=[0.0, 3e-6, 4e-6],
+                       formation=1e-6)  # fmt: skip
+    assert certificate.inseparable == ((2, 3),)
+    # the norm of both residuals and the formation, over the distance to the last variance
+    assert certificate.space_bounds == pytest.approx([6e-6 / 2], rel=1e-5)
+    assert (certificate.angle_bounds[1:] == np.pi / 2).all()
+    assert "within 0.00017°" in str(certificate)
+
+
+def test_a_group_that_was_not_kept_as_a_whole_has_no_bound():
+    certificate = make([9.0, 3.0], [9.0, 3.0, 3.0], residuals=[1e-6] * 2)
+    assert certificate.inseparable == ((2, 3),)
+    assert certificate.space_bounds == (np.pi / 2,)
+
+
+def test_vectors_turned_within_a_group_have_the_residuals_that_are_measured():
+    rng = np.random.default_rng(0)
+    frame = np.linalg.qr(rng.standard_normal((6, 6)))[0].T
+    values = np.array([5.0, 3.0, 2.99, 2.98, 1.0, 0.5])
+    A = (frame.T * values) @ frame
+    noise = 1e-3 * rng.standard_normal((6, 6))
+    before = np.linalg.qr((frame + noise).T)[0].T[:4]
+    residuals = np.linalg.norm(before @ A - values[:4, None] * before, axis=1)
+    c, s = np.cos(0.7), np.sin(0.7)
+    after = before.copy()
+    after[1:3] = np.array([[c, s], [-s, c]]) @ before[1:3]
+    told = Measured(values[:4], residuals, 0.0, 1.0).turned(before, after, ((2, 3),)).residuals
+    true = np.linalg.norm(after @ A - values[:4, None] * after, axis=1)
+    assert (true <= told * (1 + 1e-12)).all()
+    assert (told <= 2 * true).all()
+    assert told[0] == residuals[0]
 
 
 def test_an_error_of_half_the_gap_allows_any_angle():

@@ -105,9 +105,25 @@ def test_rounding_makes_no_variance_negative():
     assert variance.max() < 1e-12
 
 
-def test_the_rounding_of_a_sum_is_that_of_its_parts():
-    a, b = Moments.of(X[:2000]), Moments.of(X[2000:])
-    assert (a + b).rounding == a.rounding + b.rounding > max(a.rounding, b.rounding) > 0
+def test_the_rounding_of_a_sum_is_that_of_its_parts_and_of_the_means_between_them():
+    a, b, c = Moments.of(X[:2000]), Moments.of(X[2000:]), Moments.of(X[2000:] + 1e8)
+    parts = a.rounding + b.rounding
+    assert parts < (a + b).rounding < 1.1 * parts
+    between = 2000 * 1000 / 3000 * 12e16  # squares of the distance between the means
+    eps = np.finfo(float).eps
+    assert 4 * eps < (a + c).rounding / between < 40 * eps
+    assert ((a + c) - c).rounding > (a + c).rounding
+
+
+@pytest.mark.parametrize("far", [1e2, 1e5, 1e8])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_merged_moments_are_as_exact_as_they_say(far, dtype):
+    blank, rows = np.zeros((1, 4), dtype), (X[:50, :4] + far).astype(dtype)
+    both = Moments.of(blank) + Moments.of(rows)
+    table = np.vstack([blank, rows]).astype(np.longdouble)
+    table -= table.mean(axis=0)
+    true = np.linalg.norm(np.asarray(both.scatter - table.T @ table, float), 2)
+    assert true < both.rounding < 1e-13 * both.scatter.max()
 
 
 def test_nothing_can_be_added_to_nothing():

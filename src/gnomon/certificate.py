@@ -1,6 +1,6 @@
 """What every result says about its own accuracy."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +52,10 @@ class Certificate(Record):
     space_bounds : tuple of float
         Bound in radians on the largest angle between the space that each of these groups spans and
         the true one; a right angle if not all of the group was kept.
-    missing_angles : array (k,)
+    missing_angles : array (k,) or None
         Estimate, not bound, of the angle in radians between each component and the one of a table
-        without gaps: how far refits moved when as many cells again were held out. 0 unless missing
-        values were filled in; all other numbers are about the table as it was filled in.
+        without gaps: how far refits moved when as many cells again were held out. None unless
+        missing values were filled in; all other numbers are about the table as it was filled in.
     passes : int
         Times the table was read.
     converged : bool
@@ -78,7 +78,7 @@ class Certificate(Record):
     converged: bool
     assumption: str = ""
     space_bounds: tuple[float, ...] = ()
-    missing_angles: Vector = field(default_factory=lambda: np.zeros(0))
+    missing_angles: Vector | None = None
 
     def title(self) -> str:
         """One sentence."""
@@ -112,7 +112,7 @@ class Certificate(Record):
             ("not separable", _group(group, float(np.degrees(bound))))
             for group, bound in zip(self.inseparable, self.space_bounds, strict=True)
         ]
-        if self.missing_angles.any():
+        if self.missing_angles is not None:
             cost = np.degrees(self.missing_angles)
             worst = int(np.argmax(cost))
             others = _angle(np.delete(cost, worst).max(initial=0.0))
@@ -235,7 +235,7 @@ def certify(
         for group in groups
     ]
     taken = [] if whole else ["no larger eigenvalue was missed (not every one was computed)"]
-    taken += [FILLED] if lost is not None and lost.any() else []
+    taken += [] if lost is None else [FILLED]
     return Certificate(
         solver=solver,
         residuals=residuals / top,
@@ -247,7 +247,7 @@ def certify(
         angle_bounds=np.arcsin(sine),
         inseparable=groups,
         space_bounds=tuple(float(np.arcsin(sine)) for sine in spaces),
-        missing_angles=np.zeros(k) if lost is None else lost,
+        missing_angles=lost,
         passes=passes,
         tol=tol,
         converged=bool(residuals.max(initial=0.0) <= tol * top),

@@ -62,6 +62,16 @@ def test_a_map_of_format_2_goes_on_by_distances_alone():
     }  # fmt: skip
 
 
+def test_certificates_of_format_2_bound_no_space_and_say_nothing_of_gaps():
+    pca = load(REFERENCES / "first_edition" / "pca.gnomon")
+    assert pca.certificate_.space_bounds == ()
+    assert pca.certificate_.missing_angles is None
+    assert "within" in str(pca.certificate_)
+    old = {"angle_bounds": 0, "formation_error": 0, "inseparable": {"$tuple": [1, 2]}}
+    new = {**old, "space_bounds": {"$tuple": [np.pi / 2] * 2}, "missing_angles": None}
+    assert MIGRATIONS[2]({"content": [old]}) == {"content": [new], "version": 3}
+
+
 def test_there_is_a_way_from_every_format_to_todays():
     assert sorted(MIGRATIONS) == list(range(VERSION))
 

@@ -151,6 +151,8 @@ def _weights(rng, X, how):
         weights = rng.integers(1, 5, len(X)).astype(float)
     if rng.random() < 0.3 and len(X) > 4:
         weights[rng.integers(0, len(X))] = 0.0
+        how["n_components"] = min(how["n_components"], len(X) - 1)
+    weights *= max(1.0, 3 / weights.sum())
     X = X.astype(np.float32) if rng.random() < 0.3 else X
     return {"X": X, "weights": weights}
 

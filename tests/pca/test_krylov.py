@@ -158,9 +158,9 @@ def test_the_basis_stays_orthonormal_when_eigenvalues_fall_to_1e_12(k):
 def test_the_residuals_told_are_those_measured(tol):
     A, _ = symmetric(np.geomspace(1, 1e-2, N))
     found = find(A, 10, block=8, tol=tol)
-    assert found.residuals.shape == (10,)
+    assert found.residuals.shape == (11,)  # and that of the next one
     # They differ by the rounding of the products.
-    np.testing.assert_allclose(found.residuals, measured(A, found), rtol=1e-3, atol=1e-14)
+    np.testing.assert_allclose(found.residuals[:10], measured(A, found), rtol=1e-3, atol=1e-14)
     assert found.converged == (measured(A, found).max() <= tol * found.values[0])
 
 
@@ -197,7 +197,7 @@ def test_a_flat_spectrum_is_given_up_half_way_and_says_so(most_blocks):
     assert not found.converged
     assert most_blocks / 2 <= found.products <= most_blocks / 2 + 3
     image = apply(found.vectors) - found.vectors * found.values[:10]
-    np.testing.assert_allclose(found.residuals, np.linalg.norm(image, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(found.residuals[:10], np.linalg.norm(image, axis=0), rtol=1e-6)
     assert found.values[:10].max() <= 1 + 1e-12
 
 
@@ -245,7 +245,7 @@ def test_a_step_hears_of_every_product_and_can_stop():
     assert np.isfinite(heard[2][1])
     assert found.products == 3
     assert not found.converged
-    np.testing.assert_allclose(found.residuals, measured(A, found), rtol=1e-6)
+    np.testing.assert_allclose(found.residuals[:20], measured(A, found), rtol=1e-6)
 
 
 def test_stopped_before_there_are_enough_columns_it_gives_those_there_are():

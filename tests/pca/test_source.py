@@ -134,7 +134,7 @@ def test_long_integers_are_shifted_before_they_are_converted():
 
 
 def test_float32_sums_that_are_too_coarse_are_redone_in_float64():
-    X = numbers(4000, 6, dtype=np.float32)
+    X = numbers(12_000, 6, dtype=np.float32)
     X[:, 5] = X[:, 0] * (1 + 1e-5)
     source = gnomon.source(X, rows=500)
     model = PCA(6).fit(source)

@@ -62,9 +62,15 @@ def test_a_shift_that_misses_the_data_is_noticed_and_the_sums_are_redone_in_floa
 
 def test_float32_sums_that_would_not_reach_the_tolerance_are_redone_in_float64():
     # The variances are of one size: none is hidden by rounding, and still 1e-9 is not reached.
-    X = spread(d=4, largest=0.1).astype(np.float32)
+    X = spread(n=20_000, d=4, largest=0.1).astype(np.float32)
     assert 1e-8 < PCA(3).fit(X).certificate_.formation_error < 1e-5
     assert PCA(3, tol=1e-9).fit(X).certificate_.formation_error < 1e-9
+
+
+def test_short_float32_tables_are_summed_in_float64_at_once():
+    certificate = PCA(3).fit(spread(n=500, d=4, largest=0.1).astype(np.float32)).certificate_
+    assert certificate.formation_error < 1e-13
+    assert certificate.passes == 1
 
 
 def test_what_float64_cannot_show_is_not_looked_for_again():

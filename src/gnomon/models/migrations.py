@@ -4,6 +4,7 @@ A change of the format raises `VERSION` and adds one function here, from the doc
 as it was read) of the version before to the next. Each has an example file in `tests/references`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,13 +36,14 @@ def from_1(document: Document) -> Document:
 
 
 def from_2(document: Document) -> Document:
-    """Maps knew one limit, for the distance ratio; descents had a gain for every coordinate.
+    """Certificates of PCA said less; maps knew one limit; descents had gains.
 
     Limits of residuals are not known of former maps: they go on by distances alone. A run that was
     among its 250 exaggerated iterations goes on with exaggeration that falls from here on; momentum
     is what suits any kernel.
     """
-    return {**_with_steps(_with_novelty(document)), "version": 3}
+    today = _with_steps(_with_novelty(_with_fuller_certificates(document)))
+    return {**today, "version": 3}
 
 
 def _with_novelty(value: Any) -> Any:
@@ -93,6 +95,20 @@ def _with_steps(value: Any) -> Any:
         "momentum": 0.95, "tolerance": 0.02, "usual_iter": 70,
     }  # fmt: skip
     return found
+
+
+def _with_fuller_certificates(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_fuller_certificates(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    today = {key: _with_fuller_certificates(item) for key, item in value.items()}
+    if not {"angle_bounds", "inseparable", "formation_error"} <= value.keys():
+        return today
+    groups = value["inseparable"]
+    count = len(groups["$tuple"]) if isinstance(groups, dict) and "$tuple" in groups else 0
+    any_angle = {"$tuple": [math.pi / 2] * count}
+    return {**today, "space_bounds": any_angle, "missing_angles": None}
 
 
 MIGRATIONS: dict[int, Callable[[Document], Document]] = {0: from_0, 1: from_1, 2: from_2}

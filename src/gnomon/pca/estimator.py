@@ -266,7 +266,7 @@ class PCA(
                 self.missing_ = filling.report
                 problem = replace(problem, rows=self._read(X, weights))
             solution = self._solve(problem, plan)
-            if filling is not None:
+            if filling is not None and filling.holes.any():
                 lost = angles_lost(filling, solution.components)
         self._settle(solution, plan, like, lost)
         if self.n_samples_ > 2:

@@ -58,7 +58,7 @@ def solve(problem: Problem) -> Solution:
         variances=values / divisor,
         spectrum=spectrum / divisor,
         whole=True,
-        residuals=_residuals(G, U, values, lifted, rounding) / divisor,
+        residuals=_residuals(G, U, values, lifted) / divisor,
         formation=rounding / divisor,
         following=following(spectrum, k, rows.shape[1]) / divisor,
         passes=3,
@@ -66,20 +66,16 @@ def solve(problem: Problem) -> Solution:
     )
 
 
-def _residuals(
-    G: Matrix, U: Matrix, values: Vector, lifted: NDArray[np.bool_], rounding: float
-) -> Vector:
+def _residuals(G: Matrix, U: Matrix, values: Vector, lifted: NDArray[np.bool_]) -> Vector:
     """Bound on ‖ZᵀZv − θv‖ of the lifted and orthonormalised components, without another pass.
 
-    Of v = Zᵀu/σ it is Zᵀ(Gu − θu)/σ, which can be √(θ₁/θ) times the residual of u; so can the
-    rounding of the product Zᵀu. But all that is stretched lies along components of larger variance,
-    and orthonormalising from the first component on takes it out. What is left is what u and all
-    former ones have, and the rounding of the product. Components that were completed lie beside
-    all that were lifted.
+    Of v = Zᵀu/σ it is Zᵀ(Gu − θu)/σ, which can be √(θ₁/θ) times the residual of u. But all that is
+    stretched lies along components of larger variance, and orthonormalising from the first
+    component on takes it out; so it does with the rounding of Zᵀu. What is left is what u and all
+    former ones have. Components that were completed lie beside all that were lifted.
     """
     found = np.where(lifted, residual_norms(G, U, values), 0.0)
-    left = np.sqrt(np.cumsum(found**2)) + rounding
-    bound: Vector = np.where(lifted, 2 * left, left + 2 * values)
+    bound: Vector = np.sqrt(np.cumsum(found**2)) + np.where(lifted, 0.0, 2 * values)
     return bound
 
 

@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 
 
-ROWS_ADDED = 256  # by BLAS at a time: sums in float32 are worse the longer they are
+ADDED = 256  # products at a time: sums are worse the longer they are
 
 
 class Operator(Protocol):
@@ -112,7 +112,7 @@ class TallOperator:
 def _image(rows: Rows, plain: bool, Q: Matrix, n_jobs: int | None) -> Matrix:
     """BᵀB Q for the rows B as they are read, or as they lie in memory if `plain`."""
     work, total = Q.astype(rows.work), np.zeros(Q.shape)
-    read, step = rows.view if plain else rows.read, rows.block_rows(ROWS_ADDED)
+    read, step = rows.view if plain else rows.read, rows.block_rows(ADDED)
 
     def product(start: int, stop: int) -> Any:
         buffer, image = scratch((step, rows.shape[1]), rows.work), None
@@ -249,14 +249,24 @@ def _csr_times(
     start: int,
     stop: int,
 ) -> None:
-    """Rows `start` to `stop` of A Q − u vᵀ; products in the type of A, the rest in float64."""
-    sums = np.empty(Q.shape[1], Q.dtype)
+    """Rows `start` to `stop` of A Q − u vᵀ for A in CSR, Q (d, k).
+
+    `ADDED` entries are added in the precision of A, the sums of these in float64: long sums of few
+    different values would be off by their length.
+    """
+    part = np.empty(Q.shape[1], Q.dtype)
     for i in range(np.uint64(start), np.uint64(stop)):
-        for c in range(sums.size):
-            sums[c] = 0.0
-        for at in range(indptr[i], indptr[i + 1]):
-            value, row = data[at], Q[indices[at]]
-            for c in range(sums.size):
-                sums[c] += value * row[c]
-        for c in range(sums.size):
-            out[i, c] = sums[c] - u[i] * v[c]
+        for c in range(part.size):
+            out[i, c] = -u[i] * v[c]
+        at, end = indptr[i], indptr[i + 1]
+        while at < end:
+            until = min(end, at + np.uint64(ADDED))
+            for c in range(part.size):
+                part[c] = 0.0
+            for entry in range(at, until):
+                value, row = data[entry], Q[indices[entry]]
+                for c in range(part.size):
+                    part[c] += value * row[c]
+            for c in range(part.size):
+                out[i, c] += part[c]
+            at = until

@@ -42,7 +42,7 @@ CERTIFICATE = RecordOf(
         "converged": Flag(),
         "assumption": Text(),
         "space_bounds": TupleOf((Real(), ...)),
-        "missing_angles": Array("f8", "k"),
+        "missing_angles": Either.none_or(Array("f8", "k")),
     },
 )
 PLAN = RecordOf(
