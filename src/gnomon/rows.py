@@ -20,7 +20,7 @@ the numbers only. Nothing here copies the whole table.
 
 import threading
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,6 +42,7 @@ __all__ = [
     "BLOCK_BYTES",
     "Floats",
     "Rows",
+    "Sample",
     "amplitude",
     "evenly_spaced",
     "read_rows",
@@ -50,6 +51,13 @@ __all__ = [
     "scratch",
     "working_type",
 ]
+
+
+class Sample(NamedTuple):
+    """Evenly spaced rows (m, d) of a table as they are, in C order, and their weights if any."""
+
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Rows:
     root_weight: NDArray[np.float64] | None = None
     names: NDArray[Any] | None = None  # of the columns, for error messages
     long: bool | None = None  # whether the table that a block is of is long; None for a whole table
+    sample: Sample | None = None  # the rows that shift and exponent were chosen from
 
     @property
     def is_long(self) -> bool:
@@ -265,15 +274,18 @@ def read_rows(
     if n == 0:
         raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
     at = evenly_spaced(n, sample_size(X.shape[1]))
-    sample = X[at if present is None else present[at]]
-    sample = np.ascontiguousarray(sample.toarray() if is_sparse(sample) else sample)
-    work_type, shift, exponent = reading(X, sample, shift, work, weights)
-    return Rows(X, work_type, shift, exponent, names=names)
+    at = at if present is None else present[at]
+    rows = X[at].toarray() if is_sparse(X) else X[at]
+    sample = Sample(np.ascontiguousarray(rows), None if weights is None else weights[at])
+    work_type, shift, exponent = reading(X, sample.X, shift, work, weights)
+    return Rows(X, work_type, shift, exponent, names=names, sample=sample)
 
 
 def evenly_spaced(n: int, few: int) -> NDArray[np.intp]:
     """At most `few` of the numbers from 0 to n − 1, the first and the last among them."""
-    return np.unique(np.linspace(0, n - 1, min(n, few)).astype(np.intp))
+    if n <= few:
+        return np.arange(n)
+    return np.linspace(0, n - 1, few).astype(np.intp)
 
 
 def sample_size(columns: int) -> int:

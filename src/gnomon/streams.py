@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from gnomon.engine import Block, Engine, LocalEngine, Partition, Source
 from gnomon.errors import DataError, MissingValueError
 from gnomon.inputs import Found, find_bad_values, refuse_found
-from gnomon.rows import Rows, evenly_spaced, reading, sample_size
+from gnomon.rows import Rows, Sample, evenly_spaced, reading, sample_size
 
 T = TypeVar("T")
 Weights = NDArray[np.float64] | None
@@ -141,10 +141,18 @@ def read_source(
 
     A few partitions are read for that, however large the source is. Rows of weight 0 are absent.
     """
-    work_type, shift, exponent = reading(
-        source, _sample(source, engine, weights), shift, work, weights
+    sample = _sample(source, engine, weights)
+    work_type, shift, exponent = reading(source, sample.X, shift, work, weights)
+    return Stream(
+        source,
+        work_type,
+        shift,
+        exponent,
+        names=names,
+        sample=sample,
+        engine=engine,
+        done=done,
     )
-    return Stream(source, work_type, shift, exponent, names=names, engine=engine, done=done)
 
 
 @contextmanager
@@ -167,7 +175,7 @@ def naming_rows(
         raise
 
 
-def _sample(source: Source, engine: Engine, weights: Weights) -> NDArray[Any]:
+def _sample(source: Source, engine: Engine, weights: Weights) -> Sample:
     """About a thousand rows: evenly spaced ones of evenly spaced partitions."""
     present = [
         partition
@@ -182,7 +190,11 @@ def _sample(source: Source, engine: Engine, weights: Weights) -> NDArray[Any]:
     for partition in chosen:
         there = _present(partition, weights)
         wanted[partition.index] = there[evenly_spaced(there.size, each)]
-    return np.concatenate(engine.map(_SomeRows(wanted), source.only(chosen)))
+    rows = np.concatenate(engine.map(_SomeRows(wanted), source.only(chosen)))
+    if weights is None:
+        return Sample(rows, None)
+    at = [partition.start + wanted[partition.index] for partition in chosen]
+    return Sample(rows, weights[np.concatenate(at)])
 
 
 def _present(partition: Partition, weights: Weights) -> NDArray[np.intp]:

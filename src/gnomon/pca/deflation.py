@@ -3,6 +3,10 @@
 The notes' second algorithm, (36)–(37): the first component is the direction of largest variance,
 λ₁ = max wᵀΣw over ‖w‖ = 1; the next is the same of the residuals x̃ = x − w wᵀx, whose covariance
 is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, and there to be compared with.
+
+Rounding in Σ̃ turns later components back to former ones, the more the smaller they are: each is made
+orthogonal to all former ones, twice. One component more than is wanted is found, because how well
+the last one is determined depends on the variance after it.
 """
 
 import numpy as np
@@ -20,9 +24,9 @@ def solve(problem: Problem) -> Solution:
     d, most = sigma.shape[0], min(moments.n, sigma.shape[0])
     left = sigma.copy()
     vectors, values = np.zeros((d, 0)), np.zeros(0)
-    while values.size < most:
-        if problem.request.enough(values, total=scaling.total, n=moments.size, d=d):
-            break
+    one_more = False
+    while values.size < most and not one_more:
+        one_more = problem.request.enough(values, total=scaling.total, n=moments.size, d=d)
         w, variance = _largest_variance(left, vectors, problem.random)
         vectors = np.column_stack([vectors, w])
         values = np.append(values, variance)
@@ -56,4 +60,7 @@ def _largest_variance(
         apply, left.shape[0], 1, block=4, tol=1e-14, random=random, most_blocks=60, against=former
     )
     w = found.vectors[:, 0]
+    for _ in range(2):
+        w = w - former @ (w @ former)
+        w /= np.linalg.norm(w)
     return w, max(0.0, float(w @ left @ w))

@@ -30,6 +30,7 @@ from gnomon.parallel import thread_count
 from gnomon.pca import covariance, deflation, gram, krylov, svd
 from gnomon.pca.blocks import check_rows
 from gnomon.pca.diagnose import Diagnostics
+from gnomon.pca.heldout import SampledRows
 from gnomon.pca.impute import impute
 from gnomon.pca.plan import SOLVER_NAMES, SOURCE_PASSES, Plan, make_plan
 from gnomon.pca.problem import Problem, Solution
@@ -39,7 +40,7 @@ from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.rows import Rows, read_rows, working_type
+from gnomon.rows import Rows, evenly_spaced, read_rows, working_type
 from gnomon.streams import Stream, read_source
 
 SOLVERS = {
@@ -54,6 +55,8 @@ DEFAULT_TOL = 1e-5
 # float32 sums are redone in float64 when their rounding is more than this of the smallest variance
 # that is wanted: its direction would be lost.
 FINEST = 1e-2
+
+LEAST_SAMPLED = 200  # rows that limits for new rows are read from, if there are so many
 
 # What `partial_fit` leaves to be computed when it is first looked at.
 _SOLVED = frozenset(
@@ -261,8 +264,22 @@ class PCA(
                 problem = replace(problem, rows=self._read(X, weights))
             solution = self._solve(problem, plan)
         self._settle(solution, plan, like)
+        if self.n_samples_ > 2:
+            self._sample = solution.sample or self._measured_sample(problem.rows)
         warn_of_giants(self, self._centred_rows(X, engine), weights)
         return self
+
+    def _measured_sample(self, rows: Rows) -> SampledRows:
+        """Scores and errors of evenly spaced rows, a few of the table, for limits of new ones."""
+        assert rows.sample is not None
+        X, weights = rows.sample
+        some = evenly_spaced(len(X), max(LEAST_SAMPLED, rows.shape[0] // 32))
+        W = self.components_
+        Z = replace(self._centred_rows(X[some]), work=np.dtype(np.float64)).read(0, some.size)
+        scores = Z @ W.T
+        Z -= scores @ W
+        sq_errors = np.einsum("ij,ij->i", Z, Z)
+        return SampledRows(scores, sq_errors, None if weights is None else weights[some])
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
         """Solve in the table's own precision, and again in float64 where that is not enough."""
@@ -454,7 +471,7 @@ class PCA(
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""
-        for name in [*_SOLVED, "moments_", "missing_"]:
+        for name in [*_SOLVED, "moments_", "missing_", "_sample", "_held_out_errors"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)
@@ -540,6 +557,8 @@ class PCA(
 
     def _to_state(self) -> dict[str, Any]:
         check_is_fitted(self)
+        if "_sample" in self.__dict__:
+            self._held_out()
         return estimator_state(self, FIELDS)
 
     @classmethod

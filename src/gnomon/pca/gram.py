@@ -14,9 +14,10 @@ from gnomon.blas import one_blas_thread
 from gnomon.moments import column_moments
 from gnomon.parallel import fold_blocks, row_blocks
 from gnomon.pca.eigen import Eigen
+from gnomon.pca.heldout import SampledRows
 from gnomon.pca.operator import operator_for
-from gnomon.pca.problem import Matrix, Problem, Solution, product_error, residual_norms
-from gnomon.rows import Rows, scratch
+from gnomon.pca.problem import Matrix, Problem, Solution, Vector, product_error, residual_norms
+from gnomon.rows import SAMPLE_ROWS, Rows, evenly_spaced, scratch
 
 
 def solve(problem: Problem) -> Solution:
@@ -53,7 +54,19 @@ def solve(problem: Problem) -> Solution:
         residuals=residuals / divisor,
         formation=rounding / divisor,
         passes=3,
+        sample=_sampled(G, U, values, problem.weights),
     )
+
+
+def _sampled(G: Matrix, U: Matrix, values: Vector, weights: Vector | None) -> SampledRows:
+    """Scores t = √θ u and squared errors ‖z‖² − ‖t‖² of evenly spaced rows, which G has anyhow."""
+    present = np.arange(len(G)) if weights is None else np.flatnonzero(weights)
+    at = present[evenly_spaced(present.size, SAMPLE_ROWS)]
+    scores = U[at] * np.sqrt(values)
+    sq_errors = np.maximum(G[at, at] - np.einsum("ij,ij->i", scores, scores), 0)
+    if weights is None:
+        return SampledRows(scores, sq_errors, None)
+    return SampledRows(scores / np.sqrt(weights[at])[:, None], sq_errors / weights[at], weights[at])
 
 
 def gram_matrix(rows: Rows, n_jobs: int | None) -> Matrix:

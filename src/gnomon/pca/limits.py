@@ -11,8 +11,9 @@ from scipy.special import betainccinv, betaincinv, gammainccinv
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import UnavailableError
-from gnomon.inputs import check_choice, check_real
-from gnomon.pca.measure import Measurement, Vector
+from gnomon.inputs import check_choice, check_real, check_weights
+from gnomon.pca.heldout import SampledRows, draw_rows, held_out_errors, upper_quantile
+from gnomon.pca.measure import EPS, Matrix, Measurement, Vector
 
 __all__ = ["Limits"]
 
@@ -75,26 +76,135 @@ class Limits(Measurement):
             limit = (n - 1) ** 2 / n * betainccinv(k / 2, (n - k - 1) / 2, alpha)
         return float(limit * (n - self.ddof) / (n - 1))
 
-    def prediction_error_limit(self, alpha: float = 0.05) -> float:
+    def held_out_error(self, X: Any, sample_weight: Any = None) -> Vector:
+        """Squared prediction error of each row of the fit, had it been left out; shape (n,).
+
+        What a new row in its place would show: rows of the fit drew the components towards them.
+        From one downdate of the moments for each row, without another fit; see
+        `gnomon.pca.heldout`. Scales of standardised columns stay as they are.
+
+        Parameters
+        ----------
+        X : table (n, d)
+            Rows that the model was fitted on, all or some.
+        sample_weight : array (n,), optional
+            Their weights in `fit`. Of a row that counts more than once, one copy is left out.
+        """
+        measured = self._measure(X)
+        weights = check_weights("sample_weight", sample_weight, len(measured.scores), of="row")
+        sample = SampledRows(measured.scores, measured.sq_residuals, weights)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(self._left_out(sample), 2 * self._unit)
+
+    def prediction_error_limit(self, alpha: float = 0.05, new: bool = True) -> float:
         """What the squared prediction error of a row exceeds with probability `alpha`.
 
-        For normal data it is a sum of squares with the variances λ that were not kept. With
-        θ₁ = Σλ and θ₂ = Σλ², its mean is θ₁ and its variance 2θ₂, as for g·χ²(h) with g = θ₂/θ₁
-        and h = θ₁²/θ₂; the limit is that distribution's [Box 1954]. 0 if nothing was left out.
+        For new rows: read from rows of the fit as they would be, had each been left out of it (see
+        `held_out_error`), evenly spaced ones, at most 1,024. The data may have any distribution;
+        beyond the five largest of these errors the tail is that of g·χ²(h) with their mean and
+        variance, widened as they are few. After `partial_fit` or `merge` the rows are gone, and
+        normal ones take their place.
+
+        For rows of the fit, if they are normal: their error is a sum of squares with the variances
+        λ that were not kept. With θ₁ = Σλ and θ₂ = Σλ², its mean is θ₁ and its variance 2θ₂, as for
+        g·χ²(h) with g = θ₂/θ₁ and h = θ₁²/θ₂; the limit is that distribution's [Box 1954].
+
+        0 if nothing was left out.
+
+        Parameters
+        ----------
+        alpha : float, default=0.05
+        new : bool, default=True
+            True for rows that had no part in the fit, False for those that had.
         """
         check_is_fitted(self)
         check_real("alpha", alpha, 0.0, 1.0, open_low=True)
-        k = self.components_.shape[0]
+        check_choice("new", new, (False, True))
+        if new:
+            errors, weights = self._held_out()
+            limit = upper_quantile(errors, weights, alpha)
+        else:
+            limit = self._box_limit(alpha)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(limit, 2 * self._unit))
+
+    def _box_limit(self, alpha: float) -> float:
         if not self._whole:
             raise UnavailableError(
-                "A limit for the prediction error needs all eigenvalues, which the solver at hand "
-                "did not compute. Fit with solver 'covariance', 'gram' or 'svd'."
+                "A limit for the prediction errors of rows of the fit needs all eigenvalues, which "
+                "the solver at hand did not compute. Fit with solver 'covariance', 'gram' or "
+                "'svd'; for new rows there is a limit with every solver."
             )
-        lost = self._spectrum[k:]
+        lost = self._spectrum[self.components_.shape[0] :]
         top = float(lost.max(initial=0.0))
         if top <= 0:
             return 0.0
         theta1, theta2 = float((lost / top).sum()), float(((lost / top) ** 2).sum())
         g, h = top * theta2 / theta1, theta1**2 / theta2
-        with np.errstate(over="ignore", under="ignore"):
-            return float(np.ldexp(g * 2.0 * gammainccinv(h / 2, alpha), 2 * self._unit))
+        return g * 2.0 * float(gammainccinv(h / 2, alpha))
+
+    def _held_out(self) -> Matrix:
+        """Errors of rows of the fit that were left out, and their weights; shape (2, m).
+
+        In units of 4^`_unit`. Found when they are first looked at; scores of single rows, which
+        they are found from, are dropped then, and no model file has them.
+        """
+        if self.n_samples_ < 3:
+            raise UnavailableError(
+                f"A limit for new rows needs at least 3 rows of a fit; got {self.n_samples_}."
+            )
+        if "_held_out_errors" not in self.__dict__:
+            assert self.components_ is not None
+            sample: SampledRows | None = self.__dict__.pop("_sample", None)
+            errors = self._left_out(self._drawn_rows() if sample is None else sample)
+            weights = None if sample is None else sample.weights
+            counts = np.ones_like(errors) if weights is None else weights
+            self._held_out_errors = np.stack([errors, counts])
+        return self._held_out_errors
+
+    def _drawn_rows(self) -> SampledRows:
+        """Normal rows in the place of those that came in batches."""
+        return draw_rows(
+            self._variances[: self.rank_],
+            self._rest(),
+            n=int(self.n_samples_),
+            divisor=self._divisor(),
+            random=np.random.default_rng(0),
+        )
+
+    def _left_out(self, sample: SampledRows) -> Vector:
+        """`held_out_errors` of rows of the fit."""
+        weights, total = sample.weights, self._divisor() + self.ddof
+        return held_out_errors(
+            sample.scores[:, : self.rank_],
+            sample.sq_errors,
+            self._variances[: self.rank_],
+            self._rest(),
+            weight=total,
+            divisor=self._divisor(),
+            rank=min(int(self.n_samples_) - 2, self.components_.shape[1]),
+            left_out=1.0 if weights is None else np.minimum(weights, 1.0),
+        )
+
+    def _rest(self) -> Vector:
+        """Variances above rounding that were not kept; those that are not known as they may be."""
+        k, d = self.components_.shape
+        known = self._spectrum[k:]
+        many = min(int(self.n_samples_) - 1, d) - k - known.size
+        if not self._whole and many > 0:
+            left = self._total - float(self._variances.sum()) - float(known.sum())
+            known = np.concatenate([known, _geometric(float(self._spectrum[-1]), left, many)])
+        floor = self.certificate_.formation_error + EPS * d
+        above: Vector = known[known > floor * float(self._spectrum[0])]
+        return above
+
+
+def _geometric(first: float, total: float, many: int) -> Vector:
+    """`many` numbers that fall from `first` on by the same factor and add up to `total`."""
+    low, high = 0.0, 1.0
+    powers = np.arange(1, many + 1)
+    for _ in range(50):
+        middle = (low + high) / 2
+        enough = first * float((middle**powers).sum()) > total
+        low, high = (low, middle) if enough else (middle, high)
+    return np.asarray(first * high**powers, np.float64)

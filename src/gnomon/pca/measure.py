@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.carry import RANGE, ROWS
+from gnomon.certificate import Certificate
 from gnomon.inputs import Table, refuse_bad_values
 from gnomon.moments import Moments
 from gnomon.parallel import map_blocks, quiet, row_blocks
@@ -36,6 +37,7 @@ class Measurement:
     """
 
     if TYPE_CHECKING:  # what `PCA` has
+        certificate_: Certificate
         components_: Matrix
         n_samples_: int
         rank_: int
@@ -44,6 +46,7 @@ class Measurement:
         _exponent: int
         _noise: float
         _spectrum: Vector
+        _total: float
         _unit: int
         _variances: Vector
         _whole: bool

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.moments import ROUNDINGS, Moments
+from gnomon.pca.heldout import SampledRows
 from gnomon.pca.rank import Request
 from gnomon.rows import Rows
 
@@ -115,6 +116,8 @@ class Solution:
         ‖Σv − λv‖ of each component.
     formation : float
         Estimated error of Σ itself, or of the products with it, by rounding.
+    sample : SampledRows, optional
+        Scores and errors of some rows, where the solver has them anyhow.
     """
 
     moments: Moments
@@ -126,6 +129,7 @@ class Solution:
     residuals: Vector
     formation: float
     passes: int
+    sample: SampledRows | None = None
 
 
 def product_error(rows: Rows, largest: float) -> float:

@@ -109,12 +109,13 @@ SOLVED = {
     "_scale": Array("f8", "d"),
     "_factors": Array("f8", "d"),
 }
-FIELDS = Fields({**COLUMNS, **MOMENTS, **SOLVED})
+HELD_OUT = {"_held_out_errors": Array("f8", 2, "sampled", low=0.0)}
+FIELDS = Fields({**COLUMNS, **MOMENTS, **SOLVED, **HELD_OUT})
 
 
 def unpack(attributes: Any, _: Mapping[str, Any]) -> dict[str, Any]:
     """The fitted attributes, checked: those of a solved model, or moments to solve."""
-    optional = {"feature_names_in_", "missing_"}
+    optional = {"feature_names_in_", "missing_", *HELD_OUT}
     solved = isinstance(attributes, dict) and "components_" in attributes
     found = FIELDS.unpack(
         attributes, {}, optional=frozenset(optional if solved else optional | SOLVED.keys())

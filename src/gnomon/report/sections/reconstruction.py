@@ -122,7 +122,7 @@ def _worst_rows(content: Content) -> Grid:
 def _note(content: Content, sq_errors: Floats) -> str:
     said = "Errors are multiples of the median row's."
     try:
-        limit = content.pca.prediction_error_limit(ALPHA)
+        limit = content.pca.prediction_error_limit(ALPHA, new=False)
     except UnavailableError:  # not every variance is known
         return said
     beyond = int((sq_errors > limit).sum())

@@ -1,0 +1,186 @@
+"""How well a PCA fits rows that it has not seen: rows of the fit, each left out of it in turn.
+
+Rows of the fit lie nearer to the components than new rows of the same kind do, because the
+components were drawn towards them. Left out of the fit, a row is as good as new. No fit is repeated
+for that:
+
+1. Leaving out a row z (about the mean) of weight w, of W in all, downdates the moments by a matrix
+   of rank one, S − c zzᵀ with c = wW/(W − w). About the mean of the others the row is W/(W − w) z.
+2. In the components' frame S is a diagonal D and the row is u. The eigenvalues μ of D − c uuᵀ solve
+   c Σ u²/(D − μ) = 1, one of them below each entry of D, and the unit eigenvector y of each has
+   (yᵀu)² = 1/(c² Σ u²/(D − μ)²) [Golub 1973]. The row's squared error is the sum of these over all
+   eigenvectors but the first k.
+3. Of the components that were not kept the variances are known, but not the row's scores: its
+   squared error is shared out in proportion to the variances, as it is on average. Variances far
+   down the spectrum count in groups.
+
+With step 3, quantiles of the errors are within 4 % of those of fits without the row, on flat,
+steep, wide and heavy-tailed tables (`tests/pca/test_heldout.py`); where all scores are known they
+are equal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainccinv, betaincinv
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+BISECTIONS = 50
+CHUNK_NUMBERS = 2**20  # held at once
+DRAWN_ROWS = 4096
+FEW = 5  # rows beyond a quantile that is read from the rows themselves
+
+__all__ = ["SampledRows", "draw_rows", "held_out_errors", "upper_quantile"]
+
+
+class SampledRows(NamedTuple):
+    """Scores (m, k), squared prediction errors (m,) and weights (m,), if any, of rows of a fit."""
+
+    scores: Matrix
+    sq_errors: Vector
+    weights: Vector | None
+
+
+def held_out_errors(
+    scores: Matrix,
+    sq_errors: Vector,
+    variances: Vector,
+    rest: Vector,
+    *,
+    weight: float,
+    divisor: float,
+    rank: int,
+    left_out: float | Vector = 1.0,
+) -> Vector:
+    """Squared prediction errors of rows of a fit, had each been left out of it; shape (m,).
+
+    Parameters
+    ----------
+    scores : array (m, k)
+        Scores t of some of the rows that the model was fitted on, not whitened.
+    sq_errors : array (m,)
+        Squared prediction errors ‖z − Wᵀt‖² of the same rows.
+    variances : array (k,)
+        Variances of the components that were kept, largest first, all above rounding.
+    rest : array (r,)
+        Variances of the other components, largest first; those that are only rounding left out.
+    weight, divisor : float
+        Total weight W of the fit, and what variances were divided by: n and n − 1 without weights.
+    rank : int
+        Components that a fit without the row can have at most, min(n − 2, d).
+    left_out : float or array (m,)
+        Weight w that is left out of each row.
+
+    Returns
+    -------
+    array (m,), in the squared units of `scores`
+    """
+    m, k = scores.shape
+    groups, shares = _group(np.minimum(rest, variances[-1]) if k else rest)
+    D = divisor * np.concatenate([variances, groups])
+    kept = min(k, rank)
+    if kept >= D.size:
+        return np.zeros(m)
+    swell = np.broadcast_to(weight / (weight - left_out), m)
+    c = left_out * swell
+    errors = np.empty(m)
+    step = max(1, CHUNK_NUMBERS // (D.size * (D.size - kept)))
+    for at in range(0, m, step):
+        rows = slice(at, at + step)
+        sq = np.hstack([scores[rows] ** 2, sq_errors[rows, None] * shares])
+        errors[rows] = _lost(D, sq, c[rows], kept)
+    errors *= swell**2
+    return errors
+
+
+def _group(rest: Vector) -> tuple[Vector, Vector]:
+    """Variances in groups of 1, 1, 2, 4, …, and the share of each group in their sum."""
+    ends = np.unique(np.minimum(2 ** np.arange(rest.size.bit_length() + 1), rest.size))
+    starts = np.concatenate([[0], ends[:-1]]).astype(int)
+    if not rest.size:
+        return rest, rest
+    sums = np.add.reduceat(rest, starts)
+    return np.add.reduceat(rest**2, starts) / sums, sums / sums.sum()
+
+
+def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
+    """Σ (yᵀu)² over the eigenvectors y of D − c uuᵀ but the first `kept`; `sq` is u², (m, D.size).
+
+    The root below each of the last entries of D is found by bisection: it cannot fail, whatever is
+    tied or zero.
+    """
+    high = np.broadcast_to(D[kept:], (len(sq), D.size - kept)).copy()
+    low = np.empty_like(high)
+    low[:, :-1] = D[kept + 1 :]
+    low[:, -1] = D[-1] - c * sq.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            beyond = c[:, None] * _sum(sq, D, middle, 1) > 1
+            high = np.where(beyond, middle, high)
+            low = np.where(beyond, low, middle)
+        slope = c[:, None] ** 2 * _sum(sq, D, (low + high) / 2, 2)
+        lost: Vector = np.where(slope > 0, 1 / slope, 0.0).sum(axis=1)
+    return lost
+
+
+def _sum(sq: Matrix, D: Vector, mu: Matrix, power: int) -> Matrix:
+    """Σ u²/(D − μ)^power for each row and each of its μ, shape of `mu`."""
+    terms = sq[:, None, :] / (D - mu[:, :, None]) ** power
+    total: Matrix = np.where(sq[:, None, :] > 0, terms, 0.0).sum(axis=2)
+    return total
+
+
+def draw_rows(
+    variances: Vector, rest: Vector, *, n: int, divisor: float, random: np.random.Generator
+) -> SampledRows:
+    """Rows as those of a fit of `n` normal rows with these variances: for fits whose rows are gone.
+
+    Of n centred normal rows, z = √(divisor · λ) u, where the squared length of u has the
+    distribution (1 − 1/n) Beta(r/2, (n − 1 − r)/2) for r variances, and its direction is uniform.
+    """
+    spread = np.concatenate([variances, rest])
+    r = min(spread.size, n - 1)
+    u = random.standard_normal((DRAWN_ROWS, spread.size))
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    length = random.beta(r / 2, (n - 1 - r) / 2, DRAWN_ROWS) if r < n - 1 else np.ones(DRAWN_ROWS)
+    z = u * np.sqrt((1 - 1 / n) * length[:, None] * divisor * spread)
+    k = variances.size
+    return SampledRows(z[:, :k], np.einsum("ij,ij->i", z[:, k:], z[:, k:]), None)
+
+
+def upper_quantile(values: Vector, weights: Vector, alpha: float) -> float:
+    """What a new value exceeds with probability `alpha`, given m values of the same kind.
+
+    A new value falls with the same probability between any two neighbours among them, below the
+    first or beyond the last: m + 1 places. As far as `FEW` values lie beyond it, the quantile is
+    read between those neighbours. Further out, the tail is that of F(h, m), h = 2 mean²/variance:
+    of g·χ²(h) [Box 1954], the scale of which is known from m values only.
+    """
+    order = np.argsort(values, kind="stable")
+    values, m = values[order], values.size
+    # weights are frequencies: a value has a place for each time it was seen
+    counts = weights[order] * max(1.0, m / float(weights.sum()))
+    last = np.cumsum(counts)
+    total = float(last[-1])
+    mean = float(counts @ values) / total
+    if mean <= 0:
+        return 0.0
+    places = np.stack([last - counts + np.minimum(counts, 1.0), last], axis=1).ravel()
+    beyond = 1 - places / (total + 1)
+    seen = max(alpha, min(0.5, FEW / (total + 1)))
+    quantile = float(np.interp(-seen, -beyond, np.repeat(values, 2)))
+    variance = float(counts @ (values - mean) ** 2) / total
+    if seen == alpha or variance <= 0:
+        return quantile
+    h = 2 * mean**2 / variance
+    return quantile * _tail(h, total, alpha) / _tail(h, total, seen)
+
+
+def _tail(a: float, b: float, alpha: float) -> float:
+    """What the distribution F(a, b) exceeds with probability `alpha`."""
+    beta = float(betainccinv(a / 2, b / 2, alpha))
+    return b * beta / (a * float(betaincinv(b / 2, a / 2, alpha)))
