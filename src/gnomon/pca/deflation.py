@@ -4,9 +4,9 @@ The notes' second algorithm, (36)–(37): the first component is the direction o
 λ₁ = max wᵀΣw over ‖w‖ = 1; the next is the same of the residuals x̃ = x − w wᵀx, whose covariance
 is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, and there to be compared with.
 
-Rounding in Σ̃ turns later components back to former ones, the more the smaller they are: each is made
-orthogonal to all former ones, twice. One component more than is wanted is found, because how well
-the last one is determined depends on the variance after it.
+Rounding in Σ̃ turns later components back to former ones, the more the smaller they are: each is
+made orthogonal to all former ones, twice. One component more than is wanted is found, because how
+well the last one is determined depends on the variance after it.
 """
 
 import numpy as np
