@@ -163,9 +163,9 @@ def complaints(one: Set, counts: dict[str, dict[str, int]]) -> list[str]:
     """Which shares are not what they should be."""
     new = counts["new"]
     share = new["unusual"] / new["rows"]
-    # Of the rows placed, and of the rows held out that the limits are drawn from, 5,000 at most.
-    held = one.splits * min(one.mapped, 5000)
-    luck = SPREADS * np.sqrt(0.01 * 0.99 * (1 / new["rows"] + 1 / held))
+    # Of the rows placed, and of the rows left out that the limits are drawn from.
+    left_out = one.splits * min(one.mapped, 5000, max(1000, one.mapped // 4))
+    luck = SPREADS * np.sqrt(0.01 * 0.99 * (1 / new["rows"] + 1 / left_out))
     found = []
     if not ABOUT[0] - luck <= share <= ABOUT[1] + luck:
         found.append(f"{share:.2%} of new rows")

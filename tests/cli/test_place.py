@@ -60,9 +60,9 @@ def test_new_rows_get_places_and_how_unusual_they_are(made):
     assert unusual[-1]
     assert sum(unusual) <= 3
     assert table["distance_ratio"].to_pylist()[-1] > 20
-    assert table["why"].to_pylist()[-1] == "near nothing"
     assert first_words(done) == ["Read", "Features", "Label", "Id", "Placed"]
     assert "Placed   20 rows, 1 of them unusual" in done.stderr
+    assert table["why"].to_pylist()[-1] == "near nothing"
 
 
 def test_the_places_are_those_of_the_library(made):

@@ -137,7 +137,7 @@ def test_a_pca_of_other_rows_is_no_reason_to_flag():
 
 
 @pytest.mark.parametrize("n", [40, 90])
-def test_more_columns_than_rows_are_judged_by_rows_held_out(n):
+def test_more_columns_than_rows_are_judged_by_rows_left_out(n):
     """All of a small table lies in its own components, and no new row does."""
     rng = np.random.default_rng(n)
     model = fitted(rows(rng, n, 300), perplexity=5)

@@ -184,6 +184,7 @@ class Limits(Measurement):
             divisor=self._divisor(),
             rank=min(int(self.n_samples_) - 2, self.components_.shape[1]),
             left_out=1.0 if weights is None else np.minimum(weights, 1.0),
+            n_jobs=self.n_jobs,
         )
 
     def _rest(self) -> Vector:

@@ -33,6 +33,7 @@ from gnomon.memory import available_bytes, readable_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.neighbors import Neighbors, NeighborSearch
+from gnomon.pca import PCA
 from gnomon.pca.blocks import check_rows
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.affinities import joint
@@ -488,7 +489,7 @@ class TSNE(
     ) -> Floats64:
         k = int(self.n_components)
         with self._stage("start"):
-            known = self._known_scores(reduction, k)
+            known = self._known_scores(reduction, k, weights)
             if self._shared is None and isinstance(self.init, str) and self.init == "pca":
                 return pca_start(known, reduction.Z, k, rng, weights=weights, n_jobs=self.n_jobs)
             if self._shared is not None:
@@ -497,14 +498,17 @@ class TSNE(
                 return random_start(n, k, rng)
             return given_start(self.init, n, k)
 
-    def _known_scores(self, reduction: Reduction, k: int) -> Any:
-        """Principal scores of the table, `k` or more, where a PCA has found them before."""
+    def _known_scores(self, reduction: Reduction, k: int, weights: Floats64 | None) -> Any:
+        """Principal scores of the table, `k` of them or more, by a PCA that looked at it before."""
         if reduction.pca is not None:
             return reduction.Z
         judge = vars(self).get("_novelty")
         known = None if judge is None or self.metric == "cosine" else judge.auxiliary
-        if known is None or known.n_components_ < k:
+        if known is None:
             return None
+        if known.n_components_ < k:  # one of few columns has nearly all of the variance
+            known = PCA(min(k, *reduction.Z.shape), n_jobs=self.n_jobs)
+            known.partial_fit(reduction.Z, sample_weight=weights)  # what `fit` warns of was said
         return known.transform(reduction.Z)
 
     def _forces(self) -> Forces:

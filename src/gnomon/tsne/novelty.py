@@ -5,7 +5,7 @@ A new row is unusual by the larger of two numbers, each over its limit:
 - the distance ratio: its mean distance to the 15 nearest rows, over those rows' own to theirs, in
   the table that neighbours are searched in;
 - the residual: its distance from the principal components, √ of `PCA.prediction_error`, in units of
-  the median of held-out rows.
+  the median of rows left out.
 
 Distances alone miss whatever PCA takes away before they are measured: of noise on 784 pixels that
 become 50 scores none was flagged, the residual flags all of it. The components are those of the PCA
@@ -13,8 +13,8 @@ that reduced the table; where there was none, those of an auxiliary PCA of the t
 Positions never depend on any of this.
 
 Both limits are of rows that had no part in what they are held against: ratios are those that a row
-would have if the others alone were the data, residuals those of held-out folds
-(`gnomon.pca.held_out`). They are set together, each with as many of those rows beyond it as the
+would have if the others alone were the data, residuals those from the components of all other rows
+(`gnomon.pca.downdate`). They are set together, each with as many of those rows beyond it as the
 other, so that about 1 % of new rows of the same kind are beyond one of them. Of fewer than 100 rows
 both are the largest there is.
 """
@@ -29,7 +29,7 @@ from gnomon.inputs import Table
 from gnomon.models.fields import Either, Field, Real, RecordOf
 from gnomon.neighbors import Neighbors, unit_rows
 from gnomon.pca import PCA
-from gnomon.pca.held_out import choose_folds, held_out_residuals
+from gnomon.pca.downdate import SampledRows
 from gnomon.tsne.graph import REDUCED, WIDE
 
 __all__ = [
@@ -54,6 +54,11 @@ RARE = 0.01  # share of new rows of the same kind that are called unusual
 HELD = 0.98
 # Residuals below this share of the table's spread are rounding: a new row may come as float32.
 SMALLEST = 1e-5
+# Rows that limits are drawn from: a quarter of the table within these bounds. Of m rows the share
+# beyond a 1 % limit is known to 0.1/√m: 0.3 % of 1,000 rows, 0.14 % of 5,000.
+LEAST_ROWS, MOST_ROWS = 1000, 5000
+MOST_NUMBERS = 2**23  # of those rows, where they are long
+LEAST_LONG = 300
 
 REASONS = ("", "near nothing", "outside the components")
 
@@ -68,7 +73,7 @@ class Novelty:
     residual_limit : float or None
         None where residuals are not measured: of distances that were given there are none.
     residual_unit : float
-        The median residual of held-out rows, in units of 2^`_unit` of the PCA.
+        The median residual of rows left out, in units of 2^`_unit` of the PCA.
     auxiliary : PCA or None
         What residuals are measured by, where no PCA reduced the table.
     """
@@ -130,18 +135,37 @@ def learn_novelty(
     if pca is None and metric != "precomputed":
         k = min(REDUCED, n, d) if d > WIDE else HELD
         pca = auxiliary = PCA(k, n_jobs=n_jobs).fit(rows, sample_weight=weights)
-    folds = choose_folds(n, d, n if pca is None else int(pca.n_samples_), seed)
-    held = np.concatenate(folds)
-    w = None if weights is None else weights[held]
-    ratios = left_out_ratios(near, held, n_neighbors)
+    left_out = _choose_rows(n, d, seed)
+    w = None if weights is None else weights[left_out]
+    ratios = left_out_ratios(near, left_out, n_neighbors)
     if pca is None:
         return Novelty(joint_limits(ratios, np.zeros_like(ratios), w)[0])
-    residuals = np.sqrt(held_out_residuals(pca, rows, folds, weights))
+    residuals = _left_out_residuals(pca, rows[left_out], n, w)
     unit = max(float(np.median(residuals)), SMALLEST * float(np.sqrt(pca._total))) or 1.0
     far, outside = joint_limits(ratios, residuals / unit, w)
-    if auxiliary is not None:
-        auxiliary.moments_ = None  # d × d numbers that no residual needs
+    if auxiliary is not None:  # what no residual of a new row needs
+        auxiliary.moments_ = None
+        auxiliary.__dict__.pop("_sample", None)
     return Novelty(far, max(outside, 1.0), unit, auxiliary)
+
+
+def _choose_rows(n: int, d: int, seed: int) -> NDArray[np.intp]:
+    """Rows that limits are drawn from, at random: a table may be in any order."""
+    few = min(MOST_ROWS, max(LEAST_ROWS, n // 4), max(LEAST_LONG, MOST_NUMBERS // d))
+    return np.random.default_rng(seed).permutation(n)[:few]
+
+
+def _left_out_residuals(pca: PCA, X: Table, n: int, weights: Floats64 | None) -> Floats64:
+    """Residuals of rows `X`, of the `n` of the map, had they been left out of the PCA.
+
+    A PCA of fewer rows than the map's was given, and knows none of them.
+    """
+    measured = pca._measure(X)
+    sq_residuals = measured.sq_residuals
+    if pca.n_samples_ >= n:
+        sq_residuals = pca._left_out(SampledRows(measured.scores, sq_residuals, weights))
+    residuals: Floats64 = np.sqrt(sq_residuals)
+    return residuals
 
 
 def distance_ratios(indices: NDArray[np.int32], distances: Floats64, typical: Floats64) -> Floats64:

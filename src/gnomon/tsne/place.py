@@ -57,8 +57,8 @@ class Placement(Record):
         theirs. About 1 for rows like the data.
     residual : array (m,)
         Distance from the principal components, relative to the median of rows of the data that were
-        held out. About 1 for rows like the data; NaN where it is not measured, as on maps of
-        distances.
+        left out of them. About 1 for rows like the data; NaN where it is not measured, as on maps
+        of distances.
     distance_limit : float
     residual_limit : float or None
         Limits for the two. They are set together, so that about 1 % of new rows of the same kind as
