@@ -20,7 +20,7 @@ except ImportError:  # a system without such locks
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["explained", "flush_folder", "lock", "refuse_existing", "refuse_lost_link", "short_name",
-           "writing"]  # fmt: skip
+           "shown", "shown_name", "writing"]  # fmt: skip
 
 LONGEST = 100  # bytes of a name within the name of a temporary file, which has 255
 
@@ -125,6 +125,16 @@ def short_name(name: str) -> str:
     while len(os.fsencode(name)) > LONGEST:
         name = name[:-1]
     return name
+
+
+def shown(text: str) -> str:
+    """`text` as it can be written and shown, also where it holds a name that is no UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def shown_name(path: Path) -> str:
+    """The name of a file as it can be written and shown."""
+    return shown(path.name)
 
 
 def _exists(path: Path | str) -> ExistingFileError:

@@ -1,11 +1,12 @@
 """How much memory there is, and how to say so."""
 
+import os
 import re
 from pathlib import Path
 
 from gnomon.errors import refuse
 
-__all__ = ["LIBRARIES", "available_bytes", "parse_bytes", "readable_bytes"]
+__all__ = ["LIBRARIES", "address_limit", "available_bytes", "parse_bytes", "readable_bytes"]
 
 # What a command takes before there is any table: Python and the libraries it works with. Resident
 # when all of them were imported: 273 MB; most of a map of 150 rows: 315 (benchmarks/command.py).
@@ -29,7 +30,29 @@ def available_bytes() -> int:
         except (OSError, ValueError):  # no container, or "max"
             continue
         free = min(free, max(0, room))
+    addresses = address_limit()
+    if addresses is not None:
+        free = min(free, max(0, addresses - _addresses()))
     return free
+
+
+def address_limit() -> int | None:
+    """Bytes of addresses that this process may use (``ulimit -v``); None if there is no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _addresses() -> int:
+    """Bytes of addresses in use."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[0]
+    except OSError:  # not Linux
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _meminfo(field: str) -> int:

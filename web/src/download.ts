@@ -10,7 +10,7 @@ import { NAMELESS, type Table } from "./table";
 import { toScreen } from "./view";
 
 // As in src/gnomon/data/write.py: spreadsheets take cells that begin like this for formulas.
-const FORMULA = /^(?:[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|[\t\r\n])/u;
+const FORMULA = /^(?:[\p{Z}\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]|[\t\r\n])/u;
 
 /** The rows with their number, id, labels and trust, one line each. */
 export async function csv(table: Table, rows: Iterable<number>): Promise<string> {

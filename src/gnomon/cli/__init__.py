@@ -79,7 +79,11 @@ class LazyGroup(click.RichGroup):
 @click.version_option(__version__, prog_name="gnomon")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
 def cli() -> None:
-    """Hold the commands."""
+    """Hold the commands; look at what they need."""
+    if not {"-h", "--help"}.intersection(sys.argv[1:]):
+        from gnomon.cli.surroundings import check_surroundings
+
+        check_surroundings()
 
 
 def main() -> None:
@@ -127,5 +131,7 @@ def _last_words(text: str, code: int) -> NoReturn:
         import traceback
 
         traceback.print_exc()
-    click.echo(f"error: {text}", err=True)
+    from gnomon.files import shown
+
+    click.echo(f"error: {shown(text)}", err=True)
     sys.exit(code)

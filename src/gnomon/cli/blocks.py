@@ -177,8 +177,9 @@ def open_like(
     """The table with the columns of a model: by name, or in their order where it has no names."""
     from gnomon.data.blocks import AbsentError
     from gnomon.data.refusals import OptionError, lacks_columns
+    from gnomon.files import shown_name
 
-    name = Path(data).name or data
+    name = shown_name(Path(data)) or data
     try:
         named = {**reading, "columns": list(columns)}
         return open_source(data, missing="error", reading=named, memory=memory)
@@ -235,10 +236,11 @@ def run(
     `wishes` are for `gnomon.source`, `how` is for `gnomon.large.run_blocks`.
     """
     from gnomon.cli.results import reporter
+    from gnomon.files import shown_name
     from gnomon.large import run_blocks
 
     found = open_source(data, missing=missing, reading=wishes)
-    name = Path(data).name or data
+    name = shown_name(Path(data)) or data
     with engine_for(dask, workers, words=words, memory=memory) as engine:
         return run_blocks(
             found, name=name, memory=memory, engine=engine, told=reporter(words),

@@ -1,5 +1,7 @@
 """What went wrong: one sentence in the words of the command line, and an exit code."""
 
+import errno
+import os
 import re
 from collections.abc import Container
 
@@ -32,9 +34,14 @@ PHRASES = (
 )  # fmt: skip
 
 
+# How Python, pyarrow and the loader of libraries say that the system gave them no memory.
+REFUSED = re.compile(r"can't start new thread|Failed to launch worker thread|"
+                     r"failed to map segment|[Cc]annot allocate memory")  # fmt: skip
+
+
 def exit_code(error: Exception) -> int:
     """2 for wrong usage, 3 for bad data, 4 for too little memory, 1 for anything else."""
-    if isinstance(error, MemoryError):
+    if _lacks_memory(error):
         return 4
     if isinstance(error, (DataError, DataTypeError)):
         return 3
@@ -50,9 +57,22 @@ def sentence(error: Exception, known: Container[str]) -> str:
     if isinstance(error, GnomonError):
         return text
     text = " ".join(text.split())  # other libraries write paragraphs
-    if isinstance(error, MemoryError):
+    if isinstance(error, OSError) and error.errno:
+        text = os.strerror(error.errno)  # without its number
+    if _lacks_memory(error):
         return f"There is not enough memory ({text or 'it is full'}). Take fewer rows or columns."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {text}."
     return f"{text or type(error).__name__} (--debug shows where)"
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether the system refused memory, or a thread, which needs some."""
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or (not isinstance(error, GnomonError) and REFUSED.search(str(error)) is not None)
+    )
 
 
 def in_words(text: str, known: Container[str] = ()) -> str:

@@ -27,12 +27,13 @@ def look_at_blocks(
     from gnomon.checks import check_rows, usual_perplexity
     from gnomon.data.room import Room
     from gnomon.errors import TooLargeError
+    from gnomon.files import shown_name
     from gnomon.large import MOST_COMPONENTS, BlockTable, MapRoom
     from gnomon.pca import PCA
 
     start, room = time.perf_counter(), Room.of(asked.memory)
     source = open_source(data, missing=asked.missing, reading=reading)
-    table = BlockTable(Path(data).name or data, source)
+    table = BlockTable(shown_name(Path(data)) or data, source)
     say_read(words, table, time.perf_counter() - start, few=True)
     words.say("Scale", SCALES[asked.scale])
     n, d = source.shape

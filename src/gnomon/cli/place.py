@@ -174,6 +174,7 @@ def _place_blocks(
     from gnomon.data.room import Room
     from gnomon.data.scaled import ReadySource
     from gnomon.errors import ParameterError
+    from gnomon.files import shown_name
     from gnomon.large import BlockTable
     from gnomon.tsne.blocks import place_blocks
 
@@ -185,7 +186,7 @@ def _place_blocks(
         )
     how = run.preparation if missing is None else replace(run.preparation, missing=missing)
     source = blocks.open_like(new, how.columns, reading=reading, memory=memory)
-    table = BlockTable(Path(new).name or new, source)
+    table = BlockTable(shown_name(Path(new)) or new, source)
     results.say_read(words, table)
     run.say(words)
     Room.of(memory).check(f"{table.name}: the places of {source.rows:,} rows",

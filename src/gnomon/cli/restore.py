@@ -145,13 +145,14 @@ def _restore_blocks(
     """The same in blocks."""
     from gnomon.cli import blocks, results
     from gnomon.engine.sink import writing_blocks
+    from gnomon.files import shown_name
     from gnomon.large import BlockTable
     from gnomon.pca.blocks import light
     from gnomon.streams import naming_rows
 
     assert out is not None
     source = blocks.open_like(scores, _names(run), reading=reading, memory=memory)
-    results.say_read(words, BlockTable(Path(scores).name or scores, source))
+    results.say_read(words, BlockTable(shown_name(Path(scores)) or scores, source))
     run.say(words)
     columns = list(run.preparation.columns)
     with (

@@ -283,9 +283,18 @@ def say_json(command: str, files: list[Path], found: dict[str, Any]) -> None:
 
 def to_stdout(content: bytes) -> None:
     """Write, and end quietly if nobody reads on."""
+    from gnomon.errors import WriteError
+
+    if sys.stdout is None:
+        raise WriteError("Standard output is closed. Write to a file with -o.")
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:  # whoever reads has seen enough, as `head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's last flush
+        raise WriteError(
+            f"Standard output could not be written ({error.strerror}). Write to a file with -o."
+        ) from None

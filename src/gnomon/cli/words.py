@@ -4,7 +4,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gnomon.cli import plain
 from gnomon.cli.failures import in_words
+from gnomon.files import shown
 
 WIDTH = 76
 
@@ -34,11 +35,12 @@ class Words:
 
     def say(self, label: str, text: str, seconds: float | None = None) -> None:
         """One line: what, its outcome, and how long it took."""
-        line = Text.assemble((f"{label:<9}", "bold cyan"), text)
+        line = Text.assemble((f"{label:<9}", "bold cyan"), shown(text))
         if seconds is not None:
             line.append(" " * max(2, WIDTH - line.cell_len))
             line.append(f"{seconds:.1f} s", "dim")
-        self.console.print(line)
+        with suppress(OSError):  # a full disk under a log ends no run
+            self.console.print(line)
 
     def details(self, label: str, lines: Iterable[tuple[str, str]]) -> None:
         """Lines for whoever asked for more by -v: their name once, then one below the other."""

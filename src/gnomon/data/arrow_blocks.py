@@ -29,6 +29,7 @@ from gnomon.data.table import Places
 from gnomon.data.wishes import Wishes
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
+from gnomon.files import shown_name
 from gnomon.parallel import row_blocks
 
 __all__ = ["ArrowBlocks"]
@@ -79,7 +80,7 @@ class ArrowBlocks(BlockFile):
         *,
         more: bool = False,
     ) -> None:
-        self.path, self.name, self.wishes = path, path.name, wishes
+        self.path, self.name, self.wishes = path, shown_name(path), wishes
         self.cursors: dict[int, list[Cursor[Any]]] = {}
         self.coming: Coming[Part] = Coming()
         opener = ParquetGroups if kind == "parquet" else FeatherGroups

@@ -47,7 +47,7 @@ def parquet_bytes(path: Path) -> int:
     """What a Parquet file takes once it is decoded; 0 for any other, and for a damaged one."""
     try:
         with path.open("rb") as file:
-            return _decoded_bytes(pq.read_metadata(path)) if file.read(4) == b"PAR1" else 0
+            return _decoded_bytes(pq.read_metadata(file)) if file.read(4) == b"PAR1" else 0
     except READING:
         return 0
 

@@ -1,6 +1,7 @@
 """Files as bytes: found, mapped, decompressed, and known by how they begin."""
 
 import difflib
+import errno
 import os
 import sys
 import zlib
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import FileError, OptionError, quoted
+from gnomon.data.refusals import FileError, OptionError, RoomError, quoted
 from gnomon.data.room import Memory, Room
+from gnomon.files import shown_name
 
 __all__ = ["Content", "kind_of_file", "open_content"]
 
@@ -47,6 +49,7 @@ CALLED = {"parquet": "a Parquet", "feather": "a Feather", "npy": "an .npy", "zip
 PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 JSON = (".json", ".jsonl", ".ndjson")
 STEP = 2**24
+HEAD = 16  # bytes that tell what a file is
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +82,12 @@ def open_content(path: str | os.PathLike[str], memory: Memory = None) -> Content
     """The bytes of a file, or of standard input if `path` is "-", and what kind of file it is."""
     room = Room.of(memory)
     if os.fspath(path) == "-":
+        if sys.stdin is None:
+            raise OptionError("Standard input is closed.", "Name a file, or pipe the table in.")
         name, suffix, data = "standard input", "", _read_all(sys.stdin.buffer, "", room)
     else:
         file = Path(path)
-        name, suffix = file.name, file.suffix.lower()
+        name, suffix = shown_name(file), file.suffix.lower()
         data = _bytes_of(file, room)
     if data[:2].tobytes() == b"\x1f\x8b":
         suffix = Path(name.lower().removesuffix(".gz")).suffix
@@ -92,15 +97,19 @@ def open_content(path: str | os.PathLike[str], memory: Memory = None) -> Content
 
 def kind_of_file(file: Path) -> str:
     """What a file is, told by how it begins: as `Content.kind`, or "gz"."""
-    data = _bytes_of(file, Room.of(None))
+    data = _bytes_of(file, Room.of(None), HEAD)
     if data[:2].tobytes() == b"\x1f\x8b":
         return "gz"
-    return _kind(data, file.name, file.suffix.lower())
+    return _kind(data, shown_name(file), file.suffix.lower())
 
 
-def _bytes_of(file: Path, room: Room) -> NDArray[np.uint8]:
+def _bytes_of(file: Path, room: Room, most: int | None = None) -> NDArray[np.uint8]:
+    """A file as bytes, mapped; or its first bytes, `most` of them, read."""
     try:
         size = file.stat().st_size
+        if most is not None and file.is_file():
+            with file.open("rb") as stream:
+                return np.frombuffer(stream.read(most), np.uint8)
         if file.is_file():  # a pipe has no size and cannot be mapped
             return np.memmap(file, np.uint8, "r") if size else np.empty(0, np.uint8)
         with file.open("rb") as stream:
@@ -109,6 +118,13 @@ def _bytes_of(file: Path, room: Room) -> NDArray[np.uint8]:
         raise OptionError(f"There is no file {_path(file)}.", *_near(file)) from None
     except PermissionError:
         raise OptionError(f"{_path(file)} may not be read.", "Change its permissions.") from None
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise RoomError(
+            f"{shown_name(file)}: mapping it", size, room.bytes, asked=room.asked,
+            processes=room.processes,
+        ) from None  # fmt: skip
     except ValueError as error:  # a NUL inside the name
         if isinstance(error, OptionError):
             raise
@@ -167,7 +183,7 @@ def _gunzip(data: NDArray[np.uint8], name: str, room: Room) -> NDArray[np.uint8]
 
 
 def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:
-    head = data[:16].tobytes()
+    head = data[:HEAD].tobytes()
     kind = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "text")
     if kind == "text" and suffix in JSON and head.lstrip()[:1] in (b"[", b"{"):
         kind = "JSON"

@@ -36,6 +36,7 @@ from gnomon.data.room import Room
 from gnomon.data.table import Places, count
 from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
+from gnomon.files import shown_name
 
 __all__ = ["CsvBlocks"]
 
@@ -67,7 +68,7 @@ class CsvBlocks(BlockFile):
         *,
         more: bool = False,
     ) -> None:
-        self.path, self.name, self.wishes = path, path.name, wishes
+        self.path, self.name, self.wishes = path, shown_name(path), wishes
         head = read_as_usual(path, 0, BEGINNING).tobytes()
         if head.startswith(UTF16):
             raise FileError(f"{self.name} is UTF-16, which is not read in blocks.", ENCODE)

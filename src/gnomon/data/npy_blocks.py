@@ -25,6 +25,7 @@ from gnomon.data.roles import Roles, assign_roles
 from gnomon.data.table import ColumnRoles
 from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
+from gnomon.files import shown_name
 from gnomon.memory import readable_bytes
 from gnomon.parallel import row_blocks
 
@@ -37,7 +38,7 @@ class NpyBlocks(BlockFile):
     """The array of an ``.npy`` file."""
 
     def __init__(self, path: Path, wishes: Wishes, rows: int | None) -> None:
-        self.path, self.name, self.disk = path, path.name, Disk(path)
+        self.path, self.name, self.disk = path, shown_name(path), Disk(path)
         with path.open("rb") as file:
             head = np.frombuffer(file.read(12 + LONGEST_HEADER), np.uint8)
         self.type, shape, self.fortran, self.start = read_header(head, self.name)

@@ -55,7 +55,7 @@ class ParquetGroups:
         self.width: int | None = None  # bytes of a row's numbers, once they are decoded
         self.flat: set[str] = set()  # columns of numbers
         self.spans: dict[int, tuple[Any, Spans]] = {}  # of the row groups looked at last
-        self.columns: list[str] = self._open(path, 0).schema_arrow.names
+        self.columns: list[str] = self._open(native(path), 0).schema_arrow.names
         # Of columns with the same name pyarrow reads all, and with "s" a column "s.x" as well.
         outer = {
             name[:i] for name in self.columns for i, letter in enumerate(name) if letter == "."
@@ -92,7 +92,7 @@ class ParquetGroups:
         if there <= rows or self._is_small(groups, names, at_once):
             found = iter(self._whole(asked, groups, {*names}, max(1, there)))
         else:
-            file = DiskFile(self.disk) if self.disk.past else self.path
+            file = DiskFile(self.disk) if self.disk.past else native(self.path)
             reader = self._open(file, max(PIECE, PIECES // len(self.columns)))
             found = reader.iter_batches(batch_size=rows, **asked)
         for batch in found:
@@ -101,7 +101,7 @@ class ParquetGroups:
     def _whole(self, asked: dict[str, Any], groups: range, names: set[str], rows: int) -> list[Any]:
         """All that is asked for, decoded; what was read for that is let go."""
         if not self.disk.past:
-            return list(self._open(self.path, 0).iter_batches(batch_size=rows, **asked))
+            return list(self._open(native(self.path), 0).iter_batches(batch_size=rows, **asked))
         file, reader = self._reader()
         file.parts = self.disk.read_parts(self._ranges(groups, names))
         try:
@@ -195,7 +195,7 @@ class ParquetGroups:
             self.spans = {**dict(list(self.spans.items())[-7:]), group: (meta, spans)}
         return spans
 
-    def _open(self, file: DiskFile | Path, buffer: int) -> Any:
+    def _open(self, file: Any, buffer: int) -> Any:
         return pq.ParquetFile(file, metadata=self._metadata(), buffer_size=buffer, pre_buffer=False)
 
     def _metadata(self) -> Any:
@@ -203,8 +203,13 @@ class ParquetGroups:
         now = self.path.stat()
         stamp = (now.st_mtime_ns, now.st_size)
         if self.known is None or self.known[0] != stamp:
-            self.known = stamp, pq.read_metadata(self.path)
+            self.known = stamp, pq.read_metadata(native(self.path))
         return self.known[1]
+
+
+def native(path: Path) -> Any:
+    """An open file of pyarrow's own, whatever its name; names as text must be UTF-8."""
+    return pa.OSFile(os.fsencode(path))
 
 
 def _advise(path: Path, ranges: Ranges) -> None:
@@ -261,7 +266,7 @@ class FeatherGroups:
 
     def _file(self, columns: list[int] | None) -> Any:
         options = ipc.IpcReadOptions(included_fields=columns)
-        return ipc.open_file(pa.OSFile(str(self.path)), options=options)
+        return ipc.open_file(native(self.path), options=options)
 
 
 Groups = ParquetGroups | FeatherGroups

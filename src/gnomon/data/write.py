@@ -4,6 +4,7 @@ The name's ending says which format: CSV, TSV, Parquet, Feather or ``.npy``.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["TABLES", "csv_text", "json_text", "write_json", "write_table", "writ
 
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
 
+SURROGATE = re.compile("[\ud800-\udfff]")
 ROW_GROUP = 2**17  # rows of a Parquet row group, which is what is read and written at once
 
 # Spreadsheets take cells that begin like this for a formula, which can run programs and send data
@@ -35,7 +37,10 @@ def write_json(path: Path | str, content: dict[str, Any], *, force: bool = False
 
 def json_text(content: dict[str, Any]) -> str:
     """The same as text, with a line break at its end."""
-    text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
+    plain = _without_nan(content)
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.isascii() and SURROGATE.search(text):  # a file name that is no UTF-8
+        text = json.dumps(plain, indent=2, allow_nan=False)
     return text + "\n"
 
 
@@ -96,12 +101,12 @@ def _write_arrow(
         _write_parquet(part, names, columns)
         return
     table = pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names))
-    if ending in (".feather", ".arrow"):
-        import pyarrow.feather as feather
+    with part.open("wb") as file:
+        if ending in (".feather", ".arrow"):
+            import pyarrow.feather as feather
 
-        feather.write_feather(table, str(part))
-    else:
-        with part.open("wb") as file:
+            feather.write_feather(table, file)
+        else:
             _write_csv(file, table, "\t" if ending == ".tsv" else ",")
 
 
@@ -123,10 +128,11 @@ def _write_parquet(part: Path, names: Sequence[str], columns: Sequence[NDArray[A
         return pa.Table.from_arrays(arrays, names=list(names))
 
     first = rows(0)
-    with pq.ParquetWriter(part, first.schema) as file:
-        file.write_table(first)
+    # An open file: pyarrow takes no name that is no UTF-8.
+    with part.open("wb") as file, pq.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
         for start in range(ROW_GROUP, len(columns[0]) if columns else 0, ROW_GROUP):
-            file.write_table(rows(start))
+            writer.write_table(rows(start))
 
 
 def csv_text(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> bytes:

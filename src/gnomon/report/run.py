@@ -188,7 +188,7 @@ def _read_rows(path: Path, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Some rows of a Parquet file of numbers, by ascending number; its first columns."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with path.open("rb") as octets, pq.ParquetFile(octets) as file:
         names = file.schema_arrow.names[: FROM_FILE[1]]
         parts, start = [], 0
         for batch in file.iter_batches(columns=names):
