@@ -93,6 +93,22 @@ def test_errors_in_chunks_are_those_of_one(monkeypatch):
     np.testing.assert_array_equal(PCA(k).fit(X).held_out_error(X), whole)
 
 
+@pytest.mark.parametrize("name", ["heavy tails", "digits", "wide with components"])
+def test_a_row_has_the_same_bits_in_any_company(name):
+    """The search for roots ends for each row by itself."""
+    X, k = TABLES[name]
+    model = PCA(k).fit(X)
+    alone = [model.held_out_error(row[None])[0] for row in X]
+    np.testing.assert_array_equal(model.held_out_error(X), alone)
+
+
+def test_threads_do_not_change_the_bits():
+    X = np.random.default_rng(3).standard_t(2, (3000, 60))
+    one, two, four = (PCA(20, n_jobs=jobs).fit(X).held_out_error(X) for jobs in (1, 2, 4))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, four)
+
+
 def test_nothing_is_beyond_components_that_hold_every_direction():
     X = TABLES["steep"][0]
     assert not PCA().fit(X).held_out_error(X).any()

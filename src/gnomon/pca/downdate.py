@@ -134,7 +134,7 @@ def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
         f_above[:, :-1] = -C * own[:, 1:] * gap[:-1]
         f_above[:, -1:] = _times_delta(across[-1:], sq, C, above[:, -1:])
         others = np.where(across == 0, 0.0, 1 / across)
-        first = C * own / (1 - C * (sq @ others.T))
+        first = C * own / (1 - C * np.einsum("rd,md->mr", others, sq))  # BLAS counts the rows
         side, delta, found = np.zeros_like(below), below, np.zeros(below.shape, bool)
         for step in range(STEPS):
             to = (below * f_above - above * f_below) / (f_above - f_below)
