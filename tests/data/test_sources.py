@@ -638,3 +638,24 @@ def test_what_a_part_of_a_folder_holds_is_told_by_the_first(tmp_path):
             (tmp_path / f"{name}.csv").write_text("a,c,b\n" + "".join(rows))
         with pytest.raises(DataError, match=said):
             rows_of(gnomon.source(tmp_path, keep="b"))
+
+
+def test_a_file_with_columns_first_is_read_and_never_mapped(tmp_path, monkeypatch):
+    """A file that is truncated while it is mapped ends the process (case 39)."""
+    path = tmp_path / "t.npy"
+    table = np.asfortranarray(np.random.default_rng(0).standard_normal((1000, 7)))
+    np.save(path, table)
+
+    def mapped(*_, **__):
+        raise AssertionError("the file was mapped")
+
+    monkeypatch.setattr(np, "memmap", mapped)
+    blocks = gnomon.source(path, rows=300)
+    assert np.array_equal(np.concatenate([blocks.read(part) for part in blocks.partitions]), table)
+    size = path.stat().st_size
+    with path.open("rb+") as file:
+        file.truncate(size - 5000)
+    with pytest.raises(ChangedSourceError, match=r"t\.npy"):
+        blocks.read(blocks.partitions[0])
+    monkeypatch.setattr(type(blocks), "_refuse_other_size", lambda *_: None)
+    assert len(blocks.read(blocks.partitions[-1])) == 0  # seen by the engine as rows that are gone

@@ -2,8 +2,7 @@
 
 A block is read into memory of its own rather than mapped: mapped pages count as memory of the
 process for as long as the file is open, and a file that is cut short while it is mapped ends the
-process instead of raising an error. Files with columns first, whose rows are everywhere, are mapped
-for as long as a block is copied.
+process instead of raising an error. Of files with columns first, a part of each column is read.
 """
 
 from collections.abc import Sequence
@@ -111,13 +110,13 @@ class NpyBlocks(BlockFile):
         return np.require(whole, requirements="A")  # a header may be of any length
 
     def _columns_first(self, piece: Piece) -> NDArray[Any]:
-        if (
-            self.path.stat().st_size
-            < self.start + self.type.itemsize * self.shape[0] * self.shape[1]
-        ):
-            return np.empty((0, self.shape[1]), self.type)
-        mapped = np.memmap(self.path, self.type, "r", self.start, self.shape, "F")
-        return np.array(mapped[piece.first : piece.first + piece.rows])
+        columns = np.empty((self.shape[1], piece.rows), self.type)
+        with self.path.open("rb", buffering=0) as file:
+            for j, column in enumerate(columns):
+                file.seek(self.start + self.type.itemsize * (j * self.shape[0] + piece.first))
+                if file.readinto(column.view(np.uint8)) != column.nbytes:  # it was cut short
+                    return np.empty((0, self.shape[1]), self.type)
+        return columns.T
 
     def _check(self, shape: tuple[int, ...], size: int) -> None:
         if len(shape) != 2:
