@@ -87,12 +87,12 @@ def solve(problem: Problem) -> Solution:
         whole=False,
         residuals=residuals / divisor,
         formation=product_error(rows, (kept[0] + operator.uncentred) / divisor),
-        following=_following(values, found.residuals / divisor, variances, scaling.total, d),
+        following=following(values, found.residuals / divisor, variances, scaling.total, d),
         passes=passes + (1 if operator.side == d else 3),
     )
 
 
-def _following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
+def following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
     """What the variance after those kept is at most, unless the iteration missed it altogether.
 
     An estimate is below its variance by about its residual at most, and no variance is larger than
