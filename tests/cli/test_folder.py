@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def way(request, monkeypatch):
     if request.param == "moved":
         monkeypatch.setattr(folder_module, "exchange", cannot_exchange)
     elif request.param == "moved from within":
-        monkeypatch.setattr(folder_module, "_mount", a_mount_point)
+        monkeypatch.setattr(folder_module, "mount_of", a_mount_point)
     return request.param
 
 
@@ -202,7 +203,7 @@ def exchange(*paths):
 
 folder.exchange = exchange if way == "exchanged" else cannot
 if way == "moved from within":
-    folder._mount = lambda path: (1, str(path))
+    folder.mount_of = lambda path: (1, str(path))
 watched = {"os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "open",
            "os.listdir", "os.truncate"}
 sys.addaudithook(lambda event, _: step() if event in watched else None)
@@ -233,6 +234,7 @@ def steps_of_a_run(out, way):
             low = middle
         else:
             high = middle
+    write(out, "new")  # and remove what the last one left
     return high
 
 
@@ -318,6 +320,23 @@ def test_what_was_changed_since_a_run_was_killed_is_kept(tmp_path, monkeypatch):
         pass
     assert (out / "notes.txt").read_text() == "new notes"
     assert results(out) == dict.fromkeys(OF_MAP, "new")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_files_of_the_user_outlive_a_folder_that_was_removed_after_a_kill(tmp_path):
+    out = tmp_path / "out"
+    write(out, "old")
+    (out / "notes.txt").write_text("mine")
+    steps = 0
+    while killed_at(out, "exchanged", steps) and "new" not in results(out).values():
+        with RunFolder(out):
+            pass
+        steps += 1
+    assert results(out) == dict.fromkeys(OF_MAP, "new")
+    shutil.rmtree(out)
+    write(out, "newer")
+    assert results(out) == dict.fromkeys(OF_MAP, "newer")
+    assert (out / "notes.txt").read_text() == "mine"
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -429,7 +448,7 @@ def test_a_folder_of_another_user_stays_theirs(tmp_path, monkeypatch):
     out = tmp_path / "out"
     write(out, "old")
     inode = out.stat().st_ino
-    monkeypatch.setattr(folder_module, "_owner", lambda path: (path == out, 0))
+    monkeypatch.setattr(folder_module, "owner_of", lambda path: (path == out, 0))
     write(out, "new")
     assert results(out) == dict.fromkeys(OF_MAP, "new")
     assert out.stat().st_ino == inode

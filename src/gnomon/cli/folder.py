@@ -13,16 +13,14 @@ beside each other; a run that is killed in that moment leaves some of them, and 
 back the old or moves in the rest of the new.
 """
 
-import ctypes
-import errno
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from gnomon.cli.exchange import exchange, is_open, is_within, mount_of, owner_of
 from gnomon.errors import WriteError
 from gnomon.files import explained, flush_folder, lock, short_name
 
@@ -34,8 +32,6 @@ RESULTS = ("report.html", "map.parquet", "scores.parquet", "model.gnomon", "run.
 RECORD = "run.json"  # is in every folder of a run
 LOCK, MAKING = "lock", "making"
 LEAVING, LEFT = "leaving", "left"  # old results while they are moved out, and once all are
-
-AT_FDCWD, EXCHANGE = -100, 2  # of renameat2(2) and, on macOS, renamex_np(2)
 
 
 class RunFolder:
@@ -125,7 +121,7 @@ class RunFolder:
         """The hidden folder: beside the folder, or within it where that is the only way."""
         parent = self.path.parent
         if self.path.is_dir() and (
-            not os.access(parent, os.W_OK | os.X_OK) or _mount(parent) != _mount(self.path)
+            not os.access(parent, os.W_OK | os.X_OK) or mount_of(parent) != mount_of(self.path)
         ):
             return self.path / ".gnomon"
         return parent / f".{short_name(self.path.name)}.gnomon"
@@ -148,7 +144,7 @@ class RunFolder:
                     f"Another run (process {process}) is writing to {self.shown}. Wait until it "
                     "has ended, or use another folder."
                 )
-            if _is_same(self.handle, self.hidden / LOCK):
+            if is_open(self.handle, self.hidden / LOCK):
                 break
             os.close(self.handle)
         os.ftruncate(self.handle, 0)
@@ -180,9 +176,9 @@ class RunFolder:
 
     def _exchange(self, old: set[str]) -> bool:
         """Exchange the folders with all that is the user's in both; False where it cannot be."""
-        if self.hidden.parent == self.path or _is_within(self.path):
+        if self.hidden.parent == self.path or is_within(self.path):
             return False
-        if _owner(self.new) != _owner(self.path):
+        if owner_of(self.new) != owner_of(self.path):
             return False
         try:
             for name in {*os.listdir(self.path)} - old:
@@ -203,6 +199,8 @@ class RunFolder:
     def _recover(self) -> None:
         """Finish or undo what this run, or one that was killed, had begun, and remove the rest."""
         leaving, left = self.hidden / LEAVING, self.hidden / LEFT
+        if leaving.exists() or left.exists():
+            self.path.mkdir(exist_ok=True)
         if leaving.exists():
             for name in os.listdir(leaving):
                 (leaving / name).rename(self.path / name)
@@ -233,58 +231,10 @@ class RunFolder:
             if here.name in RESULTS or (known and _time(here) <= _time(there)):
                 here.unlink()
             else:
+                self.path.mkdir(exist_ok=True)  # the user may have removed it meanwhile
                 here.replace(there)
         old.rmdir()
 
 
-def exchange(one: Path, other: Path) -> None:
-    """Let two files or folders change places in one step; OSError where the system cannot."""
-    system = ctypes.CDLL(None, use_errno=True)
-    paths = os.fsencode(one), os.fsencode(other)
-    try:
-        if sys.platform == "darwin":
-            failed = system.renamex_np(*paths, EXCHANGE)
-        else:
-            failed = system.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], EXCHANGE)
-    except AttributeError:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from None
-    if failed:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(other))
-
-
-def _is_same(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 def _time(path: Path) -> int:
     return path.lstat().st_mtime_ns
-
-
-def _is_within(folder: Path) -> bool:
-    """Whether the working directory is the folder, or in it: its users would lose it."""
-    try:
-        return Path.cwd().is_relative_to(folder)
-    except FileNotFoundError:
-        return False
-
-
-def _owner(folder: Path) -> tuple[int, int]:
-    found = folder.stat()
-    return found.st_uid, found.st_gid
-
-
-def _mount(folder: Path) -> tuple[int, str]:
-    """Device and, on Linux, mount: renames work within one."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        told = ""
-        with suppress(OSError):
-            told = Path(f"/proc/self/fdinfo/{handle}").read_text()
-        mount = [line for line in told.splitlines() if line.startswith("mnt_id:")]
-        return os.fstat(handle).st_dev, "".join(mount)
-    finally:
-        os.close(handle)
