@@ -1,8 +1,8 @@
 """Which solver is fastest for which shape, and whether the plan chooses it.
 
 The constants of ``gnomon.pca.plan`` (what an eigenvalue costs, when krylov is worth its error), of
-``gnomon.pca.krylov`` (columns of a block) and of ``gnomon.pca.null`` (when a few eigenvalues of a
-null table are quicker than all, and how long they take) are read off these tables.
+``gnomon.pca.solvers.krylov`` (columns of a block) and of ``gnomon.pca.null`` (when a few
+eigenvalues of a null table are quicker than all, and how long they take) are read off these tables.
 """
 
 import time
@@ -16,9 +16,10 @@ from benchmarks.data import decaying
 from benchmarks.environment import BenchmarkError, Settings
 from benchmarks.table import Report, Table, number
 from gnomon import PCA
-from gnomon.pca import krylov, null
+from gnomon.pca import null
 from gnomon.pca.plan import make_plan
 from gnomon.pca.rank import Request
+from gnomon.pca.solvers import krylov
 
 SHAPES = [
     (2_000, 200, 10), (20_000, 200, 10), (5_000, 500, 20), (20_000, 800, 20), (2_000, 1_000, 10),

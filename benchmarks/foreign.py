@@ -182,12 +182,12 @@ def measure_cost(name: str, settings: Settings) -> dict[str, Any]:
     Not seconds by the clock: a neighbour on the machine may take those from either part.
     """
     from gnomon import TSNE
-    from gnomon.tsne import estimator
+    from gnomon.tsne import connect
 
     X = table_of(name, settings)
     X = X[:10_000] if name == "MNIST 10,000" else X
     TSNE(max_iter=FEW_ITERATIONS, n_jobs=THREADS).fit(X[:2000])  # kernels are compiled
-    learn, limits, fits = estimator.learn_novelty, [], []
+    learn, limits, fits = connect.learn_novelty, [], []
 
     def timed(*given: Any, **how: Any) -> Any:
         start = time.process_time()
@@ -195,7 +195,7 @@ def measure_cost(name: str, settings: Settings) -> dict[str, Any]:
         limits.append(time.process_time() - start)
         return found
 
-    with patch.object(estimator, "learn_novelty", timed):
+    with patch.object(connect, "learn_novelty", timed):
         for _ in range(COSTS[name]):
             start = time.process_time()
             TSNE(random_state=0, n_jobs=THREADS).fit(X)

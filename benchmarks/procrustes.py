@@ -93,7 +93,7 @@ def measure_width(d: int, n: int = WIDTH_ROWS) -> dict[str, Any]:
     for name, widest in zip(WAYS, (d, d - 1), strict=True):
         pairs.WIDEST = widest
         try:
-            seconds[name] = min(_seconds(lambda: pairs.read_pair(X, Y, None, n_jobs=1).moments()))
+            seconds[name] = min(_seconds(lambda: pairs.view_arrays(X, Y, n_jobs=1).moments()))
         finally:
             pairs.WIDEST = before
     return {"name": f"width-{d}", "columns": d, "rows": n, "seconds": seconds}

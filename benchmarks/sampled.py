@@ -108,7 +108,7 @@ def judge(X: Any, labels: Any, file: Path) -> dict[str, float]:
     """Shares of neighbours that are of a row's own cluster, on the map and in the data."""
     import pyarrow.parquet as pq
 
-    from gnomon.neighbors import NeighborSearch
+    from gnomon.neighbors.search import NeighborSearch
 
     found = pq.read_table(file)
     Y = np.column_stack([found[name].to_numpy() for name in ("tsne1", "tsne2")]).astype(float)

@@ -179,7 +179,6 @@ def _fresh_pair(fit: str) -> list[float]:
 
 def time_twice(fit: Callable[[], None]) -> list[float]:
     """Seconds of two calls, the imports left out; in the fresh process."""
-    import faiss  # noqa: F401
     import sklearn.neighbors  # noqa: F401
 
     import gnomon.tsne  # noqa: F401  (brings PCA and Procrustes)

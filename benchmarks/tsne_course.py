@@ -122,7 +122,7 @@ def stretches_gnomon(X: Any) -> Stretches:
     from gnomon.progress import Watch as Told
 
     times: list[float] = []
-    told = Told(lambda **_: times.append(time.perf_counter()))
+    told = Told(lambda _: times.append(time.perf_counter()))
     ours().set_callbacks(told).fit(X)
     found, done = [], 1  # the first iteration has no time of its own
     for model in follow(X):

@@ -58,7 +58,7 @@ class Truth:
     """The exact force on sampled points of a map."""
 
     def __init__(self, Y: NDArray[Any], sampled: int = SAMPLED) -> None:
-        from gnomon.tsne.exact import field
+        from gnomon.tsne.reference import field
 
         n = len(Y)
         self.rows = np.sort(np.random.default_rng(0).choice(n, min(n, sampled), replace=False))
@@ -88,7 +88,7 @@ def measure(
     """Errors of everybody at the end of our descent."""
     points = load(settings.data)
     model = fit_gnomon(points.X, 2)
-    state, forces = model._state, model._forces()
+    state, forces = model._state, forces_of(model)
     Y = np.ascontiguousarray(state.Y, np.float64)
     truth = Truth(Y)
     found = {OURS: judge(truth, partial(push_gnomon, forces, state))}
@@ -111,9 +111,16 @@ def measure(
     }
 
 
+def forces_of(model: Any) -> Any:
+    """What moves the points of a fitted map."""
+    from gnomon.tsne.forces import make_forces
+
+    return make_forces(model)
+
+
 def ours_tolerance() -> float:
     """What `force_tol` promises by default."""
-    from gnomon.tsne.estimator import AUTO_FORCE_TOL
+    from gnomon.tsne.forces import AUTO_FORCE_TOL
 
     return AUTO_FORCE_TOL
 

@@ -116,7 +116,7 @@ def images(folder: Path | None, rows: int = 70_000, of: int = 70_000) -> Points:
 
 def exact_affinities(X: Any) -> Any:
     """P of exact neighbours: what every map's KL is measured against."""
-    from gnomon.neighbors import find_neighbors
+    from gnomon.neighbors.search import find_neighbors
     from gnomon.tsne.affinities import gaussian_rows, joint
 
     near = find_neighbors(X, min(len(X) - 1, int(3 * PERPLEXITY)), recall=1.0, n_jobs=THREADS)
@@ -125,7 +125,7 @@ def exact_affinities(X: Any) -> Any:
 
 def exact_kl(P: Any, result: Any) -> float:
     """KL(P‖Q) over all pairs, float64."""
-    from gnomon.tsne.exact import kl_divergence
+    from gnomon.tsne.reference import kl_divergence
 
     return kl_divergence(P, positions(result), n_jobs=THREADS)
 

@@ -12,7 +12,7 @@ from benchmarks.environment import OURS, Settings
 from benchmarks.memory import Fit, peak_megabytes, save_table
 from benchmarks.table import number, verdict
 from benchmarks.timing import time_pairs
-from benchmarks.tsne_force import Truth, ours_tolerance, push_gnomon
+from benchmarks.tsne_force import Truth, forces_of, ours_tolerance, push_gnomon
 from benchmarks.tsne_programs import (
     SMALL,
     Points,
@@ -48,7 +48,7 @@ def measure(
         ratio = timing.ratio
     state = model._state
     truth = Truth(np.ascontiguousarray(state.Y, np.float64))
-    errors = truth.errors(*push_gnomon(model._forces(), state))
+    errors = truth.errors(*push_gnomon(forces_of(model), state))
     asked, certificate = ours_tolerance(), model.certificate_
     missed = []
     if not errors["force_error"] <= asked:

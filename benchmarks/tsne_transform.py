@@ -86,7 +86,7 @@ def majority_share(
 
     Equal counts go to the label that comes first.
     """
-    from gnomon.neighbors import NeighborSearch
+    from gnomon.neighbors.search import NeighborSearch
 
     search = NeighborSearch(X, recall=1.0, n_jobs=THREADS)
     indices, _ = search.of(rows, NEIGHBORS)

@@ -36,7 +36,7 @@ FIRST = [
     "processes",
     "browser",
     "tests/cli/test_examples.py",
-    "tests/test_parallel.py",
+    "tests/compute/test_threads.py",
     "tests/benchmarks/test_tsne.py",
     "tests/contract/test_documents.py",
     "tests/pca/test_traps.py",

@@ -4,13 +4,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import gnomon.large
+import gnomon.map_budget
 from gnomon import PCA, TSNE, run, source
 from gnomon.checks import usual_perplexity
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, MissingValueError, TooLargeError
+from gnomon.events import Event, Finished
 from gnomon.large import run_blocks
 
 
@@ -29,9 +30,12 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
     told = []
     found = run_blocks(
         source(X, rows=47), n_components=3, scores=tmp_path / "s.parquet",
-        told=lambda stage, seconds, what: told.append(stage),
+        on=told.append,
     )  # fmt: skip
-    assert told == ["read", "prepare", "pca", "scores"]
+    ends = [event.stage for event in told if isinstance(event.detail, Finished)]
+    assert ends == ["read", "prepare", "pca", "scores"]
+    rows = {event.stage: event for event in told if event.detail is None}
+    assert rows == {stage: Event(stage, 600, 600) for stage in ("prepare", "pca", "scores")}
     written = pq.read_table(tmp_path / "s.parquet")
     assert written.column_names == ["pc1", "pc2", "pc3"]
     scores = np.column_stack([written[name].to_numpy() for name in written.column_names])
@@ -66,12 +70,12 @@ def test_a_file_that_is_rewritten_after_the_spread_was_measured_is_named(tmp_pat
     X = table() * [1, 1, 200, 1, 1]
     np.save(tmp_path / "a.npy", X)
 
-    def rewrite(ended, seconds, what):
-        if ended == stage:
+    def rewrite(event):
+        if event.stage == stage and isinstance(event.detail, Finished):
             np.save(tmp_path / "a.npy", X[::-1])  # of the same size, and the same spread
 
     with pytest.raises(ChangedSourceError, match=r"a\.npy, rows .* not those of the first time"):
-        run_blocks(source(tmp_path / "a.npy", rows=47), scores=tmp_path / "s.npy", told=rewrite)
+        run_blocks(source(tmp_path / "a.npy", rows=47), scores=tmp_path / "s.npy", on=rewrite)
     assert not (tmp_path / "s.npy").exists()
 
 
@@ -88,8 +92,9 @@ def test_rows_that_are_placed_are_told_of():
     X, told = table(rows=300), []
     run_blocks(
         source(X, rows=70), dimensions=2, sample=100, scale="none", n_jobs=1,
-        placing=lambda rows, of: told.append((rows, of)),
+        on=lambda event: event.stage == "place" and told.append((event.done, event.total)),
     )  # fmt: skip
+    told.pop()  # the end of the stage
     assert len(told) == 5  # one block after the other
     assert told[-1] == (200, 200)
     assert [rows for rows, _ in told] == sorted({rows for rows, _ in told})
@@ -129,12 +134,12 @@ def test_all_rows_of_blocks_are_mapped_where_there_is_room():
 
 
 def test_a_map_of_all_rows_that_is_cut_short_says_so():
-    def stop(iteration, **_):
-        if iteration == 60:
+    def stop(event):
+        if event.stage == "tsne" and event.done == 60:
             raise KeyboardInterrupt
 
     found = run_blocks(
-        source(table(rows=120), rows=47), dimensions=2, scale="none", n_jobs=1, progress=stop
+        source(table(rows=120), rows=47), dimensions=2, scale="none", n_jobs=1, on=stop
     )
     assert found.sampling.whole
     assert found.tsne.stop_reason_ == "interrupted"
@@ -144,11 +149,11 @@ def test_a_map_of_all_rows_that_is_cut_short_says_so():
 def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
     wide = source(np.random.default_rng(0).standard_normal((400, 1200)), rows=100)
     how = {"n_components": 2, "dimensions": 2, "sample": 50, "perplexity": 5, "scale": "none"}
-    found = run_blocks(wide, memory="120MB", n_jobs=1, **how)
-    assert found.tsne.pca.plan_.solver == "krylov"  # d × d sums would take 170 MB
-    assert run_blocks(wide, memory="1GB", n_jobs=1, **how).tsne.pca.plan_.solver == "covariance"
-    with pytest.raises(TooLargeError, match=r"krylov needs 87.* beyond the table"):
-        run_blocks(wide, memory="80MB", n_jobs=1, **how)
+    plan = run_blocks(wide, memory="120MB", n_jobs=1, **how).tsne.pca.plan_
+    assert plan.solver == "gram"  # d × d sums would take 170 MB
+    assert plan.peak_bytes <= 120e6
+    with pytest.raises(TooLargeError, match=r"needs .* beyond the table"):
+        run_blocks(wide, memory="60MB", n_jobs=1, **how)
 
 
 def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch):
@@ -188,14 +193,14 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gnomon.large.rows_of_source", ends)
-    sample_within = gnomon.large.sample_within
+    sample_within = gnomon.map_budget.sample_within
 
     def watched(*given, **how):
         found = sample_within(*given, **how)
         mapped.append((found.rows.size, found.why))
         return found
 
-    monkeypatch.setattr("gnomon.large.sample_within", watched)
+    monkeypatch.setattr("gnomon.map_budget.sample_within", watched)
     many = source(table(rows=20_000, columns=50), rows=5000)
     for processes in (0, 3):
         engine = Shared(processes)

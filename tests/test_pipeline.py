@@ -6,12 +6,25 @@ from gnomon import PCA, TSNE, run, samples, source
 from gnomon.data.table import Table, table_of_sample
 from gnomon.engine import LocalEngine
 from gnomon.errors import DataError, ParameterError, TooLargeError
+from gnomon.events import Event, Finished, Iteration
 from gnomon.large import LargeResult, run_blocks
+from gnomon.neighbors.search import NeighborSearch
+from gnomon.report.run import report_run
+
+
+def ended(stages):
+    """A callback that notes the stages that have ended."""
+
+    def on(event):
+        if isinstance(event.detail, Finished):
+            stages.append(event.stage)
+
+    return on
 
 
 def test_a_sample_goes_through_every_stage():
     stages = []
-    result = run("iris", told=lambda stage, seconds, what: stages.append(stage), n_jobs=1)
+    result = run("iris", on=ended(stages), n_jobs=1)
     assert stages == ["read", "prepare", "pca", "tsne", "trust"]
     X = samples.load("iris").X
     assert np.array_equal(result.components, PCA(0.95, random_state=0).fit_transform(X))
@@ -52,23 +65,24 @@ def test_few_rows_lower_the_perplexity_and_none_at_all_makes_no_map():
 def test_progress_is_told_and_can_end_the_map():
     told = []
 
-    def progress(iteration, of, kl, seconds_left):
-        told.append((iteration, of))
-        return iteration == 20
+    def on(event):
+        if isinstance(event.detail, Iteration):
+            told.append((event.stage, event.done, event.total))
+            return event.done == 20
+        return False
 
-    result = run("iris", progress=progress, n_jobs=1)
-    assert told == [(i, 320) for i in range(1, 21)]
+    result = run("iris", on=on, n_jobs=1)
+    assert told == [("tsne", i, 320) for i in range(1, 21)]
     assert result.tsne.n_iter_ == 20
     assert result.trust is not None  # asked to stop is not interrupted
 
 
 def test_ctrl_c_during_the_map_keeps_it_and_stops_what_would_follow():
-    def progress(iteration, of, kl, seconds_left):
-        if iteration == 30:
+    def on(event):
+        if event.done == 30:
             raise KeyboardInterrupt
-        return False
 
-    result = run("iris", progress=progress, n_jobs=1)
+    result = run("iris", on=on, n_jobs=1)
     assert result.interrupted
     assert result.tsne.n_iter_ == 30
     assert result.trust is None
@@ -84,12 +98,8 @@ def test_warnings_are_kept_for_the_record():
 
 def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
     stages = []
-
-    def told(stage, seconds, what):
-        stages.append(stage)
-
     with pytest.raises(TooLargeError, match=r"iris: PCA of 150 × 4 numbers .* 5\.0 MB that are al"):
-        run("iris", memory="5MB", told=told)
+        run("iris", memory="5MB", on=ended(stages))
     assert stages == ["read", "prepare"]
     result = run("iris", memory=2**30, dimensions=None)
     assert result.pca.n_components_ == 2
@@ -102,7 +112,7 @@ def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
         run(table, memory="100MB", perplexity=1000)
     with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 × 3 numbers needs about"):
         run(table, memory="100MB", perplexity=50, sample=9000)
-    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 1_000_000)
     with pytest.raises(TooLargeError, match=r"1\.0 MB that are free\. Take fewer"):
         run("iris")
 
@@ -114,7 +124,7 @@ def test_the_table_counts_to_what_is_allowed_but_not_to_what_is_free(monkeypatch
     with pytest.raises(TooLargeError):
         run(table, memory=needed + X.nbytes // 2, dimensions=None)
     assert run(table, memory=needed + 3 * X.nbytes, dimensions=None).tsne is None
-    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: needed)
+    monkeypatch.setattr("gnomon.budget.available_bytes", lambda: needed)
     assert run(table, dimensions=None).tsne is None
 
 
@@ -130,7 +140,7 @@ def test_what_there_is_no_map_of_is_refused_before_any_work(rows, options, error
     stages = []
     table = table_of_sample(samples.load("iris")).take(np.arange(rows))
     with pytest.raises(error, match=says):
-        run(table, told=lambda stage, seconds, what: stages.append(stage), **options)
+        run(table, on=ended(stages), **options)
     assert stages == ["read", "prepare"]
 
 
@@ -154,12 +164,9 @@ def test_warnings_say_what_the_file_calls_columns_and_rows(tmp_path):
 
 
 def test_a_sample_is_mapped_and_every_other_row_placed_on_it():
-    stages = {}
-    result = run(
-        "iris", sample=90, seed=3, n_jobs=1,
-        told=lambda stage, seconds, what: stages.update({stage: what}),
-    )  # fmt: skip
-    assert list(stages) == ["read", "prepare", "pca", "sample", "tsne", "trust", "place"]
+    stages = []
+    result = run("iris", sample=90, seed=3, n_jobs=1, on=ended(stages))
+    assert stages == ["read", "prepare", "pca", "sample", "tsne", "trust", "place"]
     X = samples.load("iris").X
     rows = np.sort(np.random.default_rng(3).choice(150, 90, replace=False))
     assert np.array_equal(result.sampling.rows, rows)
@@ -194,7 +201,7 @@ def test_more_rows_than_memory_has_room_for_are_placed():
     # Beside the table and the meshes, there is room for 1,100 rows of 30 neighbours each.
     memory = X.nbytes + 20_000_000 + 80 * 1100 * 30
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gnomon.pipeline.check_room", lambda *_: None)
+        patch.setattr("gnomon.pipeline.check_fit", lambda *_: None)
         result = run(table, perplexity=10, memory=memory, n_jobs=1, scale="none")
     assert result.sampling.rows.size == 1100
     assert result.sampling.why.startswith("a map of all would take about 23.6 MB of memory")
@@ -212,17 +219,16 @@ def test_wide_rows_are_placed_by_the_components_of_all_rows():
 
 def test_rows_that_are_placed_are_told_of():
     told = []
-    run("iris", sample=90, n_jobs=1, placing=lambda rows, of: told.append((rows, of)))
-    assert told == [(60, 60)]  # one block of rows
+    run("iris", sample=90, n_jobs=1, on=told.append)
+    assert told[-2] == Event("place", 60, 60)  # one block of rows
 
 
 def test_an_interrupted_map_of_a_sample_leaves_the_others_without_a_place():
-    def progress(iteration, of, kl, seconds_left):
-        if iteration == 30:
+    def on(event):
+        if event.done == 30:
             raise KeyboardInterrupt
-        return False
 
-    result = run("iris", sample=90, progress=progress, n_jobs=1)
+    result = run("iris", sample=90, on=on, n_jobs=1)
     assert result.interrupted
     assert np.isnan(result.positions).any(axis=1).sum() == 60
 
@@ -258,3 +264,21 @@ def test_what_is_for_tables_in_memory_is_refused_for_blocks_and_the_reverse():
         run("wine", engine=LocalEngine(1))
     with pytest.raises(TypeError, match=r"Use gnomon\.source for arrays"):
         run(np.zeros((10, 3)))
+
+
+def test_the_tables_neighbours_are_searched_once(monkeypatch):
+    """By the map; trust and page ask for those again."""
+    searched, search = [], NeighborSearch._search_all
+
+    def count(self, k):
+        searched.append(self.Z.shape[1])
+        return search(self, k)
+
+    monkeypatch.setattr(NeighborSearch, "_search_all", count)
+    result = run("iris")
+    assert searched == [4, 2]  # columns: the table's, and the map's own for trust
+    report_run(
+        result.table, result.prepared, result.pca, result.tsne, trust=result.trust,
+        quality=result.quality,
+    )  # fmt: skip
+    assert searched == [4, 2]

@@ -1,6 +1,7 @@
 import pytest
 
 from gnomon import stages
+from gnomon.events import Event, Finished
 from gnomon.stages import Stages
 
 
@@ -13,11 +14,15 @@ def clock(monkeypatch):
 
 def test_each_stage_is_timed_and_told_with_what_came_of_it(clock):
     told = []
-    stage = Stages(lambda *words: told.append(words))
+    stage = Stages(told.append)
     assert stage("read", lambda: "table") == "table"
     assert stage("pca", lambda: "scores", "model") == "scores"
-    stage.tell("sample", "some rows")
-    assert told == [("read", 1.0, "table"), ("pca", 1.0, "model"), ("sample", 0.0, "some rows")]
+    stage.report("sample", "some rows")
+    assert told == [
+        Event("read", 1, 1, 0.0, Finished(1.0, "table")),
+        Event("pca", 1, 1, 0.0, Finished(1.0, "model")),
+        Event("sample", 1, 1, 0.0, Finished(0.0, "some rows")),
+    ]
     assert stage.seconds == {"read": 1.0, "pca": 1.0}
 
 
@@ -31,7 +36,7 @@ def test_parts_of_one_stage_add_up_after_those_of_a_former_run(clock):
 
 def test_a_stage_that_fails_is_neither_told_nor_kept():
     told = []
-    stage = Stages(lambda *words: told.append(words))
+    stage = Stages(told.append)
     with pytest.raises(ZeroDivisionError):
         stage("read", lambda: 1 / 0)
     assert (told, stage.seconds) == ([], {})

@@ -14,7 +14,7 @@ from gnomon.cli.map import OUTPUTS
 
 TORN = "torn"
 DATA = re.compile(r'<script type="application/json" id="gnomon-data">(.*?)</script>', re.DOTALL)
-SECTIONS = ["overview", "map", "counting", "components", "reconstruction", "trust", "reproduce"]
+SECTIONS = ["map", "overview", "counting", "components", "reconstruction", "trust", "reproduce"]
 PARTS = {"settings", "table", "preparation", "pca", "tsne", "trust", "seconds", "versions"}
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gnomon.data.sources import source as source
     from gnomon.models import load as load
     from gnomon.models import save as save
-    from gnomon.moments import CrossMoments as CrossMoments
-    from gnomon.moments import Moments as Moments
+    from gnomon.numeric.moments import CrossMoments as CrossMoments
+    from gnomon.numeric.moments import Moments as Moments
     from gnomon.pca import PCA as PCA
     from gnomon.pca import component_panel as component_panel
     from gnomon.pipeline import run as run
@@ -43,8 +43,8 @@ _HOME = {
     "stability": "gnomon.procrustes",
     "principal_angles": "gnomon.procrustes",
     "align_subspaces": "gnomon.procrustes",
-    "Moments": "gnomon.moments",
-    "CrossMoments": "gnomon.moments",
+    "Moments": "gnomon.numeric.moments",
+    "CrossMoments": "gnomon.numeric.moments",
     "component_panel": "gnomon.pca",
     "charts": "gnomon.charts",
     "scores": "gnomon.scores",

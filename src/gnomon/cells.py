@@ -47,9 +47,10 @@ def _as_float(value: Any, i: int, place: Callable[[int], str]) -> float:
     except OverflowError:
         digits = f"about {int(value).bit_length() * 0.30103:,.0f} digits"
         raise DataError(
-            f"X holds an integer of {digits}{place(i)}: beyond 1.8e308 there are no numbers. Use "
-            "other units, or its logarithm."
-        ) from None
+            "{table} holds an integer of {digits}{place}: beyond 1.8e308 there are no numbers. Use "
+            "other units, or its logarithm.",
+            table="X", digits=digits, place=place(i),
+        ) from None  # fmt: skip
     except (TypeError, ValueError):
         _refuse_kind(value, place(i))
 
@@ -61,9 +62,10 @@ def _refuse_kind(value: Any, place: str) -> NoReturn:
 def refuse_complex(what: Any, place: str = "") -> NoReturn:
     """Raise the one sentence about complex numbers; scikit-learn's checks know its last clause."""
     raise DataError(
-        f"X holds complex numbers ({what}){place}. Give the real and the imaginary parts as "
-        "columns of their own: Complex data not supported."
-    )
+        "{table} holds complex numbers ({what}){place}. Give the real and the imaginary parts as "
+        "columns of their own: Complex data not supported.",
+        table="X", what=str(what), place=place,
+    )  # fmt: skip
 
 
 def refuse_type(what: Any, place: str = "") -> NoReturn:
@@ -71,11 +73,13 @@ def refuse_type(what: Any, place: str = "") -> NoReturn:
     text = str(what)
     if text.lower().startswith(("date", "time", "duration")):
         raise DataTypeError(
-            f"X holds dates ({text}){place}. Choose an encoding: seconds since the first date, or "
-            "year, month and weekday as columns of numbers."
-        )
+            "{table} holds dates ({what}){place}. Choose an encoding: seconds since the first "
+            "date, or year, month and weekday as columns of numbers.",
+            table="X", what=text, place=place,
+        )  # fmt: skip
     # scikit-learn's checks look for "argument must be a string or a number" in this sentence.
     raise DataTypeError(
-        f"X holds {text}, not numbers{place}. Drop those columns or encode them: every entry of "
-        "this argument must be a number; neither a string nor an object is read as a number."
-    )
+        "{table} holds {what}, not numbers{place}. Drop those columns or encode them: every entry "
+        "of this argument must be a number; neither a string nor an object is read as a number.",
+        table="X", what=text, place=place,
+    )  # fmt: skip

@@ -2,11 +2,14 @@
 
 A table is whatever scikit-learn's `validate_data` takes, and some more: masked arrays (a masked
 cell is a missing value), object columns with None or NA, pyarrow tables, long integers. The
-numbers keep their type here; `rows.py` shifts them before it converts them.
+numbers keep their type here; `numeric/scaling.py` shifts them before it converts them.
 """
 
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,14 +18,21 @@ from sklearn.utils.validation import validate_data
 
 from gnomon.cells import as_floats, refuse_complex, refuse_type
 from gnomon.engine.source import Source
-from gnomon.errors import DataError, DataTypeError, MissingValueError, refuse
+from gnomon.errors import (
+    DataError,
+    DataTypeError,
+    GnomonError,
+    MissingValueError,
+    Remedy,
+    Way,
+    refuse,
+)
 from gnomon.sparse import canonical_csr, is_sparse
-
-Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
+from gnomon.typing import Table
 
 __all__ = [
     "Found",
-    "Table",
+    "about_table",
     "as_table",
     "check_choice",
     "check_integer",
@@ -60,7 +70,7 @@ def check_table(
     """
     _refuse_source(X)
     X = _numbers(_unmask(X))
-    if not is_sparse(X) and not nw.dependencies.is_into_dataframe(X):
+    if not is_sparse(X) and not _is_frame(X):
         _refuse_shape(_as_array(X))
     X = validate_data(
         estimator,
@@ -92,41 +102,49 @@ def as_table(X: Any) -> Table:
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
+@contextmanager
+def about_table(name: str) -> Iterator[None]:
+    """Errors of checks inside, which are about a table called X, name the table `name`."""
+    try:
+        yield
+    except GnomonError as error:
+        raise error.replace(table=name) from None
+
+
 def _refuse_source(X: Any) -> None:
     if isinstance(X, Source):
         raise DataTypeError(
-            "X is a source, which is read in blocks, and this needs the whole table in memory. "
-            "Use an array, or a file read by `gnomon.data.read`."
+            "{table} is a source, which is read in blocks, and this needs the whole table in "
+            "memory. Use an array, or a file read by `gnomon.data.read`.",
+            table="X",
         )
 
 
 def _refuse_shape(array: Table) -> None:
     if array.ndim != 2:
         raise DataError(
-            f"Expected 2D array of rows and columns; got shape {array.shape}. Reshape your data: "
-            "X.reshape(-1, 1) makes one column of it, X.reshape(1, -1) one row."
-        )
+            "Expected 2D array of rows and columns; got shape {shape}. Reshape your data: "
+            "{table}.reshape(-1, 1) makes one column of it, {table}.reshape(1, -1) one row.",
+            table="X", shape=array.shape,
+        )  # fmt: skip
 
 
 # What no sum can hold: how it is found, what it is called, what is raised, and the way out.
-_BAD = (
+_BAD: tuple[tuple[Any, str, type[DataError], Way], ...] = (
     (np.isinf, "infinite value (inf)", DataError, "Replace or drop it."),
-    (
-        np.isnan,
-        "missing value (NaN)",
-        MissingValueError,
-        "Drop those rows, fill them in, or use `missing='em'` where the estimator has it.",
-    ),
+    (np.isnan, "missing value (NaN)", MissingValueError, Remedy.FILL_GAPS),
 )
 
 
-def refuse_bad_values(X: Table, *, names: NDArray[Any] | None = None, nan: bool = True) -> None:
+def refuse_bad_values(
+    X: Table, *, names: NDArray[Any] | None = None, nan: bool = True, table: str = "X"
+) -> None:
     """Raise an error that names the first NaN (unless `nan` is False) or infinity in `X`.
 
-    Returns quietly when there is none.
+    Returns quietly when there is none. `table` is the name of `X` in the message.
     """
     infinite, missing = find_bad_values(X)
-    refuse_found(infinite, missing if nan else NOTHING_BAD, names=names)
+    refuse_found(infinite, missing if nan else NOTHING_BAD, names=names, table=table)
 
 
 class Found(NamedTuple):
@@ -149,7 +167,12 @@ def find_bad_values(X: Table) -> tuple[Found, Found]:
 
 
 def refuse_found(
-    infinite: Found, missing: Found, *, names: NDArray[Any] | None = None, file: str = ""
+    infinite: Found,
+    missing: Found,
+    *,
+    names: NDArray[Any] | None = None,
+    file: str = "",
+    table: str = "X",
 ) -> None:
     """Raise the sentence about cells that `find_bad_values` found, in a `file` if there is one."""
     for (_, what, error, way_out), (count, row, column) in zip(
@@ -157,10 +180,13 @@ def refuse_found(
     ):
         if count:
             raise error(
-                f"X holds {count} {what.replace(' (', 's (') if count > 1 else what}, the first "
-                f"{f'in {file} ' if file else ''}at row {row}, "
-                f"column {column_name(names, column)} (rows count from 0). {way_out}"
-            )
+                "{table} holds {count} {what}, the first {place}at row {row}, column {column} "
+                "(rows count from 0).",
+                way_out,
+                table=table, count=count, what=what.replace(" (", "s (") if count > 1 else what,
+                place=f"in {file} " if file else "", file=file, row=row,
+                column=column_name(names, column),
+            )  # fmt: skip
 
 
 def _first(X: Table, bad: Any) -> Found:
@@ -191,9 +217,12 @@ def column_name(names: NDArray[Any] | None, index: int) -> str:
 def check_integer(name: str, value: Any, low: int, high: int | None = None, way: str = "") -> int:
     """`value` as an int between `low` and `high`; True, 2.0 and "2" are not integers."""
     must = f"be an integer from {low} to {high}" if high is not None else f"be an integer ≥ {low}"
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, np.bool_)):
         refuse(name, must, value, way, kind=True)
-    number = int(value.__index__())
+    try:
+        number = operator.index(value)
+    except TypeError:  # arrays have `__index__`, and raise
+        refuse(name, must, value, way, kind=True)
     if number < low or (high is not None and number > high):
         refuse(name, must, value, way)
     return number
@@ -271,7 +300,7 @@ def _numbers(X: Any) -> Any:
     if is_sparse(X):
         _refuse_shape(X)
         return canonical_csr(X)
-    if nw.dependencies.is_into_dataframe(X):
+    if _is_frame(X):
         return _frame_of_numbers(X)
     array = _as_array(X)
     if array.dtype.kind == "c":
@@ -288,12 +317,19 @@ def _numbers(X: Any) -> Any:
     return as_floats(array.flat, place).reshape(array.shape)
 
 
+def _is_frame(X: Any) -> bool:
+    # The question itself takes as long as the sums of a small table.
+    return not isinstance(X, np.ndarray) and bool(nw.dependencies.is_into_dataframe(X))
+
+
 def _frame_of_numbers(X: Any) -> Any:
     try:
         frame = nw.from_native(X)
         schema = frame.schema
     except Exception as error:  # narwhals has an error of its own for each library
-        raise DataError(f"X has column names that cannot be used: {error}") from None
+        raise DataError(
+            "{table} has column names that cannot be used: {why}", table="X", why=str(error)
+        ) from None
     backend = nw.get_native_namespace(frame)
     objects = []
     for name, dtype in schema.items():
@@ -321,6 +357,7 @@ def _as_array(X: Any) -> NDArray[Any]:
         return np.asarray(X)
     except ValueError as error:
         raise DataError(
-            "X must be a table: every row needs the same number of columns. "
-            f"NumPy could not read it ({error})."
-        ) from None
+            "{table} must be a table: every row needs the same number of columns. "
+            "NumPy could not read it ({why}).",
+            table="X", why=str(error),
+        ) from None  # fmt: skip

@@ -16,21 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.checks import sample_within, usual_perplexity, warn_of_few_rows
+from gnomon.budget import Budget, Memory
+from gnomon.checks import usual_perplexity, warn_of_few_rows
 from gnomon.data.names import unique_names
 from gnomon.data.preparation import Preparation
-from gnomon.data.room import Memory, Room
 from gnomon.data.scaled import prepare_source
 from gnomon.data.table import ColumnRoles, count
 from gnomon.engine import Block, Engine, Source, as_engine
-from gnomon.engine.watched import WatchedEngine
-from gnomon.estimate import map_bytes
+from gnomon.events import On
+from gnomon.map_budget import MapBudget
+from gnomon.numeric.apply import Output, apply_blocks
 from gnomon.pca import PCA
-from gnomon.pca.blocks import Output, carry_blocks, light
+from gnomon.pca.components import Components
 from gnomon.progress import Watch
 from gnomon.records import Record
+from gnomon.result import once_each
 from gnomon.scores import MapScores
-from gnomon.stages import Stages, Told
+from gnomon.stages import Stages
 from gnomon.trust import measure_trust
 from gnomon.tsne import TSNE
 from gnomon.tsne.graph import REDUCED, WIDE
@@ -42,12 +44,9 @@ from gnomon.tsne.sampled import (
     unplaced,
 )
 
-__all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "MapRoom", "run_blocks"]
+__all__ = ["MOST_COMPONENTS", "BlockTable", "LargeResult", "run_blocks"]
 
 MOST_COMPONENTS = 10  # of the scores that are kept beside a map
-# Of a row: its place, how far to trust it (twice), unusual or not, mapped or not: 30; and what a
-# chart of all places takes for a moment: 40.
-PLACE_BYTES = 70
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +143,12 @@ class LargeResult:
     rows: Placed | None = None
     quality: MapScores | None = None
     seconds: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warned: tuple[Warning | str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader of the results should know, in the words of Python."""
+        return tuple(map(str, self.warned))
 
     @property
     def interrupted(self) -> bool:
@@ -193,10 +197,7 @@ def run_blocks(
     engine: Any = None,
     scores: str | PathLike[str] | None = None,
     force: bool = False,
-    told: Told | None = None,
-    progress: Callable[..., Any] | None = None,
-    placing: Callable[[int, int], object] | None = None,
-    reading: Callable[[int, int], object] | None = None,
+    on: On | None = None,
 ) -> LargeResult:
     """PCA of a source, and a map of it or a file of its scores.
 
@@ -206,7 +207,7 @@ def run_blocks(
         From `gnomon.source`.
     name : str
         What it is called in sentences.
-    n_components, perplexity, scale, seed, n_jobs, told, progress, placing
+    n_components, perplexity, scale, seed, n_jobs, on
         As in `gnomon.run`.
     dimensions : {1, 2, 3} or None
         Of the map; None makes none.
@@ -222,14 +223,10 @@ def run_blocks(
         File for all scores, ``.parquet`` or ``.npy``.
     force : bool
         Whether it is replaced if it exists.
-    reading : callable, optional
-        Told ``(rows done, rows of the pass)`` after every block of every pass but the last, for
-        which `placing` is.
     """
-    placer, room = as_engine(engine, n_jobs=n_jobs), Room.of(memory)
-    workers = placer if reading is None else WatchedEngine(placer, reading)
-    source = source.within(room.each(placer.processes))
-    stage = Stages(told)
+    placer, budget, stage = as_engine(engine, n_jobs=n_jobs), Budget.from_memory(memory), Stages(on)
+    workers = as_engine(placer, on=None if on is None else stage.rows)
+    source = source.within(budget.each(placer.processes))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = stage("read", lambda: BlockTable(name, source))
@@ -238,28 +235,31 @@ def run_blocks(
         rows = source.rows if dimensions is None or sample is None else min(sample, source.rows)
         warn_of_few_rows(rows, mapped=dimensions is not None)
         pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
-        with room.explained():
-            stage("pca", lambda: pca.fit(ready, memory=room.limit, engine=workers))
+        with budget.explained():
+            stage("pca", lambda: pca.fit(ready, memory=budget.limit, engine=workers))
         found: dict[str, Any] = {}
         if scores is not None:
             where = Path(scores)
             names = [f"pc{j + 1}" for j in range(pca.n_components_)]
             to = Output(where, force)
             where.parent.mkdir(parents=True, exist_ok=True)
-            stage("scores", lambda: carry_blocks(pca, "_carried", ready, names, to, workers))
+            stage(
+                "scores",
+                lambda: apply_blocks(pca._model().scores, ready, names, to, engine=workers),
+            )
             found["scores"] = where
         if dimensions is not None:
             most = source.rows if sample is None else min(sample, source.rows)
             usual = usual_perplexity(most) if perplexity is None else perplexity
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
-            if progress is not None:
-                tsne.set_callbacks(Watch(progress))
-            place = partial(place_source, engine=placer, told=placing)
+            if on is not None:
+                tsne.set_callbacks(Watch(on))
+            place = partial(place_source, engine=placer, on=on)
             found |= _map(tsne, pca, ready, workers, stage, name=name, memory=memory,
                           asked=sample, seed=seed, place=place)  # fmt: skip
-    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    warned = once_each(each.message for each in caught)
     return LargeResult(
-        table, prepared.preparation, pca, **found, seconds=stage.seconds, warnings=said
+        table, prepared.preparation, pca, **found, seconds=stage.seconds, warned=warned
     )
 
 
@@ -276,20 +276,20 @@ def _map(
     seed: int,
     place: Callable[[TSNE, Sampling, Source], Placed],
 ) -> dict[str, Any]:
-    """The map of as many rows as there is room for, and the places of all others."""
-    (n, d), room = source.shape, Room.of(memory)
+    """The map of as many rows as there is memory for, and the places of all others."""
+    (n, d), budget = source.shape, Budget.from_memory(memory)
     components = _first_scores(pca, source, engine)
-    budget = MapRoom(room, name, (n, d), tsne.perplexity, components.nbytes, engine.processes)
-    sampling = budget.choose(asked, seed)
-    budget.check(sampling)
+    fit = MapBudget(budget, name, (n, d), tsne.perplexity, components.nbytes, engine.processes)
+    sampling = fit.choose(asked, seed)
+    fit.check(sampling)
     if not sampling.whole:
-        stage.tell("sample", sampling)
+        stage.report("sample", sampling)
     if d > WIDE:
         nameless = source.only(source.partitions)
         nameless.names = None  # as the rows are that it will see
         reduced = PCA(REDUCED, random_state=seed, n_jobs=pca.n_jobs)
-        with room.explained():
-            tsne.pca = reduced.fit(nameless, memory=room.limit, engine=engine)
+        with budget.explained():
+            tsne.pca = reduced.fit(nameless, memory=budget.limit, engine=engine)
     X = rows_of_source(source, sampling.rows, engine)
     stage("tsne", lambda: tsne.fit(X))
     found = {"components": components, "tsne": tsne, "sampling": sampling}
@@ -299,62 +299,6 @@ def _map(
     rows = stage("place", lambda: place(tsne, sampling, source))
     trust = rows.with_trust(sampling, kept)
     return {**found, "quality": quality, "rows": rows, "trust": trust}
-
-
-@dataclass(frozen=True)
-class MapRoom:
-    """Room for a map of some rows of a source, beside what is kept of all of them.
-
-    Attributes
-    ----------
-    room : Room
-    name : str
-        Of the table, for messages.
-    shape : tuple of int
-    perplexity : float
-    scores : int
-        Bytes of the scores that are kept.
-    processes : int
-        Workers that place rows.
-    """
-
-    room: Room
-    name: str
-    shape: tuple[int, int]
-    perplexity: float
-    scores: int
-    processes: int = 0
-
-    def choose(self, asked: int | None = None, seed: int = 0) -> Sampling:
-        """Which rows are mapped: as many as asked for, otherwise as many as there is room for.
-
-        A map of every row is one of a sample that leaves nobody out.
-        """
-        n = self.shape[0]
-        return sample_within(
-            self.room, self.name, n, asked=asked, seed=seed, needed=self._needed, **self._held
-        ) or Sampling(np.arange(n), n, seed, "there is memory for all")
-
-    def check(self, sampling: Sampling) -> None:
-        """Refuse more rows than there is room for: they may have been asked for."""
-        m = sampling.rows.size
-        map_ = map_bytes(m, self.shape[1], self.perplexity)
-        self.room.check(f"{self.name}: a map of {m:,} rows", map_ + self.beside(m))
-
-    def beside(self, mapped: int) -> int:
-        """Bytes that are kept beside the map itself, of all rows and of those mapped."""
-        return sum(self._held.values()) + self._rows(mapped)
-
-    @property
-    def _held(self) -> dict[str, int]:
-        return {"scores": self.scores, "places": PLACE_BYTES * self.shape[0]}
-
-    def _rows(self, mapped: int) -> int:
-        # They are here, and with what finds them in every worker that places others.
-        return (1 + 2 * self.processes) * 8 * mapped * self.shape[1]
-
-    def _needed(self, mapped: int) -> float:
-        return map_bytes(mapped, self.shape[1], self.perplexity) + self._rows(mapped)
 
 
 def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float32]:
@@ -367,7 +311,7 @@ def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float3
         scores[done : done + len(block)] = block
         done += len(block)
 
-    engine.write(_FirstScores(light(pca)), source, add)
+    engine.write(_FirstScores(pca._model()), source, add)
     return scores
 
 
@@ -375,7 +319,7 @@ def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float3
 class _FirstScores:
     """The scores of a block that are kept beside a map."""
 
-    pca: PCA
+    model: Components
 
     def __call__(self, block: Block) -> NDArray[Any]:
-        return self.pca._carried(block.X)[:, :MOST_COMPONENTS].astype(np.float32)
+        return self.model.scores(block.X, n_jobs=1)[:, :MOST_COMPONENTS].astype(np.float32)

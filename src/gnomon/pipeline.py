@@ -9,28 +9,23 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
-from gnomon.checks import (
-    check_room,
-    check_run,
-    sample_rows,
-    usual_perplexity,
-    warn_of_few_rows,
-)
+from gnomon.budget import Memory
+from gnomon.checks import check_run, usual_perplexity, warn_of_few_rows
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read_source
-from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
-from gnomon.data.sentences import with_names
 from gnomon.data.table import Table
 from gnomon.engine import Source
 from gnomon.engine.arrays import as_source
-from gnomon.errors import ParameterError, refuse
+from gnomon.errors import GnomonWarning, ParameterError, quoted, refuse
+from gnomon.events import On, both, former
 from gnomon.large import LargeResult, run_blocks
+from gnomon.map_budget import check_fit, sample_rows
 from gnomon.pca import PCA
-from gnomon.progress import Watch
-from gnomon.result import Result
-from gnomon.stages import Stages, Told
+from gnomon.progress import Frames, Watch
+from gnomon.result import Result, once_each
+from gnomon.stages import Stages
 from gnomon.trust import measure_trust
 from gnomon.tsne import TSNE
 from gnomon.tsne.graph import REDUCED, WIDE
@@ -60,12 +55,14 @@ def run(
     n_jobs: int | None = None,
     memory: Memory = None,
     engine: Any = None,
-    told: Told | None = None,
-    progress: Callable[..., Any] | None = None,
+    on: On | None = None,
+    told: Callable[[str, float, Any], object] | None = None,
+    progress: Callable[..., object] | None = None,
     placing: Callable[[int, int], object] | None = None,
+    replay: bool = False,
     **reading: Any,
 ) -> Result | LargeResult:
-    """Run every stage, telling `told(stage, seconds, what)` as each one ends.
+    """Run every stage, from the table to the scores of its map.
 
     Parameters
     ----------
@@ -77,7 +74,7 @@ def run(
     dimensions : {1, 2, 3} or None
         Of the map; None makes none.
     perplexity : float, optional
-        By default 30, or a third of the rows if there are fewer than 91; what was taken is told.
+        By default 30, or a third of the rows if there are fewer than 91.
     sample : int, optional
         Rows that the map is made of, drawn with `seed`; all others are placed on it. By default
         all rows are mapped, or as many as there is memory for; `Result.sampling` says which.
@@ -90,11 +87,15 @@ def run(
         more is refused before it begins.
     engine : Dask client or engine, optional
         Who works through blocks; by default threads of this machine.
-    progress : callable, optional
-        Told ``iteration``, ``of``, ``kl`` and ``seconds_left`` after every iteration of the map;
-        True from it ends the map there.
-    placing : callable, optional
-        Told ``(rows done, rows in all)`` while rows are placed on a map of others.
+    on : callable, optional
+        Called with a `gnomon.events.Event` as each stage ends, after every iteration of the map
+        and for rows that are read in blocks or placed. True from it ends the map with the
+        positions it has, and raises `Interrupted` while rows are read or placed.
+    told, progress, placing : callable, optional
+        Deprecated: use `on`.
+    replay : bool
+        Keep where the rows were at some 40 iterations of the map, as `Result.replay`; only where
+        the map is made of all rows.
 
     Returns
     -------
@@ -102,19 +103,20 @@ def run(
         Or a `gnomon.large.LargeResult`, with the same attributes but for `prepared`, of what was
         read in blocks.
     """
+    on = former(on, told, progress, placing)
     if (blocks := as_source(source)) is not None:
         _refuse_for_blocks(missing, reading)
         return run_blocks(
             blocks, n_components=n_components, dimensions=dimensions, perplexity=perplexity,
             sample=sample, scale=scale, seed=seed, n_jobs=n_jobs, memory=memory, engine=engine,
-            told=told, progress=progress, placing=placing,
+            on=on,
         )  # fmt: skip
     if not isinstance(source, (str, os.PathLike, Sample, Table)):
         refuse("source", "be a path, a sample, a Table or a source", type(source).__name__,
                "Use gnomon.source for arrays and dataframes.", kind=True)  # fmt: skip
     if engine is not None:
         raise ParameterError("`engine` works through blocks. Give the table by gnomon.source.")
-    stage = Stages(told)
+    stage = Stages(on)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = stage("read", lambda: read_source(source, memory=memory, **reading))
@@ -126,21 +128,38 @@ def run(
         if dimensions is not None:
             usual = usual_perplexity(most) if perplexity is None else perplexity
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
-            if progress is not None:
-                tsne.set_callbacks(Watch(progress))
+            frames = Frames() if replay else None
+            watched = both(on, frames)
+            if watched is not None:
+                tsne.set_callbacks(Watch(watched))
         check_run(prepared, usual, most)
         warn_of_few_rows(most if tsne is not None else n, mapped=tsne is not None)
         if usual is not None:
             sampling = sample_rows(table, prepared, usual, sample, memory, seed)
         mapped = n if sampling is None else sampling.rows.size
-        check_room(table, prepared, pca, usual, memory, mapped)
+        check_fit(table, prepared, pca, usual, memory, mapped)
         components = stage("pca", lambda: pca.fit_transform(prepared.X), pca)
-        found = {} if tsne is None else _map(tsne, prepared, sampling, stage, placing)
-    said = (with_names(str(warning.message), prepared.table) for warning in caught)
+        found = {} if tsne is None else _map(tsne, prepared, sampling, stage)
+        if tsne is not None and frames is not None and sampling is None:
+            found["replay"] = frames.frames(tsne.embedding_)
+    warned = (_with_names(each.message, prepared.table) for each in caught)
     return Result(
         table, prepared, pca, components, **found,
-        seconds=stage.seconds, warnings=tuple(dict.fromkeys(said)),
+        seconds=stage.seconds, warned=once_each(warned),
     )  # fmt: skip
+
+
+def _with_names(warning: Warning | str, table: Table) -> Warning | str:
+    """The warning of a fit, which counts columns and rows, with what the file calls them."""
+    if not isinstance(warning, GnomonWarning):
+        return warning
+    fields: dict[str, Any] = {}
+    if isinstance(column := warning.fields.get("column"), int):
+        fields["column"] = quoted(table.columns[column])
+    if isinstance(row := warning.fields.get("row"), int):
+        place = table.places.of(row)
+        fields["place"] = f"{place[0].upper()}{place[1:]}"
+    return warning.replace(**fields)
 
 
 def _refuse_for_blocks(missing: str, reading: Mapping[str, Any]) -> None:
@@ -157,7 +176,6 @@ def _map(
     prepared: Prepared,
     sampling: Sampling | None,
     stage: Stages,
-    placing: Callable[[int, int], object] | None,
 ) -> dict[str, Any]:
     """The map, how far to trust it, and places for the rows that it was not made of.
 
@@ -166,7 +184,7 @@ def _map(
     found: dict[str, Any] = {"tsne": tsne, "sampling": sampling}
     X, mapped, table = prepared.X, prepared.X, prepared.table
     if sampling is not None:
-        stage.tell("sample", sampling)
+        stage.report("sample", sampling)
         mapped, table = X[sampling.rows], table.take(sampling.rows)
         if X.shape[1] > WIDE:  # reduced by the PCA of all rows
             tsne.pca = PCA(REDUCED, random_state=tsne.random_state, n_jobs=tsne.n_jobs).fit(X)
@@ -177,7 +195,7 @@ def _map(
                 "trust", lambda: measure_trust(mapped, tsne, table.labels, tsne.n_jobs)
             )
             if sampling is not None:
-                rows = stage("place", lambda: place_array(tsne, sampling, X, placing))
+                rows = stage("place", lambda: place_array(tsne, sampling, X, stage.on))
                 kept, found["rows"] = rows.with_trust(sampling, kept), rows
             found |= {"trust": kept, "quality": quality}
     except KeyboardInterrupt:

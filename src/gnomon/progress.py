@@ -20,9 +20,11 @@ from typing import Any, TypeVar, cast
 from sklearn import callback
 from sklearn.callback import CallbackSupportMixin
 
+from gnomon.events import Event, Iteration, On
+
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-__all__ = ["CallbackSupportMixin", "Steps", "Watch", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Frames", "Steps", "Watch", "with_callbacks"]
 
 
 def with_callbacks(fit: Fit) -> Fit:
@@ -31,13 +33,14 @@ def with_callbacks(fit: Fit) -> Fit:
 
 
 class Watch:
-    """A callback made of one function, which is told the numbers of every step.
+    """A scikit-learn callback that calls ``on(event)`` for every step; True from it asks to stop.
 
-    ``told(iteration=…, of=…, kl=…, seconds_left=…)`` for t-SNE; True from it asks to stop.
+    Steps of a descent are events of stage "tsne", rows of a pass are those of stage "rows", and
+    others have the name of their task.
     """
 
-    def __init__(self, told: Callable[..., Any]) -> None:
-        self.told = told
+    def __init__(self, on: On) -> None:
+        self.on = on
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing to prepare."""
@@ -46,13 +49,50 @@ class Watch:
         """Nothing to clear up."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
-        """Steps are told when they end."""
+        """Steps are reported when they end."""
 
     def on_fit_task_end(
         self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None, **_: Any
     ) -> bool:
-        """Hand the numbers on."""
-        return bool(metadata and self.told(**metadata))
+        """Report the numbers of a step."""
+        return bool(metadata and self.on(_event(context.task_name, metadata)))
+
+
+def _event(task: str, numbers: dict[str, Any]) -> Event:
+    total, left = numbers.get("of"), numbers.get("seconds_left")
+    if "kl" in numbers:
+        detail = Iteration(numbers["kl"], numbers["positions"])
+        return Event("tsne", numbers["iteration"], total, left, detail)
+    if "rows" in numbers:
+        return Event("rows", numbers["rows"], total, left)
+    return Event(task, numbers.get("iteration", 0), total, left, numbers)
+
+
+class Frames:
+    """A callback for events that keeps the positions of evenly spaced iterations, for a replay.
+
+    The number of iterations is not known beforehand: when there are twice as many frames as wanted,
+    every second one is dropped, and from then on every second iteration is skipped.
+    """
+
+    def __init__(self, wanted: int = 40) -> None:
+        self.wanted, self.every, self.kept = wanted, 1, list[tuple[int, Any]]()
+
+    def __call__(self, event: Event) -> bool:
+        """Keep the positions where the iteration is one of those wanted."""
+        if isinstance(event.detail, Iteration) and event.done % self.every == 0:
+            self.kept.append((event.done, event.detail.positions()))
+        if len(self.kept) > 2 * self.wanted:
+            self.every *= 2
+            self.kept = [frame for frame in self.kept if frame[0] % self.every == 0]
+        return False
+
+    def frames(self, last: Any) -> tuple[tuple[int, Any], ...]:
+        """At most as many as were wanted, and `last`, where the rows ended."""
+        step = -(-len(self.kept) // self.wanted) or 1
+        some = self.kept[::step]
+        end = self.kept[-1][0] if self.kept else 0
+        return (*(frame for frame in some if frame[0] < end), (end, last))
 
 
 class Steps:

@@ -1,5 +1,6 @@
 """What a run found: the table, its components, its map, and how far to trust it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,12 @@ from gnomon.scores import MapScores
 from gnomon.tsne import TSNE
 from gnomon.tsne.sampled import Placed, Sampling
 
-__all__ = ["Result"]
+__all__ = ["Result", "once_each"]
+
+
+def once_each(warnings: Iterable[Warning | str]) -> tuple[Warning | str, ...]:
+    """Warnings in their order, without those that say the same as an earlier one."""
+    return tuple({str(warning): warning for warning in [*warnings][::-1]}.values())[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +44,14 @@ class Result:
         How far the map can be trusted, in all.
     seconds : dict
         Time of each stage.
-    warnings : tuple of str
+    warned : tuple of Warning
+        What the reader of the results should know, with the fields of each message.
     sampling : Sampling or None
         Which rows the map was made of; None if it was made of all.
     rows : Placed or None
         Where every row is on the map, if some were placed on it afterwards.
+    replay : tuple of pairs of int and array (n, dimensions)
+        Iterations and where the rows were then, if that was asked for.
     """
 
     table: Table
@@ -53,9 +62,15 @@ class Result:
     trust: NDArray[np.float64] | None = None
     quality: MapScores | None = None
     seconds: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warned: tuple[Warning | str, ...] = ()
     sampling: Sampling | None = None
     rows: Placed | None = None
+    replay: tuple[tuple[int, NDArray[Any]], ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader of the results should know, in the words of Python."""
+        return tuple(map(str, self.warned))
 
     @property
     def interrupted(self) -> bool:

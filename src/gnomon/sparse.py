@@ -58,9 +58,10 @@ def refuse_broken(X: Any) -> None:
 def _broken(X: Any, what: str) -> DataError:
     shape = " × ".join(map(str, X.shape))
     return DataError(
-        f"X is a broken sparse matrix ({X.format}, {shape}): {what}. Build the matrix anew from "
-        "rows, columns and values with scipy.sparse.coo_array."
-    )
+        "{table} is a broken sparse matrix ({format}, {shape}): {what}. Build the matrix anew from "
+        "rows, columns and values with scipy.sparse.coo_array.",
+        table="X", format=X.format, shape=shape, what=what,
+    )  # fmt: skip
 
 
 def _broken_compressed(X: Any) -> str:

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.neighbors import find_neighbors
 from gnomon.scores import MapScores, score_map
 from gnomon.scores.few import trusted
-from gnomon.scores.kept import share_kept
+from gnomon.scores.kept import neighbors_kept
 from gnomon.tsne import TSNE
 
 __all__ = ["measure_trust"]
@@ -20,11 +19,8 @@ def measure_trust(
     """The share of neighbours that each row keeps, and the scores of the whole map."""
     Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
     k = trusted(len(Z))
-    data, plane = (
-        find_neighbors(table, k, n_jobs=n_jobs).indices
-        for table in (Z, tsne.embedding_.astype(np.float64))
-    )
-    kept = share_kept(data, plane)
+    assert tsne._search is not None  # the map is of a table
+    kept = neighbors_kept(tsne._search.nearest(k, n_jobs), tsne.embedding_, n_jobs=n_jobs)
     sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})
     scores = score_map(Z, tsne.embedding_, labels, n_neighbors=sizes, n_jobs=n_jobs)
     return kept, scores

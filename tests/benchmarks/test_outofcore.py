@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import outofcore
 from benchmarks.environment import BenchmarkError, Settings
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
 
 
 @pytest.fixture

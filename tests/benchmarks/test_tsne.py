@@ -201,7 +201,7 @@ def test_real_sets_need_their_folder_and_say_so() -> None:
 
 
 def test_an_exact_force_has_no_error_and_half_of_it_has_one_of_a_half() -> None:
-    from gnomon.tsne.exact import field
+    from gnomon.tsne.reference import field
 
     Y = np.random.default_rng(0).standard_normal((200, 2)) * 5
     phi, push = field(Y)

@@ -26,8 +26,9 @@ def visit(browser):
     opened = []
 
     def visit(
-        path, *, width=1280, scheme="light", script=True, webgl=False, moving=False, blow=None
-    ):
+        path, *, width=1280, scheme="light", script=True, webgl=False, moving=False, blow=None,
+        fragment="",
+    ):  # fmt: skip
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
@@ -42,7 +43,7 @@ def visit(browser):
             page.add_init_script(IN_SOFTWARE if webgl else WITHOUT_WEBGL)
         if blow is not None:
             page.add_init_script(blow)
-        page.goto(path.as_uri(), wait_until="commit")
+        page.goto(path.as_uri() + fragment, wait_until="commit")
         if script:
             page.wait_for_selector("#map[data-state=ready]", timeout=30_000)
         else:

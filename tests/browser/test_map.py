@@ -175,10 +175,11 @@ def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content,
     column = content.X[:, 3]
     assert float(low.replace("−", "-")) == pytest.approx(column.min(), rel=0.01)
     assert float(high) == pytest.approx(column.max(), rel=0.01)
-    by_trust = coloured_by(page, "neighbours kept")
-    assert page.inner_text("#map-legend h3") == "neighbours kept"
+    by_trust = coloured_by(page, "trust")
+    assert page.inner_text("#map-legend h3") == "trust"
+    assert "15 nearest rows" in page.inner_text("#map-legend .map-about")
     bars = page.eval_on_selector_all(
-        "#map-legend rect:not([height='6'])",
+        "#map-legend rect:not([height='6'], .map-brush)",
         "bars => bars.map(bar => ['x', 'width'].map(name => Number(bar.getAttribute(name))))",
     )
     ends = np.cumsum(np.array(bars), axis=1)  # left and right of each, none upon another
@@ -189,8 +190,8 @@ def test_colours_change_and_the_legend_says_what_they_mean(visit, path, content,
     assert len({by_tree, by_gene, by_trust}) == 3
     assert coloured_by(page, "tree") == by_tree
     options = page.locator("#map-colour option").all_inner_texts()
-    assert options[:3] == ["tree", "height", "neighbours kept"]
-    assert len(options) == 2 + 1 + 5 + 12
+    assert options[:5] == ["one colour", "tree", "height", "trust", "density in the data"]
+    assert len(options) == 1 + 2 + 2 + 5 + 12
 
 
 @pytest.mark.parametrize("webgl", [True, False])
@@ -252,6 +253,7 @@ def test_a_card_that_takes_its_memory_back_takes_no_tool_with_it(visit, path, co
     page.focus("#map-stage")
     page.keyboard.press("+")
     assert view(page)[2] > scale
+    page.click("#map-figure summary")
     assert download(page, "#map-png")[1][:4] == b"\x89PNG"
 
 
@@ -316,7 +318,7 @@ def test_the_card_names_the_row_and_its_true_neighbours(visit, path, content):
     assert page.inner_text("#map-card strong") == ids[row]
     facts = page.locator("#map-card dl").inner_text().split("\n")
     assert facts[facts.index("tree") + 1] == trees[row]
-    assert facts[facts.index("neighbours kept") + 1] == f"{round(100 * content.trust[row])}\xa0%"
+    assert facts[facts.index("trust") + 1] == f"{round(100 * content.trust[row])}\xa0%"
     assert "Nearest in all 12 columns" in page.inner_text("#map-card")
     # The table itself, and not what the page was given, says who is near.
     distances = np.linalg.norm(content.X - content.X[row], axis=1)
@@ -392,7 +394,7 @@ def test_the_keyboard_goes_from_point_to_point_selects_and_clears(visit, path, c
     page = visit(path)
     bring_up(page)
     page.focus("#map-fit")
-    for _ in range(3):
+    for _ in range(4):  # the menus
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "map-stage"
     page.keyboard.press("ArrowRight")
@@ -476,20 +478,42 @@ def test_a_finger_scrolls_the_page_until_it_taps_the_map(visit, path):
     assert page.evaluate("scrollY") == top
 
 
-def test_pictures_hold_the_points_that_are_seen(visit, path):
-    page = visit(path)
+def test_figures_hold_what_is_seen_with_legend_title_and_caption(visit, path, content):
+    page = visit(path, scheme="dark")
+    page.click("#map-figure summary")
+    page.fill("#map-figure-title", "Trees & <shrubs>")
+    page.select_option("#map-figure-width", label="one column, 85 mm")
     name, png = download(page, "#map-png")
     assert (name, png[:8]) == ("map.png", b"\x89PNG\r\n\x1a\n")
-    *_, box = view(page)
-    width = int.from_bytes(png[16:20], "big")
-    assert width == pytest.approx(2 * (box["width"] - 2), abs=2)
+    assert int.from_bytes(png[16:20], "big") == round(85 / 25.4 * 300)
     name, svg = download(page, "#map-svg")
     assert name == "map.svg"
     root = ET.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
-    assert sum(path.get("d").count("M") for path in root.iter(f"{space}path")) == N
-    assert root.find(f"{space}title").text == "Trees"
-    assert [text.text for text in root.iter(f"{space}text")] == ["ash", "birch", "cedar"]
+    assert root.get("width") == "85mm"
+    dots = [one.get("d") for one in root.iter(f"{space}path")]
+    assert sum(one.count("M") for one in dots) == N
+    assert root.find(f"{space}title").text == "Trees & <shrubs>"
+    assert root.find(f"{space}rect").get("fill") == "#ffffff"  # light, though the page is dark
+    texts = [text.text for text in root.iter(f"{space}text")]
+    assert texts[0] == "Trees & <shrubs>"
+    named = [text.text for text in root.iter(f"{space}text") if text.get("class") == "name"]
+    assert sorted(named) == ["ash", "birch", "cedar"]
+    assert {"ash (50)", "birch (50)", "cedar (50)", "tree"} <= set(texts)
+    kept = round(100 * content.trust.mean())
+    assert f"keeps {kept}\xa0% of each row's 15 nearest rows." in " ".join(texts)
+    # A quantity has a colour bar with the ends of its range.
+    page.keyboard.press("Escape")
+    coloured_by(page, "gene 3")
+    page.click("#map-figure summary")
+    page.select_option("#map-figure-scheme", "dark")
+    root = ET.fromstring(download(page, "#map-svg")[1])
+    texts = [text.text for text in root.iter(f"{space}text")]
+    column = content.X[:, 3]
+    at = texts.index("gene 3")
+    ends = [float(text.replace("−", "-")) for text in texts[at + 1 : at + 3]]
+    assert ends == pytest.approx([column.min(), column.max()], rel=0.01)
+    assert root.find(f"{space}rect").get("fill") == "#14171c"
 
 
 def test_ids_are_copied(visit, path, content):

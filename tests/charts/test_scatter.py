@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from gnomon import charts
+from gnomon.charts.groups import group_rows
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(300, 3)) * 20
@@ -67,3 +68,9 @@ def test_many_points_are_sampled_and_it_says_so():
 def test_what_is_no_map_is_refused(wrong):
     with pytest.raises(ValueError, match="`positions` must"):
         charts.scatter(wrong)
+
+
+def test_a_group_has_its_colour_whatever_sample_is_drawn():
+    labels = np.array(["a", *["b"] * 500, *["c"] * 500], object)
+    groups, _ = group_rows(labels, 1001, np.arange(1, 1001))  # without the one "a"
+    assert [(group.name, group.colour) for group in groups] == [("b", "c1"), ("c", "c2")]

@@ -18,8 +18,7 @@ from engine.clusters import processes, wait_until, within
 from gnomon import TSNE
 from gnomon.cli.blocks import in_blocks
 from gnomon.engine import LocalEngine
-from gnomon.engine.dask_run import START_AGAIN
-from gnomon.errors import ClusterError
+from gnomon.errors import ClusterError, Parameter, Remedy
 from gnomon.estimate import map_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
@@ -219,7 +218,11 @@ class Lost(LocalEngine):
     def write(self, *args, **how):
         self.passes -= 1
         if self.passes < 0:
-            raise ClusterError(f"The Dask cluster is lost: its scheduler is gone. {START_AGAIN}")
+            raise ClusterError(
+                "The Dask cluster is lost: its scheduler is gone.",
+                Remedy.START_AGAIN,
+                parameter=Parameter("engine"),
+            )
         super().write(*args, **how)
 
 
@@ -261,10 +264,10 @@ def test_the_libraries_of_every_worker_are_counted(here, name, monkeypatch):
         done, 4, "--memory 900 MB is no more than the libraries of 3 processes take by themselves, "
         "about 900 MB: this one and --workers 2. Use --memory 1.6GB, or fewer workers.",
     )  # fmt: skip
-    monkeypatch.setattr("gnomon.memory.available_bytes", lambda: 10**9)
+    monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 10**9)
     done = gnomon(*COMMANDS[name], "--workers", "4", folder=here)
     assert refused(
-        done, 4, "--workers 4 would take about 1.2 GB for their libraries alone, and 1.0 GB are "
+        done, 4, "--workers 4, for the libraries alone, needs about 1.2 GB of memory; 1.0 GB are "
         "free. Ask for fewer, or work without them.",
     )  # fmt: skip
     assert not list(here.glob("n*"))

@@ -13,10 +13,10 @@ import pyarrow.csv as pc
 import pytest
 from commands import gnomon, refused
 
+from gnomon.budget import LIBRARY_BYTES, parse_bytes
 from gnomon.cli import COMMANDS, HELP
 from gnomon.cli.options import LEAST_PAGE
 from gnomon.cli.results import _far_words
-from gnomon.memory import LIBRARIES, parse_bytes
 from gnomon.report.report import LEAST_BUDGET
 
 DATA = "cells.csv"
@@ -128,7 +128,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_too_little_memory_is_refused_with_how_much_is_needed(made, name):
-    done = gnomon(*SMALL[name], "--memory", str(LIBRARIES + 500), folder=made)
+    done = gnomon(*SMALL[name], "--memory", str(LIBRARY_BYTES + 500), folder=made)
     last = done.stderr.splitlines()[-1]
     assert refused(done, 4, " of memory beside the 300 MB of the libraries, more than the 300 MB ")
     assert not (made / "m").exists()
@@ -138,7 +138,7 @@ def test_too_little_memory_is_refused_with_how_much_is_needed(made, name):
     assert done.returncode == 0 or refused(done, 4, " 60 × 4 numbers needs about ")
 
 
-@pytest.mark.parametrize("size", ["500B", "20MB", str(LIBRARIES)])
+@pytest.mark.parametrize("size", ["500B", "20MB", str(LIBRARY_BYTES)])
 def test_memory_that_the_libraries_alone_take_is_refused_before_anything_is_read(made, size):
     done = gnomon("map", DATA, "-o", "m", "--memory", size, folder=made)
     assert refused(done, 4, f"--memory {size} is no more than", "about 300 MB", "--memory 1GB")
@@ -149,14 +149,14 @@ def test_memory_that_the_libraries_alone_take_is_refused_before_anything_is_read
 def test_the_libraries_take_about_what_is_counted_for_them():
     """Resident in a process that has imported what `gnomon map` works with, and nothing else."""
     code = """
-        import faiss, pyarrow.csv, pyarrow.parquet, gnomon.pipeline, gnomon.report.run
+        import pyarrow.csv, pyarrow.parquet, gnomon.pipeline, gnomon.report.run
         print([line for line in open("/proc/self/status") if line.startswith("VmRSS")][0])
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
                           text=True, check=True)  # fmt: skip
     resident = 1024 * int(done.stdout.split()[1])
     # Other versions of them take more or less; --memory is off by no more than half of it.
-    assert 0.5 * LIBRARIES < resident < 1.5 * LIBRARIES
+    assert 0.5 * LIBRARY_BYTES < resident < 1.5 * LIBRARY_BYTES
 
 
 def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
@@ -167,7 +167,7 @@ def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
     )  # fmt: skip
     assert "PCA  " not in done.stderr
     assert not (made / "m").exists()
-    monkeypatch.setattr("gnomon.data.room.available_bytes", lambda: 30_000_000)
+    monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 30_000_000)
     done = gnomon("map", DATA, "-o", "m", folder=made)
     assert refused(done, 4, "more than the 30.0 MB that are free. Take fewer rows or columns.")
     done = gnomon("inspect", DATA, folder=made)
@@ -329,7 +329,7 @@ def test_help_of_every_command_imports_nothing_heavy():
         "for order in ([], *([name] for name in COMMANDS)):\n"
         "    sys.argv = ['gnomon', *order, '--help']\n"
         "    try:\n        main()\n    except SystemExit:\n        pass\n"
-        "heavy = ('numpy', 'scipy', 'sklearn', 'numba', 'pyarrow', 'faiss', 'jinja2')\n"
+        "heavy = ('numpy', 'scipy', 'sklearn', 'numba', 'pyarrow', 'jinja2')\n"
         "print('HEAVY', [name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

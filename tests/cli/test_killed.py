@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 from commands import COMMAND, environment, gnomon, refused
 from whole_files import leftovers_of, runs_in, strangers_in, whole_run
 
@@ -21,23 +22,28 @@ RUNS = {"few": 60, "many": 80}  # tables and their rows, which tell whose a file
 def killed(folder, times, writer):
     done = subprocess.run(
         [sys.executable, DRIVER, folder, str(times), writer],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=300 + 2 * times,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_command_that_is_killed_a_hundred_times_leaves_one_whole_run(tmp_path):
-    # The proof proves nothing unless a writer in place fails it: in every kind of file.
-    careless = killed(tmp_path / "careless", 100, "careless")
-    assert careless["torn"].keys() >= {"map.parquet", "model.gnomon", "run.json", "report.html"}
-    assert careless["wrong"]
-    found = killed(tmp_path / "ours", 100, "ours")
-    assert found["kills"] == 100  # others had ended by themselves
+@pytest.mark.rounds(test=30, soak=100, long=2000)
+def test_a_command_that_is_killed_again_and_again_leaves_one_whole_run(tmp_path, rounds):
+    found = killed(tmp_path / "ours", rounds, "ours")
+    assert found["kills"] == rounds  # others had ended by themselves
     assert (found["torn"], found["wrong"]) == ({}, [])
     assert {*found["new"]} == {False, True}  # blows fell before the exchange and after it
     assert found["leftovers"] > 0  # and into the writing
     assert found["clean"]  # the next run removed what they left
+
+
+@pytest.mark.rounds(test=0, soak=1, long=1)
+def test_a_careless_writer_is_noticed_in_every_kind_of_file(tmp_path):
+    """The proof above proves nothing unless a writer in place fails it."""
+    careless = killed(tmp_path / "careless", 100, "careless")
+    assert careless["torn"].keys() >= {"map.parquet", "model.gnomon", "run.json", "report.html"}
+    assert careless["wrong"]
 
 
 def write_tables(folder):
@@ -113,10 +119,11 @@ def kill_in(folder, times):
     return kills, new
 
 
-def test_the_installed_command_that_is_killed_leaves_one_whole_run(tmp_path):
+@pytest.mark.rounds(test=4, soak=6, long=60)
+def test_the_installed_command_that_is_killed_leaves_one_whole_run(tmp_path, rounds):
     with ThreadPoolExecutor() as pool:  # two at a time: most of it is the start of Python
-        found = list(pool.map(kill_in, [tmp_path / "a", tmp_path / "b"], [6, 6]))
-    assert [kills for kills, _ in found] == [6, 6]
+        found = list(pool.map(kill_in, [tmp_path / "a", tmp_path / "b"], [rounds, rounds]))
+    assert [kills for kills, _ in found] == [rounds, rounds]
     assert {new for _, each in found for new in each} == {False, True}
 
 

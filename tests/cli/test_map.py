@@ -22,7 +22,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
 SETTINGS = {
     "data": "iris", "label": None, "id": None, "features": [], "keep": [], "drop": [], "na": [],
     "decimal": None, "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-    "dimensions": 2, "sample": None, "seed": 0, "stability": None,
+    "dimensions": 2, "sample": None, "seed": 0, "stability": None, "text": None, "image": None,
+    "link": None, "replay": False,
 }  # fmt: skip
 
 

@@ -111,6 +111,18 @@ def test_options_reach_the_fit(here, tmp_path):
     assert refused(gnomon(*order, folder=here), 2, "exists. Use --force")
 
 
+def test_a_robust_fit_of_folders_is_that_of_the_tables(here, tmp_path):
+    X, Y = pair()
+    Y[:9] += 20
+    write(tmp_path / "moved", Y, ["x", "y"])
+    order = ("align", "new", "--to", tmp_path / "moved", "-o", tmp_path / "out.npy")
+    done = gnomon(*order, "--robust", "tukey", folder=here)
+    assert done.returncode == 0, done.stderr
+    expected = Procrustes(robust="tukey").fit(X, Y)
+    assert expected.weights_[:9].max() == 0
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected.transform(X), atol=1e-9)
+
+
 def test_folders_are_compared(here):
     done = gnomon("compare", "new", "old", "--permutations", "99", "--json", folder=here)
     assert done.returncode == 0, done.stderr
@@ -165,7 +177,6 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
         (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few has 45"),
         (["align", "new", "--to", "old"], 2, "written to a file that ends in .npy or .parquet"),
         (["align", "new", "--to", "old", "-o", "n.csv"], 2, "got 'n.csv'. Name one with -o"),
-        (["align", "new", "--to", "old", "-o", "n.npy", "--robust", "tukey"], 2, "--robust tukey"),
         (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
         (["align", "-", "--to", "old", "-o", "n.npy"], 2, "Standard input is not read in blocks"),
         (["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"], 3,

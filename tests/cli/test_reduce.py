@@ -74,7 +74,7 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     assert record["settings"] == {
         "data": "fish.csv", "label": None, "id": None, "features": [], "keep": [], "drop": [],
         "na": [], "decimal": None, "missing": "error", "scale": "none", "components": "2",
-        "seed": 0,
+        "seed": 0, "text": None, "image": None, "link": None,
     }  # fmt: skip
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
     assert record["table"]["features"] == COLUMNS

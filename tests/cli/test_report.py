@@ -42,7 +42,7 @@ def sections(page):
 def test_gnomon_map_writes_the_page_of_its_table(mapped):
     page = page_of(mapped / "fish_map" / "report.html")
     assert sections(page) == [
-        "overview", "map", "counting", "components", "reconstruction", "trust", "reproduce",
+        "map", "overview", "counting", "components", "reconstruction", "trust", "reproduce",
     ]  # fmt: skip
     assert "Fish of May" in page.words
     assert "fish.csv has 60 rows and 4 columns of numbers; points are coloured by group" in (

@@ -20,9 +20,9 @@ import pytest
 from commands import COMMAND, environment, gnomon, refused
 
 from gnomon import source
+from gnomon.budget import available_bytes
 from gnomon.cli.failures import exit_code, sentence
 from gnomon.data.read import read
-from gnomon.memory import available_bytes
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 TABLE = "\n".join(["a,b,c", *(",".join(f"{x:.4f}" for x in row) for row in X)]) + "\n"

@@ -10,9 +10,10 @@ import pytest
 from numba import njit
 from rich.progress import Progress
 
-import gnomon.kernels  # noqa: F401  (logs what is compiled)
+import gnomon.compute.kernels  # noqa: F401  (logs what is compiled)
 from gnomon.cli import words
 from gnomon.cli.words import Words
+from gnomon.events import Event, Iteration
 
 
 class Terminal(io.StringIO):
@@ -44,7 +45,7 @@ def test_rows_that_are_read_are_shown(monkeypatch):
     screen = terminal(monkeypatch)
     monkeypatch.setattr(words, "Progress", partial(Progress, auto_refresh=False))
     with Words().bar("Reading") as bar:
-        bar.reading(500, 2_000)
+        bar(Event("rows", 500, 2_000))
         bar.progress.refresh()
         drawn = shown(screen)
     assert "Reading" in drawn
@@ -71,14 +72,14 @@ def test_iterations_are_shown_and_then_the_rows_that_are_placed(monkeypatch):
     # Drawn when the test says so, and not by a thread of Rich's in between.
     monkeypatch.setattr(words, "Progress", partial(Progress, auto_refresh=False))
     with Words().bar() as bar:
-        assert bar(iteration=120, of=750, kl=1.25, seconds_left=3.0) is False
+        assert not bar(Event("tsne", 120, 750, 3.0, Iteration(1.25, list)))
         bar.progress.refresh()
         drawn = shown(screen)
         assert "t-SNE" in drawn
         assert "120/750  KL 1.25" in drawn
         assert "Placing" not in drawn
-        bar.placing(32_768, 1_900_000)
-        bar.placing(65_536, 1_900_000)
+        bar(Event("place", 32_768, 1_900_000))
+        bar(Event("place", 65_536, 1_900_000))
         shown(screen)
         bar.progress.refresh()
         drawn = shown(screen)

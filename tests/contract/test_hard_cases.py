@@ -112,6 +112,12 @@ def of_raw(text: str) -> Callable[[Any], str]:
     return lambda estimator: "" if getattr(estimator, "standardize", False) else text
 
 
+def out_of_range(where: str) -> Callable[[Any], str]:
+    """Variances in units of the table: those of PCA, and of the PCA that a t-SNE begins with."""
+    said = of_raw(f"Variances are {where} the range of float64")
+    return lambda estimator: "" if isinstance(estimator, Procrustes) else said(estimator)
+
+
 FAR32 = (5 * GOOD + 1e3).astype(np.float32)
 FAR64 = GOOD + 1e8
 ONE_CONSTANT = of_standardised(r"1 constant column \(first: 5\)")
@@ -128,12 +134,17 @@ CASES = [
     # The numbers themselves are rounded to 6e-5 (float32 at 1,000, spread 5) and 1.5e-8.
     Case(7, "float32 far from zero", "pca tsne procrustes", FAR32, moved(FAR32, 1e3), 1e-5),
     Case(7, "float64 far from zero", "pca tsne procrustes", FAR64, moved(FAR64, 1e8), 1e-7),
-    Case(8, "times 2^664", "pca tsne scaling", np.ldexp(GOOD, 664), GOOD, 0),
-    Case(8, "times 2^-664", "pca tsne scaling", np.ldexp(GOOD, -664), GOOD, 0),
-    Case(8, "times 1e200", "pca tsne scaling", GOOD * 1e200, GOOD, 1e-9),
-    Case(8, "times 1e-200", "pca tsne scaling", GOOD * 1e-200, GOOD, 1e-9),
+    Case(8, "times 2^664", "pca tsne scaling", np.ldexp(GOOD, 664), GOOD, 0,
+         warning=out_of_range("above")),
+    Case(8, "times 2^-664", "pca tsne scaling", np.ldexp(GOOD, -664), GOOD, 0,
+         warning=out_of_range("below")),
+    Case(8, "times 1e200", "pca tsne scaling", GOOD * 1e200, GOOD, 1e-9,
+         warning=out_of_range("above")),
+    Case(8, "times 1e-200", "pca tsne scaling", GOOD * 1e-200, GOOD, 1e-9,
+         warning=out_of_range("below")),
     # The mean of subnormals has fewer digits than they have.
-    Case(8, "subnormals", "pca tsne scaling", np.ldexp(SHORT, -1040), SHORT, 1e-5),
+    Case(8, "subnormals", "pca tsne scaling", np.ldexp(SHORT, -1040), SHORT, 1e-5,
+         warning=out_of_range("below")),
     Case(9, "int64 near 2^60", "pca tsne procrustes", WHOLE + 2**60, WHOLE.astype(float)),
     Case(9, "int16", "pca tsne procrustes", WHOLE.astype(np.int16), WHOLE.astype(float)),
     Case(9, "uint8", "pca tsne procrustes", (WHOLE % 256).astype(np.uint8), (WHOLE % 256) * 1.0),

@@ -13,18 +13,17 @@ SOURCE = ROOT / "src" / "gnomon"
 
 # Lowest first. A module may import from its own layer and those before it.
 LAYERS = [
-    ["errors", "blas"],
-    ["parallel", "kernels", "progress", "records", "memory", "cells", "files", "sparse", "models"],
+    ["errors", "events", "typing"],
+    ["compute", "progress", "records", "budget", "cells", "files", "sparse", "models"],
     ["inputs", "engine"],
-    ["rows", "streams"],
-    ["carry", "roundoff", "moments", "certificate", "lists", "brute_force", "neighbors"],
+    ["numeric", "neighbors"],
     ["scores"],
     ["procrustes"],
     ["pca"],
     ["tsne"],
     ["charts", "data"],
     ["report"],
-    ["estimate", "stages", "checks", "trust", "result", "pipeline", "large"],
+    ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline", "large"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -35,7 +34,7 @@ def modules():
 
 
 def room(path):
-    """`pca` for src/gnomon/pca/krylov.py, `rows` for src/gnomon/rows.py."""
+    """`pca` for src/gnomon/pca/solvers/krylov.py, `inputs` for src/gnomon/inputs.py."""
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 

@@ -222,6 +222,10 @@ def rows_of(block):
     return np.array(block.X)
 
 
+def side_by_side(block):
+    return np.hstack(block.X)
+
+
 @pytest.fixture
 def beforehand(monkeypatch):
     """How many parts were read beforehand, which is done at once."""
@@ -286,7 +290,7 @@ def test_what_is_made_of_other_tables_tells_them(tmp_path, past, beforehand):
     LocalEngine(1).map(rows_of, ready)
     assert len(beforehand) == 15
     beforehand.clear()
-    both = LocalEngine(1).map(rows_of, pair_by_row(table, other))
+    both = LocalEngine(1).map(side_by_side, pair_by_row(table, other))
     assert np.array_equal(np.concatenate(both), np.hstack([X, X]))
     assert len(beforehand) == 15 + 4 * 7
     assert not table.files[0].disk.ahead

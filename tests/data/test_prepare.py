@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from gnomon.cli.failures import sentence
 from gnomon.data import samples
 from gnomon.data.prepare import FOLD, Preparation, Scale, choose_scale, prepare
 from gnomon.data.refusals import FileError, GapError
@@ -157,7 +158,7 @@ def test_a_gap_is_refused_with_its_line_and_the_ways_out():
     problem = 't.csv: 2 missing values in 2 columns (first: line 5, column "b").'
     ways = 'Use missing="drop", missing="mean", or missing="em".'
     assert str(info.value) == f"{problem} {ways}"
-    assert info.value.command_line() == (
+    assert sentence(info.value) == (
         f"{problem} Use --missing drop, --missing mean, or --missing em."
     )
     assert isinstance(info.value, MissingValueError)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnomon.cli.failures import sentence
 from gnomon.data import csv_files
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
@@ -445,7 +446,7 @@ def test_a_surprise_late_in_the_file_has_its_line(write):
         read(path)
     problem = 't.csv: column "price" holds text in 2 rows (first: line 150001, "N/A").'
     assert str(info.value) == f'{problem} Use na="N/A", or drop="price".'
-    assert info.value.command_line() == f"{problem} Use --na N/A, or --drop price."
+    assert sentence(info.value) == f"{problem} Use --na N/A, or --drop price."
     table = read(path, na=["N/A", "n/a"])
     assert np.flatnonzero(np.isnan(table.X[:, 0])).tolist() == [149_999, 150_009]
     assert read(path, drop="price").columns == ("size",)

@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnomon.cli.failures import sentence
 from gnomon.data.refusals import (
     FileError,
     GapError,
     OptionError,
-    RoomError,
     listed,
     option,
     quoted,
 )
-from gnomon.errors import DataError, MissingValueError, ParameterError, TooLargeError
+from gnomon.errors import DataError, MissingValueError, ParameterError
 
 
 def test_an_error_speaks_to_those_who_wrote_python_and_to_those_who_typed_a_command():
     error = FileError("Bad.", ("na", "n/a"), ("drop", "my price"), "Or mend it.")
     assert str(error) == 'Bad. Use na="n/a", or drop="my price". Or mend it.'
-    assert error.command_line() == "Bad. Use --na n/a, or --drop 'my price'. Or mend it."
-    assert str(FileError("Bad.")) == FileError("Bad.").command_line() == "Bad."
+    assert sentence(error) == "Bad. Use --na n/a, or --drop 'my price'. Or mend it."
+    assert str(FileError("Bad.")) == sentence(FileError("Bad.")) == "Bad."
 
 
 @pytest.mark.parametrize(
@@ -63,36 +63,6 @@ def test_long_lists_are_cut():
 
 def test_ways_by_options_that_a_command_has_not_are_left_out():
     error = FileError("Bad.", ("na", "x"), ("drop", "price"), "Or mend it.")
-    assert error.command_line({"na", "id"}) == "Bad. Use --na x. Or mend it."
-    assert error.command_line(set()) == "Bad. Or mend it."
+    assert sentence(error, {"na", "id"}) == "Bad. Use --na x. Or mend it."
+    assert sentence(error, set()) == "Bad. Or mend it."
     assert str(error) == 'Bad. Use na="x", or drop="price". Or mend it.'
-
-
-@pytest.mark.parametrize(
-    ("needed", "asked", "says"),
-    [
-        (2e9, True, "It needs about 2.0 GB of memory{}, more than the {} that are allowed. Use "
-         "{}. Or take fewer rows or columns."),
-        (2e9, False, "It needs about 2.0 GB of memory, more than the 1.0 MB that are free. Take "
-         "fewer rows or columns."),
-        (None, True, "It needs more memory{} than the {} that are allowed. Use {}. Or take fewer "
-         "rows or columns."),
-    ],
-)  # fmt: skip
-def test_too_little_memory_is_said_with_what_is_needed_and_there(needed, asked, says):
-    error = RoomError("It", needed, 1e6, asked=asked)
-    assert isinstance(error, TooLargeError)
-    assert str(error) == says.format("", "1.0 MB", f'memory="{"2.2GB" if needed else "SIZE"}"')
-    enough = f"--memory {'2.2GB' if needed else 'SIZE'}"
-    assert error.command_line() == says.format("", "1.0 MB", enough)
-    if not asked:
-        return
-    # What a command is allowed is for its libraries too, and for those of its workers.
-    error = RoomError("It", needed, 1e6, asked=True, processes=1)
-    enough = f"--memory {'2.5GB' if needed else 'SIZE'}"
-    libraries = " beside the 300 MB of the libraries"
-    assert error.command_line() == says.format(libraries, "301 MB", enough)
-    error = RoomError("It", needed, 1e6, asked=True, processes=3)
-    enough = f"--memory {'3.2GB' if needed else 'SIZE'}"
-    libraries = " beside the 900 MB of the libraries of 3 processes"
-    assert error.command_line() == says.format(libraries, "901 MB", enough)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gnomon
+from gnomon.cli.failures import sentence
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
@@ -481,7 +482,7 @@ def test_two_columns_of_vectors_are_refused_and_one_of_them_can_be_named(tmp_pat
     write(path, Case("", {"title": SHORT, "body": VECTORS, **MEASURED}))
     with pytest.raises(FileError) as told:
         opened(path)
-    assert told.value.command_line() == (
+    assert sentence(told.value) == (
         't.parquet has 2 columns of vectors, "title", "body", and a map is made of one. '
         "Use --features title, or --features body."
     )

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 import gnomon
+from gnomon.cli.failures import sentence
 from gnomon.data.columns import Reading, as_column
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
@@ -83,7 +84,7 @@ def test_what_may_be_either_is_refused_with_the_cause_and_the_option(tmp_path, o
     path = write(tmp_path, ["1,234", "56,789", "7"])
     with pytest.raises(FileError) as told:
         opened(path)
-    assert told.value.command_line() == (
+    assert sentence(told.value) == (
         't.csv: column "sales" holds "1,234" (line 2), whose mark may divide thousands or '
         "decimals, and no other cell says which. Use --decimal ., --decimal ,, or --drop sales."
     )

@@ -22,7 +22,9 @@ from gnomon.errors import (
     ParameterError,
     PartitionError,
 )
-from gnomon.moments import Moments
+from gnomon.events import Event
+from gnomon.numeric.moments import Moments
+from gnomon.procrustes import robust as reweighted
 from gnomon.tsne.sampled import choose_sample, place_source
 
 
@@ -112,7 +114,11 @@ def test_two_four_and_one_worker_give_the_bits_of_one_machine(engine, tmp_path):
     wait_until(lambda: len(engine.client.nthreads()) == 2)
 
 
-def test_rows_are_placed_and_pairs_are_joined_on_workers_with_the_bits_of_one_machine(engine):
+def test_rows_are_placed_and_pairs_are_joined_on_workers_with_the_bits_of_one_machine(
+    engine, monkeypatch
+):
+    for name, few in (("START_STEPS", 2), ("STEPS", 4), ("WORTH_SAYING", 1.0)):
+        monkeypatch.setattr(reweighted, name, few)
     X = table(rows=300)
     sampling = choose_sample(300, asked=100, budget=0, needed=float, seed=0)
     tsne = TSNE(perplexity=5, max_iter=20, n_jobs=1).fit(X[sampling.rows])
@@ -121,6 +127,7 @@ def test_rows_are_placed_and_pairs_are_joined_on_workers_with_the_bits_of_one_ma
         ArraySource(np.column_stack([ids[rows], Z[rows]]), rows=40, names=["id", *"abcdef"])
         for Z, rows in ((X, ids % 3 > 0), (X @ table(6, 6, seed=1), ids % 5 > 0))
     )
+    in_order = ArraySource(X, rows=120), ArraySource(X + 0.1 * table(300, 6, seed=2), rows=40)
     places, maps = [], []
     for who in (LocalEngine(2), engine):
         found = place_source(tsne, sampling, ArraySource(X, rows=40), who)
@@ -128,6 +135,10 @@ def test_rows_are_placed_and_pairs_are_joined_on_workers_with_the_bits_of_one_ma
         places.append(found.positions.tobytes() + found.unusual.tobytes() + found.trust.tobytes())
         model = Procrustes().fit(left, right, id="id", engine=who)
         maps.append(model.rotation_.tobytes() + model.translation_.tobytes())
+        robust = Procrustes(robust="tukey").fit(*in_order, ids % 4, engine=who)
+        maps[-1] += robust.residuals_.tobytes() + robust.weights_.tobytes()
+        maps[-1] += robust.residuals(*in_order, engine=who).tobytes()
+        maps[-1] += robust.transform(in_order[0], engine=who).tobytes()
     assert places[0] == places[1]
     assert maps[0] == maps[1]
 
@@ -156,14 +167,14 @@ def test_results_come_in_order_with_what_stood_beside_them_and_progress_is_told(
     source = ArraySource(table(), rows=50)
     weights = [float(i) for i in range(14)]
     told = []
-    found = engine.map(_weighted, source, beside=weights, done=told.append)
+    found = engine.map(_weighted, source, beside=weights, on=told.append)
     assert found == [(i, 50, float(i)) for i in range(14)]
-    assert told == list(range(50, 701, 50))
+    assert told == [Event("rows", done, 700) for done in range(50, 701, 50)]
     some = source.only(source.partitions[3:5])
     assert engine.map(_weighted, some, beside="ab") == [(3, 50, "a"), (4, 50, "b")]
     told.clear()
-    engine.reduce(_rows, source, operator.add, done=told.append)
-    assert told == [700]  # fourteen partitions are one sum
+    engine.reduce(_rows, source, operator.add, on=told.append)
+    assert told == [Event("rows", 700, 700)]  # fourteen partitions are one sum
 
 
 def _weighted(block):
@@ -273,7 +284,7 @@ def test_a_client_that_is_closed_meanwhile_is_an_error_and_no_hang(engine):
 
     other = Client(engine.client.scheduler.address, set_as_default=False)
     with within(60), pytest.raises(ClusterError, match="The Dask client is clos"):
-        DaskEngine(other).map(_rows, ArraySource(table(), rows=10), done=lambda _: other.close())
+        DaskEngine(other).map(_rows, ArraySource(table(), rows=10), on=lambda _: other.close())
     with within(60), pytest.raises(ClusterError, match="The Dask client is closed"):
         DaskEngine(other).map(_rows, ArraySource(table()))
 

@@ -169,12 +169,12 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_p
     with within(120), connected(foreign.address()) as remote:
         wait_until(lambda: len(remote.client.nthreads()) == 2)
 
-        def kill_all(rows):
+        def kill_all(event):
             for worker in workers:
                 os.kill(worker.pid, signal.SIGKILL)
 
         with pytest.raises(ClusterError, match=r"is lost: it has no workers, for [0-9]+ s"):
-            remote.map(partial(slow_sums, folder=tmp_path), source(), done=kill_all)
+            remote.map(partial(slow_sums, folder=tmp_path), source(), on=kill_all)
     assert 1 <= len(os.listdir(tmp_path)) < 40
 
 
@@ -193,12 +193,12 @@ def test_a_scheduler_that_is_gone_or_silent_is_an_error_and_no_hang(tmp_path, mo
         with connected(there.address()) as remote:
             wait_until(lambda: len(remote.client.nthreads()) == 1)
 
-            def end_it(rows):
+            def end_it(event):
                 os.kill(scheduler.pid, end)
                 if how == "stopped":  # from now on: before, a slow machine needs its time
                     monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
                     monkeypatch.setattr(dask_run, "ANSWER", 1.0)
 
             with pytest.raises(ClusterError, match=f"is lost: {why}"):
-                remote.reduce(partial(slow_sums, folder=marks), source(), operator.add, done=end_it)
+                remote.reduce(partial(slow_sums, folder=marks), source(), operator.add, on=end_it)
     assert len(os.listdir(marks)) < 40

@@ -5,7 +5,14 @@ import pytest
 
 from gnomon.engine import LocalEngine, as_engine
 from gnomon.engine.arrays import ArraySource
-from gnomon.errors import ChangedSourceError, DataError, ParameterTypeError, PartitionError
+from gnomon.errors import (
+    ChangedSourceError,
+    DataError,
+    Interrupted,
+    ParameterTypeError,
+    PartitionError,
+)
+from gnomon.events import Event
 
 
 def table(rows=530, columns=3, seed=0):
@@ -37,8 +44,38 @@ def test_what_stands_beside_a_partition_comes_with_its_block():
 
 def test_rows_done_are_told():
     told = []
-    LocalEngine(1).reduce(column_sums, ArraySource(table(25), rows=10), np.add, done=told.append)
-    assert told == [10, 20, 25]
+    LocalEngine(1).reduce(column_sums, ArraySource(table(25), rows=10), np.add, on=told.append)
+    assert told == [Event("rows", done, 25) for done in (10, 20, 25)]
+
+
+def test_an_engine_reports_every_pass_to_its_callback_beside_that_of_the_pass():
+    source = ArraySource(table(25), rows=10)
+    some = source.only([source.partitions[0], source.partitions[2]])
+    first, second, single, written = [], [], [], []
+    plain = LocalEngine(2, first.append)
+    engine = as_engine(plain, on=second.append)
+    assert np.allclose(engine.reduce(column_sums, source, np.add), table(25).sum(axis=0))
+    engine.map(column_sums, some)
+    engine.write(column_sums, source, written.append, on=single.append)
+    whole = [Event("rows", done, 25) for done in (10, 20, 25)]
+    assert first == second == [*whole, Event("rows", 10, 15), Event("rows", 15, 15), *whole]
+    assert single == whole
+    assert len(written) == 3
+    plain.map(column_sums, some)
+    assert len(second) == 8  # the engine that was given is as it was
+
+
+def test_a_callback_interrupts_a_pass():
+    seen = []
+
+    def stop(event):
+        seen.append(event.done)
+        return event.done == 20
+
+    engine = as_engine(on=stop)
+    with pytest.raises(Interrupted, match="after 20 of 25 rows"):
+        engine.map(column_sums, ArraySource(table(25), rows=10))
+    assert seen == [10, 20]
 
 
 def test_few_results_wait_for_their_turn():

@@ -12,7 +12,8 @@ def table(rows, columns, seed):
 
 
 def read_all(pair):
-    return np.concatenate([pair.read(partition) for partition in pair.partitions])
+    blocks = [pair.read(partition) for partition in pair.partitions]
+    return [np.concatenate(side) for side in zip(*blocks, strict=True)]
 
 
 def with_ids(X, ids):
@@ -25,14 +26,34 @@ def test_rows_stand_beside_each_other_whatever_the_partitions(mine, theirs):
     pair = pair_by_row(ArraySource(X, rows=mine), ArraySource(Y, rows=theirs))
     assert pair.shape == (53, 5)
     assert pair.dtype == np.float64
-    assert np.array_equal(read_all(pair), np.hstack([X, Y]))
-    left, right = pair.split(read_all(pair))
+    left, right = read_all(pair)
     assert np.array_equal(left, X)
     assert np.array_equal(right, Y)
+    assert (left.dtype, right.dtype) == (np.float64, np.float32)
+    # Y is the wider table: the parts are its own.
+    assert {partition.rows for partition in pair.partitions[:-1]} <= {theirs}
+    assert np.array_equal(pair.array().X, X)
+    assert np.array_equal(pair.array().Y, Y)
+
+
+def test_a_partition_that_several_parts_share_is_read_once_a_pass():
+    class Counting(ArraySource):
+        reads = 0
+
+        def read(self, partition):
+            self.reads += 1
+            return super().read(partition)
+
+    wide, narrow = ArraySource(table(60, 3, 0), rows=5), Counting(table(60, 1, 1), rows=30)
+    pair, engine = pair_by_row(wide, narrow), LocalEngine(1)
+    for passes in (1, 2):
+        engine.map(first, pair)
+        assert narrow.reads == 2 * passes
+    assert pair.kept == ({}, {})
 
 
 def first(block):
-    return float(block.X[0, 0])
+    return float(block.X[0, 0] if isinstance(block.X, np.ndarray) else block.X.X[0, 0])
 
 
 @pytest.mark.parametrize("by", ["row", "id"])
@@ -93,7 +114,10 @@ def test_equal_ids_are_partners_and_the_others_stay_behind(mine, theirs):
         LocalEngine(2),
     )
     _, i, j = np.intersect1d(ids_x, ids_y, return_indices=True)
-    assert np.array_equal(read_all(pair), np.hstack([X[i], Y[j]]))
+    left, right = read_all(pair)
+    assert np.array_equal(left, X[i])
+    assert np.array_equal(right, Y[j])
+    assert pair.array() is None
     assert [partition.start for partition in pair.partitions] == [
         *np.cumsum([0, *(partition.rows for partition in pair.partitions)])[:-1]
     ]

@@ -43,7 +43,9 @@ def test_a_partition_says_where_it_stands():
 
 
 def test_the_size_of_partitions_depends_on_the_columns_alone():
-    assert partition_rows(100) == 20971
+    assert partition_rows(100) == 10485
+    assert partition_rows(784) == 4096
+    assert partition_rows(2000) == 2097
     assert partition_rows(10**9) == 1
     assert partition_rows(100, 7) == 7
 

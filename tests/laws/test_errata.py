@@ -9,9 +9,9 @@ from laws.tables import ROUNDING, fit, frames
 from scipy.spatial.distance import pdist
 
 from gnomon import PCA, Procrustes, samples
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint
-from gnomon.tsne.exact import field
+from gnomon.tsne.reference import field
 
 random = np.random.default_rng(0)
 TABLE = random.normal(size=(9, 4)) * [4, 3, 2, 1] + [7, 0, -5, 1]  # n = 9 rows, p = 4 columns

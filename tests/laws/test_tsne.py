@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from gnomon import PCA, TSNE
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint, uniform_rows
 from gnomon.tsne.descent import Descent, begin
-from gnomon.tsne.exact import field, kl_divergence, kl_gradient
 from gnomon.tsne.forces import AllPairs, OverMesh
+from gnomon.tsne.reference import field, kl_divergence, kl_gradient
 from gnomon.tsne.schedule import Schedule
 
 

@@ -48,7 +48,7 @@ def assert_same(a, b, at="model"):
         mine, yours = vars(a), vars(b)
         assert mine.keys() == yours.keys(), (at, mine.keys() ^ yours.keys())
         for key in mine:
-            if key not in ("_index", "_field"):  # built when they are needed
+            if key not in ("_index", "_field", "_known"):  # made when they are needed
                 assert_same(mine[key], yours[key], f"{at}.{key}")
     else:
         assert a == b, at

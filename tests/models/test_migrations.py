@@ -42,6 +42,21 @@ def test_a_map_of_format_1_still_places_new_rows(tmp_path):
     assert MIGRATIONS[1]({"content": parts}) == {"content": today, "version": 2}
 
 
+def test_a_map_of_a_draft_of_format_3_places_rows_as_it_did(tmp_path):
+    """It held a whole PCA for its residuals, of which the components are enough."""
+    tsne = load(REFERENCES / "tsne_format_3.gnomon")
+    X = samples.load("iris").X
+    mapped, new = X[:60:5], X[1:140:7]
+    placed = tsne.place(new)
+    assert np.array_equal(tsne.transform(mapped), tsne.embedding_)
+    expected = np.sqrt(PCA(0.98).fit(mapped).prediction_error(new)) / tsne._novelty.residual_unit
+    np.testing.assert_allclose(placed.residual, expected, rtol=1e-12)
+    save(tsne, tmp_path / "today.gnomon")
+    today = load(tmp_path / "today.gnomon").place(new)
+    assert today.residual.tobytes() == placed.residual.tobytes()
+    assert today.positions.tobytes() == placed.positions.tobytes()
+
+
 def test_a_map_of_format_2_goes_on_by_distances_alone():
     """It knew one limit, and nothing of residuals."""
     tsne = load(REFERENCES / "first_edition" / "tsne.gnomon")
@@ -60,6 +75,13 @@ def test_a_map_of_format_2_goes_on_by_distances_alone():
         "maps": [{"_typical": 1, "_novelty": {"distance_limit": 3.0, "residual_limit": None,
                                               "residual_unit": 1.0, "auxiliary": None}}],
     }  # fmt: skip
+
+
+def test_maps_of_format_2_do_not_know_kl_over_all_pairs():
+    tsne = load(REFERENCES / "first_edition" / "tsne.gnomon")
+    assert tsne.certificate_.exact_kl is None
+    assert tsne.resume(5).certificate_.exact_kl is None
+    assert "not known over all pairs" in str(tsne.certificate_)
 
 
 def test_certificates_of_format_2_bound_no_space_and_say_nothing_of_gaps():

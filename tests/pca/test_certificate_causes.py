@@ -5,9 +5,9 @@ import pytest
 from pca.extended import LONG, exact_pca, largest_sine
 
 from gnomon import PCA, samples
-from gnomon.certificate import Measured
 from gnomon.errors import GnomonWarning
-from gnomon.pca.krylov import following, leading
+from gnomon.numeric.certificate import Measured
+from gnomon.pca.solvers.krylov import following, leading
 
 EPS = np.finfo(np.float64).eps
 SOLVERS = ["covariance", "gram", "svd", "deflation", "krylov"]

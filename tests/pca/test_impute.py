@@ -7,11 +7,11 @@ import scipy.sparse as sp
 
 from gnomon import PCA, samples
 from gnomon.errors import DataError, DataWarning, MissingValueError, NotConvergedWarning
+from gnomon.numeric.view import view_array
 from gnomon.pca import impute as imputing
 from gnomon.pca.impute import impute
-from gnomon.pca.problem import Problem
 from gnomon.pca.rank import Request
-from gnomon.rows import read_rows
+from gnomon.pca.solvers.problem import Problem
 
 
 def planted(n=200, d=20, *, noise=0.1, share=0.1, seed=0):
@@ -31,7 +31,7 @@ def problem(table, k, **settings):
     """As the estimator poses it."""
     given = {"weights": None, "standardize": False, "feature_weight": None, **settings}
     return Problem(
-        rows=read_rows(table), request=Request(k), ddof=1, tol=1e-5,
+        view=view_array(table), dtype=table.dtype, request=Request(k), ddof=1, tol=1e-5,
         random=np.random.default_rng(0), n_jobs=1, **given,
     )  # fmt: skip
 

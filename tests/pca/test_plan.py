@@ -240,7 +240,7 @@ def test_the_plan_of_a_table_with_holes_is_the_plan_kept_after_filling_them_in(d
 def test_planning_computes_nothing_and_leaves_the_model_unfitted(monkeypatch):
     for name in list(estimator.SOLVERS):
         monkeypatch.setitem(estimator.SOLVERS, name, None)
-    monkeypatch.setattr(estimator, "read_rows", None)
+    monkeypatch.setattr(estimator, "view_table", None)
     X = np.lib.stride_tricks.as_strided(np.zeros(1), (10**6, 2_000), (0, 0))  # 16 GB if looked at
     model = PCA(5)
     before = dict(vars(model))

@@ -119,7 +119,7 @@ def test_extreme_units_have_the_same_bits_but_for_the_unit(power):
 def test_one_extreme_row_that_the_sample_misses_is_seen():
     X = numbers(dtype=np.float64)
     X[1501] *= 1e200
-    with pytest.warns(DataWarning, match="Row 1501 of the array is so far from all others"):
+    with pytest.warns(DataWarning, match="Row 1501 is so far from all others"):
         model = PCA(1).fit(gnomon.source(X, rows=BLOCK))
     direction = X[1501] / np.abs(X[1501]).max()
     direction /= np.linalg.norm(direction)
@@ -151,26 +151,33 @@ def test_a_small_budget_turns_to_krylov_in_a_planned_number_of_passes():
     X = random.standard_normal((700, 5)) * [9, 7, 5, 3, 2] @ basis.T
     X += 0.01 * random.standard_normal(X.shape)
     source = gnomon.source(X, rows=100)
-    plan = PCA(5, n_jobs=1).plan(source, memory="120MB")
+    cluster = _Elsewhere(1)
+    plan = PCA(5, n_jobs=1).plan(source, memory="120MB", engine=cluster)
     assert plan.solver == "krylov"
     assert plan.peak_bytes < 120e6
     assert plan.why.startswith("at most 18 passes over a source, 101 MB: an exact solver would")
-    model = PCA(5, n_jobs=1).fit(source, memory="120MB")
+    model = PCA(5, n_jobs=1).fit(source, memory="120MB", engine=cluster)
     assert model.solver_ == "krylov"
     assert model.certificate_.passes <= plan.passes == 18
     assert model.certificate_.converged
     exact = PCA(5).fit(X)
     np.testing.assert_allclose(model.components_, exact.components_, atol=1e-6)
-    one_pass = PCA(5, n_jobs=1).plan(source, memory="400MB")
+    one_pass = PCA(5, n_jobs=1).plan(source, memory="400MB", engine=cluster)
     assert (one_pass.solver, one_pass.passes) == ("covariance", 1)
     assert one_pass.why.startswith("a source of 5.6 MB, read once; exact")
     with pytest.raises(TooLargeError, match=r"and 1\.0 MB may be used\. Allow more memory"):
-        PCA(5, solver="krylov").fit(source, memory="1MB")
+        PCA(5, solver="krylov").fit(source, memory="1MB", engine=cluster)
     with pytest.raises(TooLargeError, match=r"by covariance needs .* 120 MB may be used"):
-        PCA("kaiser", n_jobs=1).fit(source, memory="120MB")
+        PCA("kaiser", n_jobs=1).fit(source, memory="120MB", engine=cluster)
 
 
-class _Shared(LocalEngine):
+class _Elsewhere(LocalEngine):
+    """Threads that say of themselves that they are the workers of a cluster."""
+
+    is_local = False
+
+
+class _Shared(_Elsewhere):
     """Threads that say of themselves that they are worker processes of this machine."""
 
     processes = 2
@@ -178,33 +185,52 @@ class _Shared(LocalEngine):
 
 def test_workers_of_this_machine_are_counted_in_the_plan():
     source = gnomon.source(np.zeros((900, 300)), rows=30)  # 30 blocks
-    here, shared = (PCA(5).plan(source, engine=each(1)) for each in (LocalEngine, _Shared))
+    here, shared = (PCA(5).plan(source, engine=each(1)) for each in (_Elsewhere, _Shared))
     assert shared.why == here.why + "; the memory is that of this process and 2 workers"
     # Two blocks each, as the file has them and as rows; five sums each, and one of every block.
     more = 2 * 4 * source.block_bytes + 8 * 300**2 * (2 * 5 + 30)
     assert shared.peak_bytes == here.peak_bytes + more
     budget = here.peak_bytes + more // 2
-    assert PCA(5).plan(source, memory=budget, engine=LocalEngine(1)).solver == "covariance"
+    assert PCA(5).plan(source, memory=budget, engine=_Elsewhere(1)).solver == "covariance"
     assert PCA(5).plan(source, memory=budget, engine=_Shared(1)).solver == "krylov"
     one = _Shared(1)
     one.processes = 1
     assert PCA(5).plan(source, engine=one).why.endswith("this process and 1 worker")
 
 
-def test_flat_spectra_are_given_up_after_the_planned_passes():
+def test_flat_spectra_are_given_up_after_the_planned_passes(monkeypatch):
+    monkeypatch.setattr("gnomon.pca.plan.LARGE_BYTES", 600 * 400 * 8)
     X = np.random.default_rng(0).standard_normal((600, 400))
     with pytest.warns(Warning, match="krylov stopped at a residual"):
         model = PCA(2, solver="krylov", tol=1e-12).fit(gnomon.source(X, rows=100))
     assert model.certificate_.passes <= model.plan_.passes
 
 
+WHOLE = [{"solver": "svd"}, {"solver": "gram"}, {"solver": "full"}, {"missing": "em"}]
+
+
+@pytest.mark.parametrize("settings", WHOLE, ids=str)
+def test_a_solver_that_needs_the_whole_table_gets_it_where_it_fits(tmp_path, settings):
+    X = numbers()
+    if "missing" in settings:
+        X[5, 3] = np.nan
+    source = parquet_source(tmp_path, X)
+    model = PCA(2, **settings).fit(source)
+    assert bits(model) == bits(PCA(2, **settings).fit(gnomon.source(X, rows=BLOCK)))
+    for elsewhere in ({"engine": _Elsewhere(1)}, {"memory": "100kB"}):
+        with pytest.raises((ParameterError, UnavailableError), match="whole table"):
+            PCA(2, **settings).fit(source, **elsewhere)
+
+
+def test_bad_values_of_a_table_that_was_brought_into_memory_are_named_by_file(tmp_path):
+    X = numbers()
+    X[1700, 3] = np.nan
+    with pytest.raises(MissingValueError, match=r"the first in clean\.parquet at row 1700, column"):
+        PCA(2, solver="gram").fit(parquet_source(tmp_path, X))
+
+
 def test_what_needs_the_whole_table_says_so():
     source = gnomon.source(numbers(), rows=BLOCK)
-    for solver in ("svd", "gram", "full"):
-        with pytest.raises(ParameterError, match="`solver` must be 'auto' or one of 'covariance'"):
-            PCA(2, solver=solver).fit(source)
-    with pytest.raises(UnavailableError, match="`missing='em'` needs the whole table in memory"):
-        PCA(2, missing="em").fit(source)
     model = PCA(2).fit(source)
     for ask in (model.contributions, model.score, model.partial_fit, gnomon.TSNE().fit):
         with pytest.raises(DataTypeError, match="X is a source, which is read in blocks"):
@@ -260,9 +286,9 @@ def test_results_are_written_block_by_block_with_the_bits_of_memory(tmp_path, en
     source, told = gnomon.source(X, rows=BLOCK), []
     for method, given in (("transform", source), ("residuals", source), ("transform", X)):
         path = tmp_path / f"{method}.{ending}"
-        progress = lambda rows, of: told.append((rows, of))  # noqa: E731
+        on = lambda event: told.append((event.done, event.total))  # noqa: E731
         ask = getattr(model, method)
-        assert ask(given, to=path, force=True, progress=progress) == path
+        assert ask(given, to=path, force=True, on=on) == path
         assert read(path).tobytes() == ask(X).tobytes()
     assert told[:2] == [(300, 2000), (600, 2000)]
     scores = gnomon.source(tmp_path / f"transform.{ending}", rows=BLOCK)
@@ -291,8 +317,12 @@ def test_an_engine_takes_arrays_too():
     X = numbers()
     got = PCA(2).fit(X, engine=LocalEngine(2))
     assert bits(got) == bits(PCA(2).fit(gnomon.source(X)))
-    with pytest.raises(DataError, match="A sparse table is not read in blocks"):
-        PCA(2).fit(sp.csr_array(X), engine=LocalEngine(1))
+    sparse = sp.csr_array(np.where(np.abs(X) < 5, 0, X))
+    want = PCA(2, solver="covariance").fit(sparse)
+    for engine in (LocalEngine(1), _Elsewhere(2)):
+        got = PCA(2, solver="covariance").fit(sparse, engine=engine)
+        assert bits(got) == bits(want)
+        assert got.transform(sparse, engine=engine).tobytes() == want.transform(sparse).tobytes()
 
 
 def test_dask_arrays_are_computed_block_by_block():
@@ -316,8 +346,8 @@ def test_dask_arrays_are_computed_block_by_block():
 def test_progress_is_told_by_rows():
     told = []
 
-    def watch(**numbers):
-        told.append((numbers.get("rows"), numbers.get("of")))
+    def watch(event):
+        told.append((event.done, event.total))
 
     model = PCA(2, n_jobs=1).set_callbacks(Watch(watch))
     model.fit(gnomon.source(numbers(), rows=500))
@@ -325,11 +355,9 @@ def test_progress_is_told_by_rows():
 
 
 def test_a_fitted_model_is_sent_without_its_moments():
-    from gnomon.pca.blocks import light
-
     model = PCA(2).fit(numbers(100, 50))
     assert model.moments_ is not None
-    assert len(pickle.dumps(light(model))) < len(pickle.dumps(model)) - 8 * 50**2 + 1000
+    assert len(pickle.dumps(model._model())) < len(pickle.dumps(model)) - 8 * 50**2 + 1000
 
 
 def test_a_file_that_changes_between_passes_is_named(tmp_path):
@@ -394,3 +422,63 @@ def test_a_file_of_scores_is_named_whatever_tables_are_made_of_arrays(tmp_path):
     assert np.array_equal(np.load(path), frame.to_numpy())
     assert model.transform(X, to=path, force=True) == path
     assert list(model.fit_transform(X).columns) == ["pca0", "pca1"]
+
+
+def test_missing_values_are_not_filled_in_on_a_cluster():
+    X = numbers(200)
+    X[5, 3] = np.nan
+    with pytest.raises(UnavailableError, match="needs the whole table"):
+        PCA(2, missing="em").fit(X, engine=_Elsewhere(1))
+
+
+def test_a_sparse_table_is_multiplied_on_a_cluster():
+    X = np.where(np.random.default_rng(0).random((300, 40)) < 0.2, 1.5, 0.0)
+    there = PCA(2, solver="krylov").fit(sp.csr_array(X), engine=_Elsewhere(1))
+    here = PCA(2, solver="krylov").fit(X)
+    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=1e-8)
+
+
+def test_free_memory_is_looked_at_once(tmp_path, monkeypatch):
+    free = iter([1e9])
+    monkeypatch.setattr("gnomon.pca.estimator.available_bytes", lambda: next(free))
+    assert PCA(2, solver="gram").fit(parquet_source(tmp_path, numbers())).solver_ == "gram"
+
+
+def test_whole_numbers_have_no_gaps_to_hold_a_table_for(tmp_path):
+    np.save(tmp_path / "whole.npy", np.arange(60).reshape(20, 3) % 7)
+    plan = PCA(2, missing="em").plan(gnomon.source(tmp_path / "whole.npy"))
+    assert "brought into memory" not in plan.why
+
+
+def test_a_table_too_large_to_hold_is_refused_without_words_about_gaps(tmp_path):
+    np.save(tmp_path / "wide.npy", np.zeros((60, 4000)))
+    with pytest.raises(TooLargeError, match="with the table itself") as caught:
+        PCA(2).plan(gnomon.source(tmp_path / "wide.npy"), memory="5MB")
+    assert "missing" not in str(caught.value)
+
+
+def test_a_wild_row_of_a_table_that_was_held_is_named_by_its_file(tmp_path):
+    X = numbers(40, 60, dtype=np.float64)
+    X[23] *= 1e9
+    for name, part in (("a", X[:20]), ("b", X[20:])):
+        np.save(tmp_path / f"{name}.npy", part)
+    with pytest.warns(DataWarning, match=r"Row 3 of b\.npy is so far from all others"):
+        PCA(2).fit(gnomon.source(tmp_path))
+
+
+def test_bringing_a_table_into_memory_reports_its_rows(tmp_path):
+    told = []
+
+    def watch(event):
+        told.append((event.stage, event.done, event.total))
+
+    model = PCA(2, solver="gram", n_jobs=1).set_callbacks(Watch(watch))
+    model.fit(parquet_source(tmp_path, numbers(600)))
+    assert ("rows", 300, 600) in told
+
+
+def test_a_memory_map_that_was_made_a_source_is_read_in_parts(tmp_path):
+    np.save(tmp_path / "x.npy", numbers())
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert gnomon.source(mapped).array() is None
+    assert bits(PCA(2).fit(gnomon.source(mapped))) == bits(PCA(2).fit(mapped))

@@ -37,10 +37,10 @@ def test_ctrl_c_ends_a_running_transform_and_leaves_the_old_file(tmp_path):
         import sys, time, numpy as np, gnomon
         X = np.random.default_rng(0).standard_normal((3000, 6))
         model = gnomon.PCA(3, n_jobs=2).fit(X)
-        def told(rows, of):
-            print(rows, flush=True)
+        def on(event):
+            print(event.done, flush=True)
             time.sleep(0.02)
-        model.transform(gnomon.source(X, rows=10), to=sys.argv[1], force=True, progress=told)
+        model.transform(gnomon.source(X, rows=10), to=sys.argv[1], force=True, on=on)
     """
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code), str(path)],

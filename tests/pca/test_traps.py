@@ -199,6 +199,26 @@ def test_standardised_columns_have_no_unit_and_their_deviations_have(power):
     assert np.array_equal(scaled.scale_, np.ldexp(plain.scale_, power))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("scale", "where"), [(1e-200, "below"), (1e200, "above"), (1e-157, "below")]
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_variances_beyond_the_range_of_float64_are_warned_of(solver, scale, where):
+    """All are infinite, all are 0, or the small ones have lost digits."""
+    X = spread(n=300)
+    with pytest.warns(DataWarning, match=f"Variances are {where} the range of float64") as caught:
+        PCA(3, solver=solver).fit(X * scale)
+    assert len(caught) == 1
+    PCA(3, solver=solver).fit(X * scale**0.5)  # warnings are errors
+
+
+def test_variances_beyond_the_range_are_warned_of_after_partial_fit():
+    model = PCA(3).partial_fit(spread(n=300) * 1e200)
+    with pytest.warns(DataWarning, match="Variances are above the range"):
+        assert np.isinf(model.explained_variance_).all()
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_extreme_scales_give_the_right_axes_and_ratios(scale):
     X = spread(n=300)
@@ -437,8 +457,8 @@ BLOCKS = [(solver, shape) for solver in SOLVERS for shape in ((9000, 12), (60, 2
 def test_small_blocks_give_what_one_block_gives(solver, shape, monkeypatch):
     X = spread(*shape) + 1e3
     _, sigma, exact = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    monkeypatch.setattr("gnomon.rows.BLOCK_BYTES", 1)  # 32 rows or columns
-    monkeypatch.setattr("gnomon.pca.krylov.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("gnomon.numeric.scaling.BLOCK_BYTES", 1)  # 32 rows or columns
+    monkeypatch.setattr("gnomon.pca.solvers.krylov.ROWS_AT_ONCE", 7)
     model = PCA(3, solver=solver, tol=1e-12).fit(X)
     # The table itself has twelve digits left of the mean's sixteen.
     np.testing.assert_allclose(model.singular_values_, sigma[:3], rtol=1e-11)
@@ -495,13 +515,13 @@ def test_blas_has_one_thread_wherever_a_fit_computes(monkeypatch):
         monkeypatch.setattr(place, name, watched)
 
     watch(estimator, "certify")
-    watch(estimator, "moments_of_rows")
+    watch(estimator, "moments_of")
     X = spread(n=100, d=6)
     with threadpool_limits(2, "blas"):
         PCA(2).fit(X)
         model = PCA(2).partial_fit(X)
         assert model.components_.shape == (2, 6)
-    assert seen == [("certify", {1}), ("moments_of_rows", {1}), ("certify", {1})]
+    assert seen == [("certify", {1}), ("moments_of", {1}), ("certify", {1})]
 
 
 def test_two_fits_at_once_in_two_threads_give_the_same_bits():

@@ -333,6 +333,24 @@ def test_the_certificate_measures_the_rotation_that_is_returned():
     assert other.least_eigenvalue > -1e-14  # two smallest eigenvalues: σ − σ′, signs included
 
 
+def test_the_error_of_a_rotation_is_in_the_frobenius_norm():
+    """The worst change of M of the size of its rounding reaches the bound in that norm alone."""
+    X, Y = pair(d=3)
+    model = Procrustes().fit(X, Y)
+    U, sigma, Vt = np.linalg.svd(model._frame.cross)
+    size = 1e-6 * sigma[0]
+    turn = np.zeros((3, 3))
+    turn[1, 2], turn[2, 1] = 1.0, -1.0
+    U1, _, Vt1 = np.linalg.svd(model._frame.cross + size / np.sqrt(2) * U @ turn @ Vt)
+    change = U1 @ Vt1 - U @ Vt
+    said = model.certificate_
+    bound = said.rotation_error * size / (said.formation_error * sigma[0])
+    assert np.linalg.norm(change) == pytest.approx(bound, rel=1e-4)
+    assert np.linalg.norm(change, 2) < 0.8 * bound
+    assert "Frobenius norm" in str(said)
+    assert said.to_dict()["rotation_error_norm"] == "Frobenius"
+
+
 def test_names_pickles_pipelines_and_frames_work():
     X, Y = pair(d=3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

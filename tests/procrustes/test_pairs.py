@@ -4,9 +4,9 @@ from procrustes.sets import pair
 
 from gnomon import CrossMoments
 from gnomon.errors import DataError, MissingValueError
-from gnomon.procrustes.frame import Rules, fit_frame
 from gnomon.procrustes.narrow import BLOCK, WIDEST
-from gnomon.procrustes.pairs import read_pair
+from gnomon.procrustes.pairs import view_arrays
+from gnomon.procrustes.similarity import Rules, Squares, fit_similarity
 
 
 def moments_as_arrays(m):
@@ -22,7 +22,7 @@ def test_one_pass_gives_the_moments_that_three_give(shape, weighted):
     random = np.random.default_rng(0)
     X, Y = random.normal(size=(n, dx)) + 5, random.normal(size=(n, dy)) - 3
     w = random.integers(0, 4, n).astype(float) if weighted else None
-    found = read_pair(X, Y, w).moments(w)
+    found = view_arrays(X, Y, w).moments(w)
     expected = CrossMoments.of(X, Y, w)
     # sums of n squares about 1: a few n · 1e-16
     for a, b in zip(moments_as_arrays(found), moments_as_arrays(expected), strict=True):
@@ -34,38 +34,38 @@ def test_one_pass_gives_the_moments_that_three_give(shape, weighted):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_bits_depend_on_the_numbers_only(d, dtype):
     X, Y = (np.round(100 * Z).astype(dtype) for Z in pair(n=2 * BLOCK + 77, d=d))
-    expected = moments_as_arrays(read_pair(X, Y, None, n_jobs=1).moments())
+    expected = moments_as_arrays(view_arrays(X, Y, n_jobs=1).moments())
     strided = np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2]
     frozen = X.copy()
     frozen.flags.writeable = False
     swapped = X.astype(X.dtype.newbyteorder())
     for variant in (np.asfortranarray(X), strided, frozen, swapped):
         for n_jobs in (1, 2, 4):
-            found = moments_as_arrays(read_pair(variant, Y, None, n_jobs=n_jobs).moments())
+            found = moments_as_arrays(view_arrays(variant, Y, n_jobs=n_jobs).moments())
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("d", [2, 12])
 def test_residuals_have_the_same_bits_for_any_number_of_threads(d):
     X, Y = pair(n=2 * BLOCK + 5, d=d)
-    found = []
+    squares = []
     for n_jobs in (1, 2, 4):
-        both = read_pair(X, Y, None, n_jobs=n_jobs)
-        frame = fit_frame(both.moments(), Rules(scaling=True))
-        found.append(both.sq_residuals(frame, frame.scale, frame.factor))
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+        both = view_arrays(X, Y, n_jobs=n_jobs)
+        found = fit_similarity(both.moments(), Rules(scaling=True))
+        squares.append(both.each_row(Squares(found, ((found.scale, 1.0), (1.0, 1.0))), lines=2))
+    assert np.array_equal(squares[0], squares[1])
+    assert np.array_equal(squares[0], squares[2])
 
 
 @pytest.mark.parametrize("d", [2, 12])
 @pytest.mark.parametrize("centering", [False, True])
 def test_residuals_are_those_of_the_map(d, centering):
     X, Y = pair(d=d, shift=1000.0)
-    both = read_pair(X, Y, None)
-    frame = fit_frame(both.moments(), Rules(scaling=True, centering=centering))
-    sq = both.sq_residuals(frame, frame.scale, frame.factor)
+    both = view_arrays(X, Y)
+    found = fit_similarity(both.moments(), Rules(scaling=True, centering=centering))
+    sq = both.each_row(Squares(found, ((found.scale, found.factor),)))[0]
     x, y = (Z - Z.mean(axis=0) if centering else Z for Z in (X, Y))
-    expected = ((frame.scale * x @ frame.rotation.matrix - y) ** 2).sum(axis=1)
+    expected = ((found.scale * x @ found.rotation.matrix - y) ** 2).sum(axis=1)
     # differences of numbers about 1,000 when not centred: 1e-13 each
     assert np.allclose(sq, expected, rtol=1e-9, atol=1e-9)
 
@@ -75,7 +75,7 @@ def test_numbers_that_the_sample_missed_get_units_of_their_own():
     X, Y = pair(n=5000, d=2)
     X, Y = X * 1e-3, Y * 1e-3
     X[3] = 1e160
-    found = read_pair(X, Y, None).moments()
+    found = view_arrays(X, Y).moments()
     assert found.x.exponent > 0
     assert np.isfinite(found.cross).all()
     assert np.ldexp(np.sqrt(found.x.scatter[0]), found.x.exponent) == pytest.approx(1e160, rel=1e-3)
@@ -84,14 +84,14 @@ def test_numbers_that_the_sample_missed_get_units_of_their_own():
 def test_rows_must_be_paired():
     X, Y = pair()
     with pytest.raises(DataError, match=r"same number of rows; got 60 and 59.*align"):
-        read_pair(X, Y[:59], None)
+        view_arrays(X, Y[:59])
 
 
 def test_a_missing_value_is_found_in_the_table_that_holds_it():
     X, Y = pair()
     Y[7, 1] = np.nan
     with pytest.raises(MissingValueError, match=r"^Y holds 1 missing value.*row 7, column 1"):
-        read_pair(X, Y, None).moments()
+        view_arrays(X, Y).moments()
     Y[7, 1] = np.inf
     with pytest.raises(DataError, match=r"^Y holds 1 infinite value.*row 7, column 1"):
-        read_pair(X, Y, None).moments()
+        view_arrays(X, Y).moments()

@@ -5,6 +5,7 @@ import pytest
 from procrustes.sets import orthogonal, pair, turn
 
 from gnomon import Procrustes
+from gnomon.errors import DataWarning
 
 FACTORS = [1e200, 1e-200, 2.0**664, 2.0**-664]
 
@@ -126,3 +127,16 @@ def test_three_hundred_dimensions_are_recovered_to_rounding_and_to_the_noise():
         # of variance n · 0.01, so ‖δR‖² ≈ d² · n · 0.01 · 2 / (2n)² = d² · 0.01 / (2n)
         expected = 0.1 * 300 / np.sqrt(2 * 1000)
         assert np.linalg.norm(noisy.rotation_ - R) == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("factor", "where"), [(1e200, "above"), (1e-200, "below")])
+def test_squared_residuals_beyond_the_range_of_float64_are_warned_of(factor, where):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 30, 3))
+    said = f"sum of squared residuals is {where} the range of float64"
+    with pytest.warns(DataWarning, match=said) as caught:
+        Procrustes().fit(X * factor, Y * factor)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    Procrustes().fit(X * factor**0.5, Y * factor**0.5)

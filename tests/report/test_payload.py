@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from report.pages import fitted, groups_of_rows
 
+from gnomon import PCA
 from gnomon.report import encode
-from gnomon.report.content import gather
+from gnomon.report.content import gather, in_map_order
+from gnomon.report.encode import morton_part
 from gnomon.report.payload import NOTES, payload
 from gnomon.report.sections.map import map_section
 
@@ -192,3 +194,69 @@ def test_numbers_of_any_size_and_none_survive():
 def test_groups_stand_in_the_order_people_count():
     field = encode.category_field("x", np.array(["c10", "c9", "c1"], object))
     assert texts(field["names"]) == ["c1", "c9", "c10"]
+
+
+def test_very_many_rows_stand_along_a_curve_and_their_positions_are_gaps(monkeypatch):
+    """Read back as web/src/table.ts reads them: even bits are x, odd bits are y."""
+    X, _ = groups_of_rows(90)
+    pca, tsne = fitted(X)
+    content = gather(X, pca=pca, names=list("abcde"), tsne=tsne, labels=[])
+    monkeypatch.setattr("gnomon.report.payload.MANY_ROWS", 50)
+    ordered = in_map_order(content)
+    rows = ordered.ids[1]
+    assert sorted(rows) == list(range(90))
+    assert np.array_equal(ordered.Y, content.Y[rows])
+    assert np.array_equal(ordered.X, X[rows])
+    assert np.array_equal(rows[ordered.neighbors], content.neighbors[rows])
+    data = json.loads(payload(ordered).text)
+    part = data["maps"][0]
+    codes = np.cumsum(numbers(part["gaps"]).astype(np.int64))
+    bits = (codes[:, None] >> np.arange(24)) & 1
+    at = np.stack([(bits[:, axis::2] << np.arange(12)).sum(axis=1) for axis in (0, 1)], axis=1)
+    positions = np.array(part["low"]) + part["step"] * at
+    assert np.abs(positions - ordered.Y).max() <= 0.51 * part["step"]
+    assert part["step"] == pytest.approx(np.ptp(content.Y, axis=0).max() / 4095)
+    assert np.array_equal(numbers(data["ids"]["numbers"]), rows)
+
+
+def test_rows_out_of_the_order_of_the_curve_are_refused():
+    with pytest.raises(ValueError, match="order of the curve"):
+        morton_part("t-SNE", np.array([[0.0, 0], [1, 1], [0.5, 0.5]]))
+
+
+def test_a_replay_is_differences_that_add_up_to_the_frames():
+    X, _ = groups_of_rows(90)
+    pca, tsne = fitted(X)
+    rng = np.random.default_rng(0)
+    frames = [(0, rng.normal(size=(90, 2))), (7, rng.normal(size=(90, 2))), (9, tsne.embedding_)]
+    content = gather(X, pca=pca, names=list("abcde"), tsne=tsne, replay=tuple(frames))
+    part = json.loads(payload(content).text)["replay"]
+    assert part["iterations"] == [0, 7, 9]
+    at = np.zeros((90, 2), np.uint16)
+    for (_, places), frame in zip(frames, part["frames"], strict=True):
+        at = at + np.stack([numbers(frame[axis]) for axis in "xy"], axis=1).astype(np.uint16)
+        read = np.array(part["low"]) + part["step"] * at
+        assert np.abs(read - places).max() <= 0.51 * part["step"]
+
+
+def test_density_is_the_share_of_rows_in_sparser_places():
+    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(10, 200, 40)])[:, None]
+    content = gather(X, pca=PCA(1).fit(X), names=["a"])
+    assert content.density[:40].min() > content.density[40:].max()
+    assert content.density.min() >= 0
+    assert content.density.max() < 1
+
+
+def test_texts_are_shortened_before_they_are_left_out():
+    X, _ = groups_of_rows(90)
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh "), 2_000)) for _ in range(90)]
+    texts = ("said", np.array(words, object))
+    content = gather(X, pca=PCA(2).fit(X), names=list("abcde"), texts=texts)
+    whole = payload(content)
+    assert len(json.loads(whole.text)["texts"]["texts"]["data"]) > 60_000
+    less = payload(content, budget=40_000)
+    assert "Texts in said are shortened to 160 letters." in less.notes
+    assert len(less.text) <= 40_000
+    none = payload(content, budget=8_000)
+    assert any(note.startswith("The texts in said were left out") for note in none.notes)

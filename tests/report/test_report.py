@@ -72,7 +72,7 @@ def test_it_says_what_it_is(page):
 def test_without_a_map_there_is_nothing_about_one(rows):
     page = report(rows[0])
     assert sections(page) == [
-        "overview", "map", "counting", "components", "reconstruction", "reproduce",
+        "map", "overview", "counting", "components", "reconstruction", "reproduce",
     ]  # fmt: skip
     assert page.content.trust is None
     words = Page(page.html).words
@@ -83,8 +83,8 @@ def test_without_a_map_there_is_nothing_about_one(rows):
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
-        ((60, 1), ["overview", "map", "reproduce"]),
-        ((2, 5), ["overview", "map", "counting", "components", "reconstruction", "reproduce"]),
+        ((60, 1), ["map", "overview", "reproduce"]),
+        ((2, 5), ["map", "overview", "counting", "components", "reconstruction", "reproduce"]),
     ],
     ids=["one column", "two rows"],
 )
@@ -96,7 +96,7 @@ def test_small_tables_have_a_page(shape, expected):
 def test_a_table_without_variance_has_a_page_that_says_so():
     with pytest.warns(DataWarning, match="constant|same"):
         page = report(np.ones((6, 3)), pca=PCA(1).fit(np.ones((6, 3))))
-    assert sections(page) == ["overview", "map", "reproduce"]
+    assert sections(page) == ["map", "overview", "reproduce"]
     assert "All columns are constant" in Page(page.html).words
 
 

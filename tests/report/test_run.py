@@ -28,7 +28,7 @@ def test_scores_in_a_file_make_a_page_of_all_rows(stored):
     assert np.array_equal(page.content.scores, scores)
     assert page.content.ids is None
     said = Page(page.html).words
-    assert "cells has 90 rows and 5 columns of numbers." in said
+    assert "cells has 90 rows and 5 columns of numbers;" in said
     assert "drawn at random" not in said
 
 

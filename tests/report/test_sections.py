@@ -119,9 +119,9 @@ def test_the_overview_speaks_of_no_parameters(content):
 
 def test_a_run_that_was_cut_short_is_told(content):
     short = replace(content, trust=None, quality=None, pairs=None)
-    assert said(overview(short))[1].endswith("the run was cut short.")
+    assert said(overview(short))[1].endswith("the run was interrupted.")
     section = trust(short)
-    assert "cut short" in said(section)[0]
+    assert said(section)[0] == "The map was not scored: the run was interrupted."
     assert figures(section) == []
 
 
@@ -133,12 +133,12 @@ def test_the_overview_puts_warnings_first_and_says_what_columns_were_used_for(co
     )  # fmt: skip
     section = overview(told)
     assert section.warnings == ("Column a is huge.",)
-    facts = dict(section.blocks[1].pairs)
+    facts = dict(section.blocks[0].pairs)
     assert facts["features"] == "5 numeric columns (a … e)"
     assert facts["ignored"] == "sex (text), year (few)"
     assert facts["scale"] == "standard: spreads differ"
     assert facts["time"] == "1.2 s (reading 0.2, PCA 1.0)"
-    facts = dict(overview(content).blocks[1].pairs)
+    facts = dict(overview(content).blocks[0].pairs)
     assert facts["features"] == "5 (a, b, c, d and 1 more)"
 
 
@@ -253,7 +253,7 @@ def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
     assert [row[0] for row in least.rows] == [RowLink(i, f"row {i}") for i in range(8)]
     assert [row[1] for row in least.rows] == ["20\u00a0%"] * 8
     assert least.rows[0][2].row == content.neighbors[0, 0]
-    assert least.note == "8 of the 9 rows that keep less than a third."
+    assert least.note == "8 of the 9 rows whose trust is below a third."
     assert len(figures(section)) == 3
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.neighbors import Neighbors, find_neighbors
+from gnomon.neighbors.search import Neighbors, find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint, uniform_rows
 
 rng = np.random.default_rng(0)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities, all_neighbors
 
 from gnomon import samples
-from gnomon.neighbors import Neighbors, find_neighbors
+from gnomon.neighbors.search import Neighbors, find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint, uniform_rows
 
 X = samples.load("wine").X
@@ -166,3 +167,13 @@ def test_weights_may_be_fractions_above_one():
 def test_with_weights_the_perplexity_may_not_exceed_the_copies():
     with pytest.raises(ValueError, match=f"be from 1 to the number of neighbours, {MASS - 1}; got"):
         gaussian_rows(all_neighbors(ROWS), MASS, weights=WEIGHTS, copies=MASS - 1)
+
+
+def test_p_of_many_rows_is_the_sum_with_its_transpose():
+    near = find_neighbors(np.random.default_rng(1).standard_normal((3000, 3)), 12)
+    rows = gaussian_rows(near, 4).rows
+    one_way = sp.csr_array((rows.ravel(), near.indices.ravel(), np.arange(0, 36_001, 12)))
+    wanted = (one_way + one_way.T) / (2 * 3000)
+    found = joint(gaussian_rows(near, 4))
+    assert found.nnz == wanted.nnz
+    np.testing.assert_allclose((found - wanted).data, 0, atol=1e-7 * wanted.max())

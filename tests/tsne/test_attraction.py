@@ -3,10 +3,10 @@ import pytest
 from tsne.problems import COPIES, ROWS, WEIGHTS, affinities
 
 from gnomon import samples
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.affinities import gaussian_rows, joint
 from gnomon.tsne.attraction import Attraction, log_masses
-from gnomon.tsne.exact import field, kl_divergence, kl_gradient
+from gnomon.tsne.reference import field, kl_divergence, kl_gradient
 
 rng = np.random.default_rng(0)
 X = samples.load("digits").X[:900]

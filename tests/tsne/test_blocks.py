@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 
 from gnomon import TSNE, source
 from gnomon.engine import LocalEngine
@@ -70,3 +71,9 @@ def test_names_of_columns_are_compared_once_and_blocks_have_none(tmp_path):
 def test_a_map_itself_is_not_made_of_blocks():
     with pytest.raises(DataTypeError, match=r"Use gnomon\.run"):
         TSNE().fit(source(rows_of_three(50, 0)))
+
+
+def test_sparse_rows_are_placed_by_an_engine(three):
+    new = rows_of_three(20, 1)
+    found = three.place(sp.csr_array(new), engine=LocalEngine(2))
+    assert np.array_equal(found.positions, three.place(sp.csr_array(new)).positions)

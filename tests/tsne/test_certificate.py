@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gnomon.tsne.certificate import MapCertificate, check_field
-from gnomon.tsne.exact import field
 from gnomon.tsne.mesh import Mesh
+from gnomon.tsne.reference import field
 
 rng = np.random.default_rng(0)
 Y = (rng.standard_normal((1500, 2)) * 8).astype(np.float32)
@@ -72,7 +72,8 @@ def test_a_sum_over_all_pairs_needs_no_correction():
 
 def certificate(**changes):
     values = {
-        "kl_divergence": 0.71234, "force_error": 0.0123, "sampled": 256, "recall": 0.987,
+        "kl_divergence": 0.71234, "exact_kl": 0.69, "exact_kl_error": 0.012, "exact_kl_rows": 40,
+        "force_error": 0.0123, "sampled": 256, "recall": 0.987,
         "probed": 300, "neighbors": "exact search", "repulsion": "mesh of 10 × 10 nodes, 0.5 apart",
         "coarsened": False, "n_iter": 750, "stop_reason": "reached max_iter", "reduced": "",
     }  # fmt: skip
@@ -82,11 +83,23 @@ def certificate(**changes):
 def test_it_reads_well_and_is_ready_for_json():
     text = str(certificate())
     assert "Map with KL = 0.7123 after 750 iterations" in text
+    both = "0.7123 over the neighbours kept, 0.6900 ± 0.0120 over all pairs, from 40 sampled rows"
+    assert both in text
     assert "0.012 of the exact sum, on 256 points" in text
     assert "exact search; recall 0.987 on 300 rows" in text
     assert "reached max_iter" in text
     assert "coarser" not in text
     assert json.loads(json.dumps(certificate().to_dict()))["kl_divergence"] == 0.71234
+
+
+def test_kl_over_all_pairs_is_said_as_far_as_it_is_known():
+    exact = certificate(exact_kl_error=0.0)
+    assert exact.kl_in_words() == "0.7123 over the neighbours kept, 0.6900 over all pairs"
+    assert "sampled rows" not in str(exact)
+    unknown = certificate(exact_kl=None, exact_kl_error=0.0, exact_kl_rows=0)
+    assert unknown.kl_in_words() == "0.7123 over the neighbours kept, not known over all pairs"
+    assert certificate(exact_kl=0.71234).kl_in_words() == "0.7123 (P is complete)"
+    assert json.loads(json.dumps(unknown.to_dict()))["exact_kl"] is None
 
 
 def test_a_coarser_mesh_and_a_reduced_table_are_said():

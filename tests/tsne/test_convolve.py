@@ -4,8 +4,8 @@ from scipy.interpolate import BSpline
 
 from gnomon.tsne import convolve
 from gnomon.tsne.convolve import COARSER, MASK, REACH, WIDTH, Convolution, padded_nodes
-from gnomon.tsne.exact import field
 from gnomon.tsne.mesh import Mesh
+from gnomon.tsne.reference import field
 
 rng = np.random.default_rng(0)
 # In 3-D a smaller map: both have more nodes than one part would be quicker for.

@@ -38,7 +38,7 @@ class Scripted:
     def reordered(self, order):
         return self
 
-    def branched(self):
+    def refined(self, order):
         return self
 
     def at(self, Y, low, high):
@@ -115,8 +115,9 @@ def test_bounds_hold_the_map():
         lambda: AllPairs(P, 1.0),
         lambda: OverMesh(P, 2, 1.0, 0.5),
         lambda: OverMesh(P, 2, 1.0, 0.5, always_mesh=True),
+        lambda: OverMesh(P, 2, 1.0, 0.5, always_mesh=True, rough=True),
     ],
-    ids=["float64", "pairs", "mesh"],
+    ids=["float64", "pairs", "mesh", "rough"],
 )
 def test_a_run_in_parts_has_the_bits_of_a_whole_one(make):
     """However often it cooled on the way, and whichever phase it stopped in."""

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gnomon.tsne.direct import AT_ONCE, TILE, direct_push
-from gnomon.tsne.exact import field
+from gnomon.tsne.reference import field
 
 rng = np.random.default_rng(0)
 DIMENSIONS = [1, 2, 3]

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities, gradient
 
-from gnomon import TSNE, samples
-from gnomon.neighbors import find_neighbors
+from gnomon import samples
+from gnomon.neighbors.search import find_neighbors
+from gnomon.tsne import forces
 from gnomon.tsne.affinities import gaussian_rows, joint
 from gnomon.tsne.convolve import kernel_width, padded_nodes
-from gnomon.tsne.exact import field, kl_divergence, kl_gradient
-from gnomon.tsne.forces import AllPairs, OverMesh
+from gnomon.tsne.forces import AllPairs, OverMesh, node_spacing
+from gnomon.tsne.reference import field, kl_divergence, kl_gradient
 
 rng = np.random.default_rng(1)
 DIMENSIONS = [1, 2, 3]
@@ -19,7 +20,7 @@ P_DIGITS = joint(gaussian_rows(find_neighbors(DIGITS, 60), 20))
 
 def over_mesh(P, dimensions, dof, tolerance, weights=None):
     """Forces with the spacing that the estimator takes for a tolerance."""
-    spacing = TSNE(dof=dof, force_tol=tolerance)._spacing()
+    spacing = node_spacing(tolerance, dof)
     return OverMesh(P, dimensions, dof, spacing, weights=weights, always_mesh=True)
 
 
@@ -182,12 +183,26 @@ def test_both_kinds_of_forces_have_the_same_degrees(dof, weighted):
     np.testing.assert_allclose(single, exact, rtol=1e-5)  # float32
 
 
-def test_meshes_of_a_branch_grow_without_those_of_the_trunk():
-    trunk = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True)
+def test_refined_forces_are_those_of_the_whole_p_and_the_finer_mesh(monkeypatch):
+    monkeypatch.setattr(forces, "CUT_FROM", 1200)
+    rough = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True, rough=True)
+    fine = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True)
+    order, Y = rng.permutation(1200), (rng.standard_normal((1200, 2)) * 30).astype(np.float32)
+    refined = rough.reordered(order).refined(order)
+    here, there = refined.at(Y, *bounds(Y)), fine.reordered(order).at(Y, *bounds(Y))
+    for got, wanted in zip(here, there, strict=True):
+        assert np.array_equal(got, wanted)
+    assert rough.attraction.values.size < 0.6 * fine.attraction.values.size
+    assert rough.mesh_for(np.array([200.0, 200.0])).spacing == 0.5 * forces.ROUGH
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_meshes_of_refined_forces_grow_without_those_of_the_trunk(rough):
+    trunk = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True, rough=rough)
     Y = (rng.standard_normal((1200, 2)) * 6).astype(np.float32)
     before = trunk.push(Y, *bounds(Y))[0]
     cells = {spacing: mesh.cells for spacing, mesh in trunk.meshes.items()}
-    branch = trunk.branched()
+    branch = trunk.refined(np.arange(1200))
     for size in (1.5, 10.0, 0.01):
         branch.push(Y * np.float32(size), *bounds(Y * np.float32(size)))
     assert len(branch.meshes) > len(trunk.meshes)

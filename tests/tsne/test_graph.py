@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from gnomon import samples
 from gnomon.errors import DataError, GnomonError
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.graph import (
     Affinity,
     Reduction,
@@ -58,7 +58,7 @@ def test_three_times_the_perplexity_are_neighbours_unless_something_else_is_aske
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"perplexity": 60}, "`perplexity` must be from 1 to n_samples - 1 = 59; got 60"),
+        ({"perplexity": 60}, "`perplexity` must be from 1 to 59, one less than the rows; got 60"),
         ({"perplexity": 0}, "`perplexity` must be a number from 1 to 59; got 0"),
         ({"perplexity": -1}, "`perplexity` must be a number from 1 to 59; got -1"),
         ({"perplexity": float("nan")}, "`perplexity` must be a number from 1 to 59; got nan"),
@@ -67,12 +67,15 @@ def test_three_times_the_perplexity_are_neighbours_unless_something_else_is_aske
         ({"perplexity": [5, 10]}, "a list goes with affinity='multiscale'"),
         ({"kind": "multiscale"}, "be a list of numbers for affinity='multiscale'"),
         ({"kind": "multiscale", "perplexity": []}, "hold at least one number"),
-        ({"kind": "multiscale", "perplexity": [5, 60]}, "from 1 to n_samples - 1 = 59; got 60"),
+        (
+            {"kind": "multiscale", "perplexity": [5, 60]},
+            "from 1 to 59, one less than the rows; got 60",
+        ),
         ({"n_neighbors": 9}, "`n_neighbors` must be an integer from 10 to 59; got 9"),
         ({"n_neighbors": 60}, "`n_neighbors` must be an integer from 10 to 59; got 60"),
         ({"kind": "uniform", "n_neighbors": 0}, "from 1 to 59; got 0. The table has 60 rows"),
         ({"kind": "uniform", "n_neighbors": 2.0}, "`n_neighbors` must be an integer"),
-        ({"mass": 200, "perplexity": 200}, "from 1 to n_samples - 1 = 199; got 200"),
+        ({"mass": 200, "perplexity": 200}, "from 1 to 199, one less than the rows; got 200"),
     ],
     ids=str,
 )

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from gnomon.tsne.exact import field
 from gnomon.tsne.mesh import Mesh
+from gnomon.tsne.reference import field
 
 rng = np.random.default_rng(0)
 # In 3-D a smaller map, or the mesh would be large.

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from tsne.kinds import noise, rows, shuffled
 
 from gnomon import PCA, TSNE, source
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.novelty import (
     REASONS,
     Novelty,
@@ -87,7 +87,9 @@ def test_foreign_rows_are_placed_where_they_always_were(how):
     placed = model.place(new)
     assert np.array_equal(placed.positions, model.transform(new))
     table = new if model.pca_ is None else model.pca_.transform(new)
-    assert np.array_equal(placed.positions, model._map.place(*model._search.of(table, 15)))
+    assert np.array_equal(
+        placed.positions, model._map.placing_field.place(*model._search.of(table, 15))
+    )
 
 
 def test_far_rows_are_near_nothing_and_rows_off_the_components_are_outside():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,9 @@ from sklearn.exceptions import NotFittedError
 from gnomon import TSNE, samples
 from gnomon.errors import UnavailableError
 from gnomon.tsne import place
-from gnomon.tsne.exact import field
 from gnomon.tsne.novelty import distance_ratios
-from gnomon.tsne.place import FixedMap
+from gnomon.tsne.place import PlacingField
+from gnomon.tsne.reference import field
 
 DIGITS = samples.load("digits").X
 DIGIT = np.asarray(samples.load("digits").labels).astype(int)
@@ -91,7 +93,7 @@ def test_places_are_minima_of_each_rows_own_kl(dimensions, dof):
     Y = (rng.standard_normal((400, dimensions)) * (8 if dimensions < 3 else 3)).astype(np.float32)
     indices = np.array([np.argsort(((Y - Y[i]) ** 2).sum(axis=1))[1:16] for i in range(30)])
     distances = np.sort(rng.uniform(1, 3, (30, 15)), axis=1)
-    places = FixedMap(Y, dof, 0.1 if dimensions < 3 else 0.35).place(
+    places = PlacingField(Y, dof, 0.1 if dimensions < 3 else 0.35).place(
         indices.astype(np.int32), distances
     )
     p = probabilities(distances)
@@ -144,9 +146,11 @@ def test_places_do_not_leave_the_field(monkeypatch):
     Y = (np.random.default_rng(0).standard_normal((400, 2)) * 0.5).astype(np.float32)
     outermost = np.argsort(-Y[:, 0])[None, :2].astype(np.int32)
     edge = Y[:, 0].max()
-    assert edge < FixedMap(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] < edge + 5
+    assert (
+        edge < PlacingField(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] < edge + 5
+    )
     monkeypatch.setattr(place, "MARGIN", 0.0)
-    assert FixedMap(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] == edge
+    assert PlacingField(Y, 1.0, 0.1).place(outermost, np.array([[1.0, 1.1]]))[0, 0] == edge
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
@@ -187,7 +191,7 @@ def test_distances_place_rows_as_the_table_does():
     new = np.linalg.norm(NEW[:40, None] - KNOWN[None, :300], axis=2)
     model = TSNE(metric="precomputed", init="random", perplexity=10, max_iter=60).fit(away)
     table = TSNE(init=model.embedding_, perplexity=10, max_iter=1).fit(KNOWN[:300])
-    table._map = model._map
+    table._map = replace(table._map, positions=model.embedding_)
     np.testing.assert_allclose(model.transform(new), table.transform(NEW[:40]), atol=1e-3)
     np.testing.assert_allclose(
         model.place(new).distance_ratio, table.place(NEW[:40]).distance_ratio
@@ -240,8 +244,8 @@ def test_weighted_rows_push_new_ones_as_their_copies_would():
     Y = (rng.standard_normal((200, 2)) * 5).astype(np.float32)
     indices = np.argsort(((Y[:20, None] - Y[None]) ** 2).sum(axis=2), axis=1)[:, :15]
     distances = np.sort(rng.uniform(1, 3, (20, 15)), axis=1)
-    weighted = FixedMap(Y, 1.0, 0.25, weights.astype(float))
-    copies = FixedMap(np.repeat(Y, weights, axis=0), 1.0, 0.25)
+    weighted = PlacingField(Y, 1.0, 0.25, weights.astype(float))
+    copies = PlacingField(np.repeat(Y, weights, axis=0), 1.0, 0.25)
     first = np.concatenate([[0], np.cumsum(weights)[:-1]])  # of each row's copies
     np.testing.assert_allclose(
         weighted.place(indices.astype(np.int32), distances),

@@ -5,9 +5,11 @@ from gnomon import PCA, TSNE
 from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import ArraySource
 from gnomon.errors import ParameterError, TooLargeError
+from gnomon.events import Event
 from gnomon.models import load, save
+from gnomon.tsne.map import Map
 from gnomon.tsne.sampled import (
-    Placer,
+    PlacedBlock,
     choose_sample,
     place_array,
     place_source,
@@ -69,8 +71,8 @@ def test_the_sample_is_drawn_by_the_seed_and_its_rows_are_in_order():
 def test_sampled_rows_keep_their_places_and_the_others_land_among_their_kind(mapped):
     X, which, sampling, tsne = mapped
     told = []
-    found = place_array(tsne, sampling, X, lambda done, of: told.append((done, of)))
-    assert told == [(600, 600)]
+    found = place_array(tsne, sampling, X, told.append)
+    assert told == [Event("place", 600, 600)]
     assert found.finished
     assert np.array_equal(found.positions[sampling.rows], tsne.embedding_)
     assert np.array_equal(np.flatnonzero(~found.placed), sampling.rows)
@@ -90,18 +92,20 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
     whole = place_array(tsne, sampling, X)
     monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
     monkeypatch.setattr("gnomon.tsne.blocks.PIECE_ROWS", 7)
-    placer, most = Placer.__call__, []
-    monkeypatch.setattr(Placer, "__call__", lambda self, X: most.append(len(X)) or placer(self, X))
+    place, most = Map.place, []
+    monkeypatch.setattr(
+        Map, "place", lambda *of, **how: most.append(len(of[1])) or place(*of, **how)
+    )
     source = ArraySource(X, rows=41)
     told = []
     for parts in (
         place_array(tsne, sampling, X),
-        place_source(tsne, sampling, source, LocalEngine(2), lambda *count: told.append(count)),
+        place_source(tsne, sampling, source, LocalEngine(2), told.append),
     ):
         for name in ("positions", "placed", "reason", "trust"):
             assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
         assert parts.finished
-    assert told[-1] == (600, 600)
+    assert told[-1] == Event("place", 600, 600)
     assert most[-1] <= 7
     assert np.array_equal(rows_of_source(source, sampling.rows, LocalEngine(2)), X[sampling.rows])
 
@@ -109,7 +113,7 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
 def test_trust_is_the_share_of_the_nearest_sampled_rows_that_stay_nearest(mapped):
     X, _, sampling, tsne = mapped
     rows = np.setdiff1d(np.arange(900), sampling.rows)[:50]
-    block = Placer(tsne)(X[rows])
+    block = PlacedBlock.of(tsne._model(), X[rows])
     data = np.linalg.norm(X[rows][:, None] - X[sampling.rows], axis=2).argsort(axis=1)[:, :15]
     there = np.linalg.norm(block.positions[:, None] - tsne.embedding_, axis=2)
     expected = [
@@ -122,8 +126,8 @@ def test_trust_is_the_share_of_the_nearest_sampled_rows_that_stay_nearest(mapped
 def test_an_interrupt_keeps_what_has_its_place(mapped, monkeypatch):
     X, _, sampling, tsne = mapped
 
-    def interrupted(done, of):
-        if done > 100:
+    def interrupted(event):
+        if event.done > 100:
             raise KeyboardInterrupt
 
     found = place_source(tsne, sampling, ArraySource(X, rows=50), LocalEngine(1), interrupted)
@@ -136,9 +140,9 @@ def test_an_interrupt_keeps_what_has_its_place(mapped, monkeypatch):
 
 def test_rows_unlike_the_sample_are_called_unusual(mapped):
     X, _, _, tsne = mapped
-    far = Placer(tsne)(X[:5] + 500.0)
+    far = PlacedBlock.of(tsne._model(), X[:5] + 500.0)
     assert far.reason.all()
-    assert Placer(tsne)(X[:0]).trust.shape == (0,)
+    assert PlacedBlock.of(tsne._model(), X[:0]).trust.shape == (0,)
 
 
 def test_a_pca_of_all_rows_reduces_a_sample_and_what_is_placed(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnomon.tsne import tree
-from gnomon.tsne.exact import field
+from gnomon.tsne.reference import field
 from gnomon.tsne.tree import LEAF, tree_push
 
 rng = np.random.default_rng(0)

@@ -8,6 +8,8 @@ import type { Categories, Table, Values } from "./table";
 export interface ColumnDifference {
   name: string;
   d: number;
+  /** Whether the column is a feature of the map. */
+  feature: boolean;
   /** Means where the column itself is in the page; otherwise null, and `d` is an estimate. */
   means: { here: number; elsewhere: number } | null;
   /** A place in `table.choices`, for colouring by it. */
@@ -35,12 +37,12 @@ export async function differences(table: Table, selected: Uint8Array): Promise<D
   const labels: LabelDifference[] = [];
   const held = new Set<number>();
   for (const [choice, { group, column, load }] of table.choices.entries()) {
-    if (group !== "Labels" && group !== "Columns") continue;
+    if (group === "Trust" || group === "Components") continue;
     const field = await load();
     if (field.kind === "category") {
       labels.push(...ofLabels(field, selected));
     } else {
-      columns.push({ name: field.name, ...ofValues(field, selected), choice });
+      columns.push({ name: field.name, ...ofValues(field, selected), feature: column !== undefined, choice });
       if (column !== undefined) held.add(column);
     }
   }
@@ -94,7 +96,7 @@ async function fromComponents(table: Table, selected: Uint8Array, held: Set<numb
   return names.flatMap((name, column) => {
     if (held.has(column) || !components.length) return [];
     const sum = components.reduce((total, { correlations }, c) => total + correlations[column] * d[c], 0);
-    return [{ name, d: sum, means: null, choice: null }];
+    return [{ name, d: sum, feature: true, means: null, choice: null }];
   });
 }
 

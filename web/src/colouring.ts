@@ -9,6 +9,8 @@ export interface Group {
   name: string;
   colour: string;
   rows: number;
+  /** Codes of the field that belong to it; none for the steps of a ramp. */
+  codes: number[];
 }
 
 export interface Colouring {
@@ -16,6 +18,8 @@ export interface Colouring {
   groups: Group[];
   /** A place in `groups` for each row. */
   codes: Uint16Array;
+  /** Rows of each code of a field of names. */
+  counts: Uint32Array;
   /** Where the field is a quantity. */
   range: { low: number; high: number } | null;
 }
@@ -23,8 +27,8 @@ export interface Colouring {
 /** How rows are coloured by `field`; all alike without one. */
 export function colour(field: Field | null, rows: number, palette: Palette): Colouring {
   if (!field) {
-    const groups = [{ name: "all rows", colour: palette.accent, rows }];
-    return { field, groups, codes: new Uint16Array(rows), range: null };
+    const groups = [{ name: "all rows", colour: palette.accent, rows, codes: [] }];
+    return { field, groups, codes: new Uint16Array(rows), counts: new Uint32Array(0), range: null };
   }
   return field.kind === "category" ? byName(field, palette) : byValue(field, palette);
 }
@@ -41,6 +45,7 @@ function byName(field: Field & { kind: "category" }, palette: Palette): Colourin
     name: names[code],
     colour: palette.groups[i],
     rows: counts[code],
+    codes: [code],
   }));
   const place = new Uint16Array(names.length + 1);
   if (own.length < names.length) {
@@ -48,16 +53,17 @@ function byName(field: Field & { kind: "category" }, palette: Palette): Colourin
     const rest = names.length - own.length;
     const rows = counts.subarray(0, -1).reduce((sum, rows) => sum + rows, 0);
     const shown = groups.reduce((sum, group) => sum + group.rows, 0);
-    groups.push({ name: count(rest, "other group"), colour: palette.quiet, rows: rows - shown });
+    const others = [...names.keys()].filter((code) => !own.includes(code));
+    groups.push({ name: count(rest, "other group"), colour: palette.quiet, rows: rows - shown, codes: others });
   }
   own.forEach((code, i) => {
     place[code] = i;
   });
   if (counts[names.length]) {
     place[names.length] = groups.length;
-    groups.push({ name: "no label", colour: palette.quiet, rows: counts[names.length] });
+    groups.push({ name: "no label", colour: palette.quiet, rows: counts[names.length], codes: [names.length] });
   }
-  return { field, groups, codes: Uint16Array.from(codes, (code) => place[code]), range: null };
+  return { field, groups, codes: Uint16Array.from(codes, (code) => place[code]), counts, range: null };
 }
 
 function byValue(field: Field & { kind: "number" }, palette: Palette): Colouring {
@@ -68,18 +74,18 @@ function byValue(field: Field & { kind: "number" }, palette: Palette): Colouring
     if (value > high) high = value;
   }
   const steps = palette.ramp.length;
-  const groups = palette.ramp.map((colour) => ({ name: "", colour, rows: 0 }));
+  const groups = palette.ramp.map((colour) => ({ name: "", colour, rows: 0, codes: [] }));
   const codes = new Uint16Array(values.length);
   for (let i = 0; i < values.length; i++) {
     const share = high > low ? (values[i] / 2 - low / 2) / (high / 2 - low / 2) : 0.5;
     const code = Number.isNaN(values[i]) ? steps : Math.min(Math.floor(steps * share), steps - 1);
     if (code === steps && groups.length === steps) {
-      groups.push({ name: "no value", colour: palette.quiet, rows: 0 });
+      groups.push({ name: "no value", colour: palette.quiet, rows: 0, codes: [] });
     }
     codes[i] = code;
     groups[code].rows++;
   }
-  return { field, groups, codes, range: low <= high ? { low, high } : null };
+  return { field, groups, codes, counts: new Uint32Array(0), range: low <= high ? { low, high } : null };
 }
 
 /** What is drawn: the background, colours, a place among them for each row, and the order of drawing. */
@@ -93,12 +99,15 @@ export interface Marks {
 
 const FAINT = 0.84; // how far the colour of rows that are not selected goes towards the background
 
-export function marks(colouring: Colouring, palette: Palette, hidden: Set<number>, selected: Uint8Array | null): Marks {
+export function marks(
+  colouring: Colouring, palette: Palette, visible: Uint8Array | null, selected: Uint8Array | null,
+): Marks {
   const background = palette.surface;
   const own = colouring.groups.map((group) => group.colour);
-  const seen = (row: number) => !hidden.has(colouring.codes[row]);
+  const seen = (row: number) => !visible || visible[row] === 1;
   if (!selected) {
-    return { background, colours: own, codes: colouring.codes, order: hidden.size ? rowsWhere(colouring.codes, seen) : null };
+    const order = visible ? rowsWhere(colouring.codes, seen) : null;
+    return { background, colours: own, codes: colouring.codes, order };
   }
   const faint = own.map((colour) => mix(colour, background, FAINT));
   const codes = Uint16Array.from(colouring.codes, (code, row) => code + (selected[row] ? 0 : own.length));

@@ -16,13 +16,6 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** The element with this id, which map.html promises. */
-export function byId<Kind extends HTMLElement>(id: string): Kind {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`map.html has no element "${id}"`);
-  return found as Kind;
-}
-
 /** A button that says what it does. */
 export function button(text: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const made = element("button", { type: "button", ...attributes }, text);

@@ -1,59 +1,113 @@
-// What the colours mean: groups that can be hidden, or a ramp with how many rows have which value.
+// What the colours mean, and which of them are seen: groups that can be hidden and searched, or a ramp
+// with how many rows have which value, of which a range can be brushed.
 
-import type { Colouring } from "./colouring";
+import type { Colouring, Group } from "./colouring";
 import { button, element, shape, swatch } from "./dom";
+import type { Filter } from "./filters";
 import { quantity, whole } from "./words";
 
 export interface LegendActions {
-  /** Which groups are hidden from now on. */
-  hide: (hidden: Set<number>) => void;
+  /** Filter by the field of the legend; null for no filter. */
+  filter: (filter: Filter | null) => void;
 }
 
-export function showLegend(where: HTMLElement, colouring: Colouring, hidden: Set<number>, actions: LegendActions): void {
-  const title = element("h3", { class: "map-name" }, colouring.field?.name ?? "All rows");
-  const parts: HTMLElement[] = [title];
-  if (colouring.range) parts.push(ramp(colouring));
-  const named = [...colouring.groups.entries()].filter(([, group]) => group.name && group.rows);
-  if (colouring.field && named.length) parts.push(list(named, hidden, colouring, actions));
+const MANY = 20; // groups from which there is a search
+const MOST_FOUND = 30;
+
+export function showLegend(
+  where: HTMLElement, colouring: Colouring, filter: Filter | null, actions: LegendActions,
+): void {
+  const { field } = colouring;
+  const parts: HTMLElement[] = [element("h3", { class: "map-name" }, field?.name ?? "All rows")];
+  if (field?.kind === "number" && field.about) parts.push(element("p", { class: "map-about" }, field.about));
+  if (colouring.range) parts.push(...ramp(colouring, filter?.kind === "range" ? filter : null, actions));
+  const hidden = filter?.kind === "category" ? filter.hidden : new Set<number>();
+  const named = colouring.groups.filter((group) => group.name && group.rows && group.codes.length);
+  if (field?.kind === "category" && named.length) parts.push(list(named, hidden, colouring, actions));
   // The button that was pressed is made anew, and stays the one that the keyboard is at.
-  const buttons = () => [...where.querySelectorAll("button")];
-  const at = buttons().indexOf(document.activeElement as HTMLButtonElement);
+  const controls = () => [...where.querySelectorAll<HTMLElement>("button, input")];
+  const at = controls().indexOf(document.activeElement as HTMLElement);
+  const before = where.querySelector("ul")?.scrollTop ?? 0;
   where.replaceChildren(...parts);
-  if (at >= 0) buttons()[Math.min(at, buttons().length - 1)]?.focus();
+  if (at >= 0) controls()[Math.min(at, controls().length - 1)]?.focus({ preventScroll: true });
+  where.querySelector("ul")?.scrollTo(0, before);
 }
 
-function list(
-  named: [number, Colouring["groups"][number]][], hidden: Set<number>, colouring: Colouring, actions: LegendActions,
-): HTMLElement {
+function list(named: Group[], hidden: Set<number>, colouring: Colouring, actions: LegendActions): HTMLElement {
   const box = element("div");
-  const items = named.map(([code, group]) => {
-    const item = element("button", { type: "button", class: "map-group", "aria-pressed": String(!hidden.has(code)) });
-    item.title = `${hidden.has(code) ? "Show" : "Hide"} ${group.name}; with Shift show only this`;
-    item.addEventListener("click", (event) => {
-      const others = colouring.groups.map((_, other) => other).filter((other) => other !== code);
-      const next = new Set(event.shiftKey ? others : hidden);
-      if (!event.shiftKey && !next.delete(code)) next.add(code);
-      actions.hide(next);
-    });
-    item.append(
-      swatch(group.colour),
-      element("span", { class: "map-name" }, group.name),
-      element("span", { class: "map-count" }, whole(group.rows)),
-    );
-    return element("li", {}, item);
-  });
-  box.append(element("ul", { class: "map-groups" }, ...items));
-  if (hidden.size) box.append(button("Show all groups", () => actions.hide(new Set()), { class: "map-link" }));
+  const { field } = colouring;
+  if (field?.kind !== "category") return box;
+  const all = [...field.names.keys(), field.names.length];
+  const choose = (codes: number[], only: boolean) => {
+    const off = codes.every((code) => hidden.has(code));
+    const next = new Set(only ? all : hidden);
+    for (const code of codes) {
+      if (only || off) next.delete(code);
+      else next.add(code);
+    }
+    actions.filter(next.size ? { kind: "category", hidden: next } : null);
+  };
+  const items = element("ul", { class: "map-groups" }, ...named.map((group) => item(group, hidden, choose)));
+  if (field.names.length > MANY) box.append(groupSearch(field.names, items, named, colouring, hidden, choose));
+  box.append(items);
+  if (hidden.size) box.append(button("Show all groups", () => actions.filter(null), { class: "map-link" }));
   return box;
+}
+
+type Choose = (codes: number[], only: boolean) => void;
+
+function item(group: Group, hidden: Set<number>, choose: Choose): HTMLElement {
+  const off = group.codes.every((code) => hidden.has(code));
+  const made = element("button", { type: "button", class: "map-group", "aria-pressed": String(!off) });
+  made.title = `${off ? "Show" : "Hide"} ${group.name}; with Shift show only this`;
+  made.addEventListener("click", (event) => choose(group.codes, event.shiftKey));
+  made.append(
+    swatch(group.colour),
+    element("span", { class: "map-name" }, group.name),
+    element("span", { class: "map-count" }, whole(group.rows)),
+  );
+  return element("li", {}, made);
+}
+
+/** Beyond the groups that have a colour of their own: any group by its name, shown alone when chosen. */
+function groupSearch(
+  names: string[], items: HTMLElement, named: Group[], colouring: Colouring, hidden: Set<number>, choose: Choose,
+): HTMLElement {
+  const input = element("input", {
+    type: "search", class: "map-find", placeholder: `Find one of ${whole(names.length)} groups`,
+    "aria-label": "Find a group",
+  });
+  input.addEventListener("input", () => {
+    const asked = input.value.trim().toLowerCase();
+    if (!asked) {
+      items.replaceChildren(...named.map((group) => item(group, hidden, choose)));
+      return;
+    }
+    const codes = [...names.keys()].filter((code) => names[code].toLowerCase().includes(asked)).slice(0, MOST_FOUND);
+    items.replaceChildren(
+      ...codes.map((code) => {
+        const group = colouring.groups.find((one) => one.codes.includes(code));
+        const rows = colouring.counts[code];
+        return item({ name: names[code], colour: group?.colour ?? "", rows, codes: [code] }, hidden, (one) =>
+          choose(one, true),
+        );
+      }),
+    );
+  });
+  return input;
 }
 
 const HEIGHT = 36;
 const STEPS_A_BAR = 4;
 
-function ramp({ field, groups, range }: Colouring): HTMLElement {
+function ramp(
+  { field, groups, range }: Colouring, filter: { low: number; high: number } | null, actions: LegendActions,
+): HTMLElement[] {
+  const { low, high } = range!;
   const steps = groups.filter((group) => !group.name);
   const picture = shape("svg", {
-    viewBox: `0 0 ${steps.length} ${HEIGHT + 8}`, preserveAspectRatio: "none", class: "map-ramp", "aria-hidden": "true",
+    viewBox: `0 0 ${steps.length} ${HEIGHT + 8}`, preserveAspectRatio: "none", class: "map-ramp",
+    "aria-label": "How many rows have which value; drag to filter", role: "img",
   });
   for (const { left, width, share } of bars(steps.map((group) => group.rows))) {
     const fill = steps[Math.min(Math.round(left + width / 2), steps.length - 1)].colour;
@@ -62,15 +116,64 @@ function ramp({ field, groups, range }: Colouring): HTMLElement {
   steps.forEach((group, x) => {
     picture.append(shape("rect", { x, y: HEIGHT + 2, width: 1.05, height: 6, fill: group.colour }));
   });
-  const end = (value: number | undefined) =>
-    element("span", {}, quantity(value ?? Number.NaN, field?.kind === "number" && field.isShare));
-  const ends = element(
-    "div",
-    { class: "map-ends" },
-    end(range?.low),
-    end(range?.high),
-  );
-  return element("div", {}, picture, ends);
+  const isShare = field?.kind === "number" && field.isShare;
+  const at = (value: number) => (high > low ? ((value - low) / (high - low)) * steps.length : 0);
+  const brush = shape("rect", { class: "map-brush", y: 0, height: HEIGHT + 8, x: 0, width: 0 });
+  const mark = (from: number, to: number) => {
+    brush.setAttribute("x", String(at(from)));
+    brush.setAttribute("width", String(Math.max(at(to) - at(from), 0)));
+  };
+  if (filter) mark(filter.low, filter.high);
+  picture.append(brush);
+  follow(picture, (from, to, done) => {
+    const [least, most] = [low + from * (high - low), low + to * (high - low)];
+    mark(least, most);
+    if (done) actions.filter(from === to ? null : { kind: "range", low: least, high: most });
+  });
+  const end = (value: number) => element("span", {}, quantity(value, isShare));
+  const ends = element("div", { class: "map-ends" }, end(low), end(high));
+  return [element("div", {}, picture, ends), limits(low, high, filter, isShare, actions)];
+}
+
+/** A drag along `picture`, as shares of its width; `done` when it ends. A click without a drag ends it too. */
+function follow(picture: SVGElement, brushed: (from: number, to: number, done: boolean) => void): void {
+  let began: number | null = null;
+  const share = (event: PointerEvent) => {
+    const box = picture.getBoundingClientRect();
+    return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+  };
+  picture.addEventListener("pointerdown", (event) => {
+    began = share(event);
+    picture.setPointerCapture(event.pointerId);
+  });
+  const move = (event: PointerEvent, done: boolean) => {
+    if (began === null) return;
+    const here = share(event);
+    brushed(Math.min(began, here), Math.max(began, here), done);
+    if (done) began = null;
+  };
+  picture.addEventListener("pointermove", (event) => move(event, false));
+  picture.addEventListener("pointerup", (event) => move(event, true));
+}
+
+/** The ends of the range as numbers that can be typed; shares in per cent. */
+function limits(
+  low: number, high: number, filter: { low: number; high: number } | null, isShare: boolean, actions: LegendActions,
+): HTMLElement {
+  const unit = isShare ? 100 : 1;
+  const input = (label: string, value: number | undefined) =>
+    element("input", {
+      type: "number", step: "any", "aria-label": label, placeholder: label,
+      value: value === undefined ? "" : Number((unit * value).toPrecision(4)),
+    });
+  const [from, to] = [input("from", filter?.low), input("to", filter?.high)];
+  const changed = () => {
+    const read = (one: HTMLInputElement, usual: number) => (one.value === "" ? usual : Number(one.value) / unit);
+    const range = { low: read(from, low), high: read(to, high) };
+    actions.filter(from.value === "" && to.value === "" ? null : { kind: "range", ...range });
+  };
+  for (const one of [from, to]) one.addEventListener("change", changed);
+  return element("div", { class: "map-limits" }, element("span", {}, "Show"), from, element("span", {}, "to"), to);
 }
 
 interface Bar {

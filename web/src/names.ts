@@ -1,54 +1,81 @@
-// Names of groups written on the map: each where most of its points are, none over another.
+// Names written on the map: of groups, each where most of its points are; or of every row, where there
+// are few. None is written over another; nearer, there is room for more.
 
 import type { Colouring } from "./colouring";
-import type { PointMap } from "./table";
+import { NAMELESS, type PointMap, type Table } from "./table";
 import type { Bounds } from "./view";
 
 export interface Spot {
   name: string;
   colour: string;
-  group: number;
   rows: number;
   x: number;
   y: number;
-  /** How far its points around there reach from (x, y), on average. */
+  /** How far its points around there reach from (x, y), on average; 0 for a single row. */
   reach: { across: number; up: number };
 }
 
-// More names would cover the points; the legend tells them instead.
-const MOST_NAMES = 24;
+const MOST_ROWS = 60; // of a table whose rows all have their name written
+const MOST_NAMES = 300; // groups, the largest first
 const CELLS = 20;
 
+/** Every row under its own name, where there are few and they have names; otherwise groups. */
+export function spots(
+  table: Table, colouring: Colouring, map: PointMap, bounds: Bounds, seen: Uint8Array | null,
+): Spot[] {
+  const { ids } = table;
+  if (ids && table.rows <= MOST_ROWS) {
+    return ids.flatMap((name, row) => {
+      if (seen && !seen[row]) return [];
+      const colour = colouring.groups[colouring.codes[row]].colour;
+      return [{ name, colour, rows: 1, x: map.x[row], y: map.y[row], reach: { across: 0, up: 0 } }];
+    });
+  }
+  return groupSpots(colouring, map, bounds, seen);
+}
+
 /** The place of each group: the middle of its points around where they are densest. */
-export function spots(colouring: Colouring, map: PointMap, bounds: Bounds): Spot[] {
-  const { field, groups, codes } = colouring;
-  if (field?.kind !== "category" || groups.length > MOST_NAMES) return [];
+function groupSpots({ field, groups, counts, codes: colours }: Colouring, map: PointMap, bounds: Bounds, seen: Uint8Array | null): Spot[] {
+  if (field?.kind !== "category") return [];
+  const { names, codes } = field;
+  const written = [...names.keys()].filter((code) => counts[code] && names[code] !== NAMELESS);
+  const largest = written.sort((a, b) => counts[b] - counts[a] || a - b).slice(0, MOST_NAMES);
+  const place = new Int32Array(names.length + 1).fill(-1);
+  largest.forEach((code, i) => {
+    place[code] = i;
+  });
   const cell = Math.max(bounds.right - bounds.left, bounds.top - bounds.bottom) / CELLS || 1;
   const width = CELLS + 3; // a border, so that every cell has all its neighbours
-  const counts = groups.map(() => new Uint32Array(width * width));
+  const held = largest.map(() => new Uint32Array(width * width));
+  const colour = largest.map(() => "");
   const at = (row: number) =>
     1 + Math.floor((map.x[row] - bounds.left) / cell) +
     width * (1 + Math.floor((map.y[row] - bounds.bottom) / cell));
-  for (let row = 0; row < codes.length; row++) counts[codes[row]][at(row)]++;
-  const densest = counts.map((cells) => fullest(cells, width));
-  const sums = groups.map(() => ({ rows: 0, x: 0, y: 0, xx: 0, yy: 0 }));
   for (let row = 0; row < codes.length; row++) {
-    const code = codes[row];
-    if (!isBeside(at(row), densest[code], width)) continue;
-    const sum = sums[code];
+    const group = place[codes[row]];
+    if (group < 0 || (seen && !seen[row])) continue;
+    held[group][at(row)]++;
+    colour[group] = groups[colours[row]].colour;
+  }
+  const densest = held.map((cells) => fullest(cells, width));
+  const sums = largest.map(() => ({ rows: 0, x: 0, y: 0, xx: 0, yy: 0 }));
+  for (let row = 0; row < codes.length; row++) {
+    const group = place[codes[row]];
+    if (group < 0 || (seen && !seen[row]) || !isBeside(at(row), densest[group], width)) continue;
+    const sum = sums[group];
     sum.rows++;
     sum.x += map.x[row];
     sum.y += map.y[row];
     sum.xx += map.x[row] ** 2;
     sum.yy += map.y[row] ** 2;
   }
-  return groups.flatMap(({ name, colour, rows }, group) => {
+  return largest.flatMap((code, group) => {
     const sum = sums[group];
     if (!sum.rows) return [];
     const [x, y] = [sum.x / sum.rows, sum.y / sum.rows];
     const across = Math.sqrt(Math.max(sum.xx / sum.rows - x ** 2, 0));
     const up = Math.sqrt(Math.max(sum.yy / sum.rows - y ** 2, 0));
-    return [{ name, colour, group, rows, x, y, reach: { across, up } }];
+    return [{ name: names[code], colour: colour[group], rows: counts[code], x, y, reach: { across, up } }];
   });
 }
 
@@ -80,22 +107,32 @@ export interface Box {
   height: number;
 }
 
-/** Where the plate of a name stands: on a group that is much larger than it, otherwise above. */
-export function plate(x: number, y: number, reach: { across: number; up: number }, width: number, height: number): Box {
-  const covers = reach.across < width || reach.up < 1.2 * height;
-  return { left: x - width / 2, top: covers ? y - 1.9 * reach.up - 1.2 * height : y - height / 2, width, height };
-}
-
-/** `box` moved up or down, a little or more, until it is clear of those taken; null if it cannot. */
-export function clear(box: Box, taken: Box[]): Box | null {
-  for (const shift of [0, -1, 1, -2, 2]) {
-    const moved = { ...box, top: box.top + shift * (box.height + 2) };
-    if (!taken.some((other) => overlaps(moved, other))) return moved;
+/**
+ * Where a name of this size may stand, the best place first: on its group, or above one that it would
+ * cover; around a single row. `scale` is pixels of a unit of the map.
+ */
+export function places(x: number, y: number, scale: number, spot: Spot, width: number, height: number): Box[] {
+  const at = (left: number, top: number) => ({ left, top, width, height });
+  if (spot.rows > 1 || spot.reach.across > 0) {
+    const middle = x - width / 2;
+    const [across, up] = [2 * scale * spot.reach.across, scale * spot.reach.up];
+    const above = across < 0.7 * width || up < 0.8 * height ? 1.9 * up + 0.8 * height : 0;
+    return [0, -1, 1, -2, 2].map((shift) => at(middle, y - above - height / 2 + shift * (height + 2)));
   }
-  return null;
+  const gap = 7;
+  return [
+    at(x + gap, y - height / 2),
+    at(x - gap - width, y - height / 2),
+    at(x - width / 2, y - gap - height),
+    at(x - width / 2, y + gap),
+    at(x + gap, y - gap - height / 2),
+    at(x + gap, y + gap - height / 2),
+    at(x - gap - width, y - gap - height / 2),
+    at(x - gap - width, y + gap - height / 2),
+  ];
 }
 
-function overlaps(a: Box, b: Box): boolean {
+export function overlaps(a: Box, b: Box): boolean {
   return (
     a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height
   );

@@ -1,13 +1,21 @@
-// What is drawn over the points: names of groups, the row that is looked at with its neighbours, and
+// What is drawn over the points: pictures, names, the row that is looked at with its neighbours, and
 // the line of a lasso.
 
-import { type Box, clear, plate, type Spot } from "./names";
+import { type Box, overlaps, places, type Spot } from "./names";
 import type { Palette } from "./palette";
+import type { Pictures } from "./pictures";
 import type { PointMap } from "./table";
 import { type Size, toScreen, type View } from "./view";
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const LONGEST = 150; // pixels of a name
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+const LONGEST = 190; // pixels of a name
+
+/** A picture of a row at a place on the screen. */
+export interface Tile {
+  row: number;
+  x: number;
+  y: number;
+}
 
 export interface Scene {
   map: PointMap;
@@ -15,6 +23,10 @@ export interface Scene {
   size: Size;
   palette: Palette;
   spots: Spot[];
+  pictures: Pictures | null;
+  tiles: Tile[];
+  /** Pixels across a tile. */
+  tile: number;
   /** The row that is looked at, its neighbours, and the colour of any row. */
   focus: number | null;
   neighbors: number[];
@@ -24,43 +36,81 @@ export interface Scene {
 }
 
 export function paintOverlay(context: CanvasRenderingContext2D, scene: Scene): void {
+  paintTiles(context, scene);
   paintNames(context, scene);
   if (scene.focus !== null) paintFocus(context, scene, scene.focus);
   if (scene.lasso.length > 1) paintLasso(context, scene);
 }
 
-export function paintNames(context: CanvasRenderingContext2D, scene: Scene): void {
-  const { palette, view, size } = scene;
+export function paintTiles(context: CanvasRenderingContext2D, { pictures, tiles, tile, palette, colourOf }: Scene): void {
+  for (const { row, x, y } of tiles) pictures?.paint(context, row, x, y, tile, colourOf(row), palette);
+}
+
+/** A name as it is written: where, how large, in which colour its group is. */
+export interface WrittenName {
+  text: string;
+  left: number;
+  middle: number;
+  size: number;
+  bold: boolean;
+  colour: string;
+}
+
+/** Names at places where none covers another; larger groups choose first. */
+export function layNames(context: CanvasRenderingContext2D, scene: Scene): WrittenName[] {
+  const { view, size } = scene;
   const taken: Box[] = [];
-  context.font = `600 13px ${FONT}`;
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  // Larger groups choose their place first.
+  const written: WrittenName[] = [];
+  const most = Math.max(...scene.spots.map(({ rows }) => rows), 1);
+  // A row's name does not stand on another row's point.
+  const single = most === 1;
+  if (single) {
+    for (const spot of scene.spots) {
+      const [x, y] = toScreen(view, size, spot.x, spot.y);
+      taken.push({ left: x - 4, top: y - 4, width: 8, height: 8 });
+    }
+  }
   for (const spot of [...scene.spots].sort((a, b) => b.rows - a.rows)) {
     const [x, y] = toScreen(view, size, spot.x, spot.y);
     if (x < 0 || y < 0 || x > size.width || y > size.height) continue;
+    const letters = single ? 12 : 12.5 + 4.5 * Math.sqrt(spot.rows / most);
+    context.font = `${single ? 450 : 650} ${letters}px ${FONT}`;
     const text = shorten(context, spot.name);
-    const width = context.measureText(text).width + 27;
-    const reach = { across: spot.reach.across * view.scale, up: spot.reach.up * view.scale };
-    const wanted = plate(x, y, reach, width, 22);
-    const left = Math.min(Math.max(wanted.left, 4), size.width - width - 4);
-    const box = clear({ ...wanted, left, top: Math.max(wanted.top, 4) }, taken);
+    const width = context.measureText(text).width + (single ? 2 : 10);
+    const height = letters + (single ? 2 : 7);
+    const inside = (box: Box) => ({
+      ...box,
+      left: Math.min(Math.max(box.left, 4), size.width - width - 4),
+      top: Math.min(Math.max(box.top, 4), size.height - height - 4),
+    });
+    const box = places(x, y, view.scale, spot, width, height).map(inside).find((one) => !taken.some((other) => overlaps(one, other)));
     if (!box) continue;
     taken.push(box);
-    // Names step back while one looks at a row.
-    context.globalAlpha = scene.focus === null ? 0.85 : 0.35;
-    context.fillStyle = palette.surface;
-    context.beginPath();
-    context.roundRect(box.left, box.top, box.width, box.height, 11);
-    context.fill();
-    context.globalAlpha = scene.focus === null ? 1 : 0.35;
-    dot(context, box.left + 12, box.top + 11, 4.5, spot.colour, palette.surface);
+    written.push({
+      text, left: box.left + (single ? 1 : 5), middle: box.top + height / 2, size: letters, bold: !single, colour: spot.colour,
+    });
+  }
+  return written;
+}
+
+export function paintNames(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { palette } = scene;
+  const names = layNames(context, scene);
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  context.lineJoin = "round";
+  // Names step back while one looks at a row.
+  context.globalAlpha = scene.focus === null ? 1 : 0.4;
+  for (const { text, left, middle, size, bold } of names) {
+    context.font = `${bold ? 650 : 450} ${size}px ${FONT}`;
+    context.strokeStyle = palette.surface;
+    context.lineWidth = bold ? 5 : 3.5;
+    context.strokeText(text, left, middle);
     context.fillStyle = palette.ink;
-    context.fillText(text, box.left + 20, box.top + 11.5);
+    context.fillText(text, left, middle);
   }
   context.globalAlpha = 1;
 }
-
 function paintFocus(context: CanvasRenderingContext2D, scene: Scene, focus: number): void {
   const { map, view, size, palette } = scene;
   const at = (row: number) => toScreen(view, size, map.x[row], map.y[row]);

@@ -1,43 +1,37 @@
 // The colours of src/gnomon/charts/colours.py, read from the page's style, which holds them for light
-// and dark; and those made of them.
+// and dark.
 
 export interface Palette {
   surface: string;
   ink: string;
   soft: string;
+  grid: string;
   accent: string;
   quiet: string;
-  /** Groups: the seven hues, then the same deeper, then the same paler. */
+  /** Of groups, in the order of their names. */
   groups: string[];
   /** From little to much. */
   ramp: string[];
 }
 
-const HUES = 7;
 const STEPS = 9;
 const RAMP = 64;
-// How far the deeper and the paler hues are from the plain ones.
-const DEEPER = 0.36;
-const PALER = 0.5;
 
-export const MOST_GROUPS = 3 * HUES;
+export const MOST_GROUPS = 21; // colours, as `GROUPS` in colours.py
 
+/** The colours that hold within an element. */
 export function readPalette(within: Element): Palette {
   const style = getComputedStyle(within);
   const read = (name: string) => style.getPropertyValue(`--gn-${name}`).trim();
-  const hues = Array.from({ length: HUES }, (_, i) => read(`c${i}`));
   const steps = Array.from({ length: STEPS }, (_, i) => read(`v${i}`));
   return {
     surface: read("surface"),
     ink: read("ink"),
     soft: read("soft"),
+    grid: read("grid"),
     accent: read("accent"),
     quiet: read("quiet"),
-    groups: [
-      ...hues,
-      ...hues.map((hue) => mix(hue, "#000000", DEEPER)),
-      ...hues.map((hue) => mix(hue, "#ffffff", PALER)),
-    ],
+    groups: Array.from({ length: MOST_GROUPS }, (_, i) => read(`c${i}`)),
     ramp: Array.from({ length: RAMP }, (_, i) => along(steps, i / (RAMP - 1))),
   };
 }

@@ -17,7 +17,7 @@ export interface PointerActions {
 
 const STILL = 4; // pixels: less is a click, not a drag
 
-export function followPointer(stage: HTMLElement, actions: PointerActions): void {
+export function followPointer(stage: HTMLElement, card: HTMLElement, actions: PointerActions): void {
   const down = new Map<number, Place>();
   let line: Place[] = [];
   let began: Place | null = null;
@@ -29,11 +29,32 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
     const box = stage.getBoundingClientRect();
     return [event.clientX - box.left - stage.clientLeft, event.clientY - box.top - stage.clientTop];
   };
-  const isInside = (target: EventTarget | null) => target instanceof Element && target.closest(".map-card");
+
+  // A lasso may begin on the card too, which gives way as soon as it is seen to be one.
+  card.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !(actions.isLasso() || event.shiftKey)) return;
+    const from = place(event);
+    const turn = (moving: PointerEvent) => {
+      const at = place(moving);
+      if (Math.hypot(at[0] - from[0], at[1] - from[1]) < STILL) return;
+      stop();
+      moving.preventDefault();
+      getSelection()?.removeAllRanges();
+      begin(moving, from);
+    };
+    const stop = () => {
+      removeEventListener("pointermove", turn);
+      removeEventListener("pointerup", stop);
+    };
+    addEventListener("pointermove", turn);
+    addEventListener("pointerup", stop);
+  });
 
   stage.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || isInside(event.target)) return;
-    const at = place(event);
+    if (event.button === 0) begin(event, place(event));
+  });
+
+  const begin = (event: PointerEvent, at: Place) => {
     stage.setPointerCapture(event.pointerId);
     // A finger may be scrolling the page: a tap takes the map in hand, and drags move it from then on.
     scrolling = event.pointerType === "touch" && document.activeElement !== stage;
@@ -48,13 +69,13 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
       moved = true;
       actions.lassoing([]);
     }
-  });
+  };
 
   stage.addEventListener("pointermove", (event) => {
     const at = place(event);
     const before = down.get(event.pointerId);
     if (!before) {
-      if (!down.size) actions.point(isInside(event.target) ? null : at);
+      if (!down.size) actions.point(at);
       return;
     }
     if (began && !moved && Math.hypot(at[0] - began[0], at[1] - began[1]) < STILL) return;
@@ -91,7 +112,9 @@ export function followPointer(stage: HTMLElement, actions: PointerActions): void
     actions.lassoing([]);
   });
 
-  stage.addEventListener("pointerleave", () => actions.point(null));
+  stage.addEventListener("pointerleave", (event) => {
+    if (!(event.relatedTarget instanceof Node && card.contains(event.relatedTarget))) actions.point(null);
+  });
 
   stage.addEventListener(
     "wheel",

@@ -1,4 +1,4 @@
-// Search over ids, row numbers and labels, with a list of what was found.
+// Search over ids, row numbers, texts, labels and columns, with a list of what was found.
 
 import { element } from "./dom";
 import type { Categories, Table } from "./table";
@@ -6,6 +6,8 @@ import { count } from "./words";
 
 const MOST_ROWS = 8;
 const MOST_LABELS = 4;
+const MOST_COLUMNS = 6;
+const AROUND = 30; // letters before a word that was found in a text
 const PAUSE = 120; // milliseconds after the last key
 
 interface Found {
@@ -17,6 +19,9 @@ interface Found {
 export interface SearchActions {
   go: (row: number) => void;
   select: (rows: Uint32Array, what: string) => void;
+  colourBy: (choice: number) => void;
+  /** Close what the search opened. */
+  escape: () => void;
 }
 
 export class Search {
@@ -39,9 +44,26 @@ export class Search {
     input.addEventListener("focus", () => this.look());
   }
 
+  /** Put the reader into the search, with a beginning. */
+  begin(text: string): void {
+    this.input.value = text;
+    this.input.focus();
+    this.input.setSelectionRange(text.length, text.length);
+  }
+
   private async look(): Promise<void> {
     const asked = this.input.value.trim();
-    this.show(asked ? [...this.rows(asked), ...(await this.labels(asked))] : []);
+    this.show(asked ? [...this.rows(asked), ...(await this.labels(asked)), ...this.columns(asked)] : []);
+  }
+
+  /** Columns and components to colour by; "column" alone lists the first. */
+  private columns(asked: string): Found[] {
+    const wanted = asked.replace(/^columns?(\s+|$)/i, "").toLowerCase();
+    return [...this.table.choices.entries()]
+      .filter(([, { group, name }]) => (group === "Columns" || group === "Components") && name.toLowerCase().includes(wanted))
+      .sort(([a, one], [b, other]) => one.name.length - other.name.length || a - b)
+      .slice(0, MOST_COLUMNS)
+      .map(([choice, { name }]) => ({ text: name, detail: "colour by it", act: () => this.actions.colourBy(choice) }));
   }
 
   private rows(asked: string): Found[] {
@@ -49,7 +71,7 @@ export class Search {
     const matches = matchingRows(table, asked);
     const found = matches.slice(0, MOST_ROWS).map((row) => ({
       text: table.nameOf(row),
-      detail: table.ids ? `row ${row}` : "",
+      detail: this.excerpt(row, asked) || (table.ids ? `row ${row}` : ""),
       act: () => this.actions.go(row),
     }));
     if (matches.length > 1) {
@@ -60,10 +82,18 @@ export class Search {
     return found;
   }
 
+  /** The text of a row around the word that was found in it. */
+  private excerpt(row: number, asked: string): string {
+    const text = this.table.texts?.[row] ?? "";
+    const at = text.toLowerCase().indexOf(asked.toLowerCase());
+    if (at < 0) return "";
+    return `${at > AROUND ? "\u2026" : ""}${text.slice(Math.max(at - AROUND, 0), at + 3 * AROUND)}`;
+  }
+
   private async labels(asked: string): Promise<Found[]> {
     const found: Found[] = [];
     for (const { group, load } of this.table.choices) {
-      if (group !== "Labels") continue;
+      if (group !== "Labels" && group !== "Suggested") continue;
       const field = await load();
       if (field.kind !== "category") continue;
       for (const code of matchingNames(field.names, asked).slice(0, MOST_LABELS)) {
@@ -78,6 +108,7 @@ export class Search {
   private key(event: KeyboardEvent): void {
     const { found } = this;
     if (event.key === "Escape") {
+      if (this.list.hidden) this.actions.escape();
       this.input.value = "";
       this.close();
     } else if (event.key === "Enter") {
@@ -110,7 +141,7 @@ export class Search {
     this.found = found;
     this.list.replaceChildren(
       ...found.map(({ text, detail }, i) => {
-        const item = element("li", { role: "option", id: `map-found-${i}` }, element("span", { class: "map-name" }, text));
+        const item = element("li", { role: "option", id: `${this.list.id}-${i}` }, element("span", { class: "map-name" }, text));
         if (detail) item.append(element("span", { class: "map-count" }, detail));
         item.addEventListener("pointerdown", (event) => {
           event.preventDefault();
@@ -133,27 +164,27 @@ export class Search {
       if (i === which) item.scrollIntoView({ block: "nearest" });
     });
     if (which < 0) this.input.removeAttribute("aria-activedescendant");
-    else this.input.setAttribute("aria-activedescendant", `map-found-${which}`);
+    else this.input.setAttribute("aria-activedescendant", `${this.list.id}-${which}`);
   }
 }
 
-/** Rows whose id holds `asked`, those that begin with it first; without ids, by number. */
+/** Rows whose id holds `asked`, those that begin with it first, then those whose text does; or by number. */
 function matchingRows(table: Table, asked: string): number[] {
-  const { ids, rows } = table;
+  const { ids, texts, rows } = table;
   const numbered = /^(?:row\s*)?(\d+)$/i.exec(asked);
   const row = numbered ? Number(numbered[1]) : -1;
-  if (!ids) return row >= 0 && row < rows ? [row] : [];
   const wanted = asked.toLowerCase();
-  const [same, first, inside]: number[][] = [[], [], []];
-  for (let i = 0; i < ids.length; i++) {
-    const at = ids[i].toLowerCase().indexOf(wanted);
-    if (at < 0) continue;
+  const [same, first, inside, said]: number[][] = [[], [], [], []];
+  for (let i = 0; i < rows && (ids || texts); i++) {
+    const at = ids ? ids[i].toLowerCase().indexOf(wanted) : -1;
     if (at > 0) inside.push(i);
-    else (ids[i].length === asked.length ? same : first).push(i);
+    else if (at === 0) (ids![i].length === asked.length ? same : first).push(i);
+    else if (texts?.[i].toLowerCase().includes(wanted)) said.push(i);
   }
-  const found = [...same, ...first, ...inside];
+  const found = [...same, ...first, ...inside, ...said];
+  if (row < 0 || row >= rows) return found;
   // "row 12" means the number where no id says so.
-  return found.length || row < 0 || row >= rows ? found : [row];
+  return ids && found.length ? found : [row, ...found.filter((other) => other !== row)];
 }
 
 function matchingNames(names: string[], asked: string): number[] {

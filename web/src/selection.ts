@@ -3,6 +3,8 @@
 import { type Differences, differences } from "./apart";
 import { csv, save } from "./download";
 import { button, element } from "./dom";
+import type { Palette } from "./palette";
+import type { Pictures } from "./pictures";
 import type { Table } from "./table";
 import { count, number, percent, whole } from "./words";
 
@@ -10,16 +12,25 @@ const MOST_COLUMNS = 8;
 const MOST_LABELS = 4;
 const NOTEWORTHY = 0.2; // Cohen's "small": what is less is not told
 const FULL = 2; // the difference that a whole bar stands for
+const MONTAGE = 48; // pictures of a selection that are shown, spread evenly over its rows
 
 export interface SelectionActions {
   clear: () => void;
   colourBy: (choice: number) => void;
   say: (text: string) => void;
+  go: (row: number) => void;
+}
+
+/** The pictures of the rows, where there are any. */
+export interface Shown {
+  pictures: Pictures | null;
+  palette: Palette;
 }
 
 export async function showSelection(
-  where: HTMLElement, table: Table, rows: Uint32Array, what: string, actions: SelectionActions,
+  where: HTMLElement, table: Table, rows: Uint32Array, what: string, shown: Shown, actions: SelectionActions,
 ): Promise<void> {
+  const id = (part: string) => where.id.replace(/selection$/, part);
   const apart = element("div", { class: "map-apart" }, element("p", {}, "Comparing \u2026"));
   where.replaceChildren(
     element("h3", {}, `${count(rows.length, "row")} selected`),
@@ -27,10 +38,11 @@ export async function showSelection(
     element(
       "div",
       { class: "map-buttons" },
-      button("Download CSV", () => void keep(table, rows), { id: "map-csv" }),
-      button("Copy ids", () => void copy(table, rows, actions), { id: "map-copy" }),
-      button("Clear", actions.clear, { id: "map-clear" }),
+      button("Download CSV", () => void keep(table, rows), { id: id("csv") }),
+      button("Copy ids", () => void copy(table, rows, actions), { id: id("copy") }),
+      button("Clear", actions.clear, { id: id("clear") }),
     ),
+    ...montage(rows, shown, table, actions),
     apart,
   );
   if (rows.length === table.rows) {
@@ -40,15 +52,38 @@ export async function showSelection(
   const selected = new Uint8Array(table.rows);
   for (const row of rows) selected[row] = 1;
   const found = await differences(table, selected);
-  if (apart.isConnected) apart.replaceChildren(...told(found, actions));
+  if (apart.isConnected) apart.replaceChildren(...told(found, table, actions));
 }
 
-function told(found: Differences, actions: SelectionActions): HTMLElement[] {
+/** Some of the pictures of the rows, and the mean of all of them. */
+function montage(rows: Uint32Array, { pictures, palette }: Shown, table: Table, actions: SelectionActions): HTMLElement[] {
+  const pictured = pictures ? rows.filter((row) => pictures.has(row)) : new Uint32Array();
+  const mean = pictures?.mean(pictured, 64, palette);
+  if (!pictures || !mean) return [];
+  const step = Math.max(pictured.length / MONTAGE, 1);
+  const some = Array.from({ length: Math.min(pictured.length, MONTAGE) }, (_, i) => pictured[Math.floor(i * step)]);
+  const tiles = some.map((row) => {
+    const made = button("", () => actions.go(row), { class: "map-tile", title: table.nameOf(row), "data-row": row });
+    made.setAttribute("aria-label", table.nameOf(row));
+    made.append(pictures.thumbnail(row, 32, palette)!);
+    return made;
+  });
+  const of = mean.of < rows.length ? `${count(mean.of, "picture")} of ${count(rows.length, "row")}` : count(mean.of, "picture");
+  const caption = element("span", { class: "map-small" }, `mean of ${of}`);
+  return [
+    element("div", { class: "map-mean" }, mean.picture, caption),
+    element("div", { class: "map-montage" }, ...tiles),
+  ];
+}
+
+function told(found: Differences, table: Table, actions: SelectionActions): HTMLElement[] {
   const labels = found.labels.filter(({ d }) => d >= NOTEWORTHY).slice(0, MOST_LABELS);
-  const columns = found.columns.filter(({ d }) => Math.abs(d) >= NOTEWORTHY).slice(0, MOST_COLUMNS);
+  // Numbers kept for colour are compared even where the columns are pixels or entries of a vector.
+  const compared = found.columns.filter(({ feature }) => !feature || table.numbered === null);
+  const columns = compared.filter(({ d }) => Math.abs(d) >= NOTEWORTHY).slice(0, MOST_COLUMNS);
   const parts: HTMLElement[] = [element("h4", {}, "What sets these apart")];
   if (!labels.length && !columns.length) {
-    parts.push(element("p", {}, "Nothing in the page: these rows are like the others in every label and column."));
+    parts.push(element("p", {}, "Nothing: these rows are like the others in every label and column that was compared."));
   }
   if (labels.length) {
     parts.push(
@@ -70,7 +105,8 @@ function told(found: Differences, actions: SelectionActions): HTMLElement[] {
     });
     parts.push(element("ul", { class: "map-differences" }, ...lines));
   }
-  parts.push(element("p", { class: "map-small" }, method(found)));
+  const said = table.numbered === null ? method(found) : `Features are not compared one by one: they are ${table.numbered}.`;
+  parts.push(element("p", { class: "map-small" }, said));
   return parts;
 }
 

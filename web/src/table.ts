@@ -4,12 +4,14 @@
 import { type Packed, type PackedNumbers, texts, type WholeNumbers, wholeNumbers } from "./decode";
 import { percent } from "./words";
 
+/** Positions axis by axis; or, of very many rows, as the gaps between their places along a Morton curve. */
 interface PackedMap {
   name: string;
   low: [number, number];
   step: number;
-  x: PackedNumbers;
-  y: PackedNumbers;
+  x?: PackedNumbers;
+  y?: PackedNumbers;
+  gaps?: PackedNumbers;
 }
 
 interface PackedCategories {
@@ -17,6 +19,8 @@ interface PackedCategories {
   name: string;
   names: Packed;
   codes: PackedNumbers;
+  /** Whether the groups were found by the program, and are only a suggestion. */
+  suggested?: boolean;
 }
 
 interface PackedValues {
@@ -27,6 +31,7 @@ interface PackedValues {
   low?: number;
   high?: number;
   steps?: number;
+  about?: string;
 }
 
 interface PackedColumn extends PackedValues {
@@ -41,18 +46,48 @@ interface PackedComponent {
   correlations: PackedNumbers;
 }
 
-interface PackedTable {
+/** Pictures of rows: sheets of equal tiles, `across` in a line. */
+export interface PackedPictures {
+  /** Ink is drawn in the colour of the row's group, and photographs as they are. */
+  kind: "ink" | "photo";
+  width: number;
+  height: number;
+  across: number;
+  tiles: number;
+  sheets: { type: "image/png" | "image/webp"; data: string }[];
+  /** Which row each picture is of; null where every row has one, in their order. */
+  rows: PackedNumbers | null;
+}
+
+/** Places of the rows while the map was made. */
+export interface PackedReplay {
+  iterations: number[];
+  low: [number, number];
+  step: number;
+  frames: { x: PackedNumbers; y: PackedNumbers }[];
+}
+
+export interface PackedTable {
   title: string;
   source: string;
+  caption: string;
+  /** Sentences about the map. */
+  says: string[];
+  digest: string;
   rows: number;
   space: string;
   maps: PackedMap[];
   labels: (PackedCategories | PackedValues)[];
   trust: PackedValues | null;
-  ids: { name: string; texts: Packed } | null;
+  density: PackedValues | null;
+  ids: { name: string; texts?: Packed; numbers?: PackedNumbers } | null;
+  texts: { name: string; texts: Packed } | null;
+  links: { name: string; texts: Packed } | null;
+  pictures: PackedPictures | null;
+  replay: PackedReplay | null;
   neighbors: PackedNumbers[];
   components: PackedComponent[];
-  columns: { names: Packed | null; held: PackedColumn[] };
+  columns: { names: Packed | null; held: PackedColumn[]; numbered: string | null };
 }
 
 export interface PointMap {
@@ -76,13 +111,15 @@ export interface Values {
   values: Float64Array;
   /** Whether the values are shares of 1, said in per cent. */
   isShare: boolean;
+  /** What the numbers mean, where the name does not say it. */
+  about: string;
 }
 
 export type Field = Categories | Values;
 
 /** Something to colour by, unpacked when asked for. */
 export interface Choice {
-  group: "Labels" | "Trust" | "Components" | "Columns";
+  group: "Labels" | "Suggested" | "Trust" | "Components" | "Columns";
   name: string;
   /** Which column of the table it is, for those of the group "Columns". */
   column?: number;
@@ -101,13 +138,25 @@ export const NAMELESS = "(no name)";
 export class Table {
   readonly rows: number;
   readonly title: string;
+  /** What a figure of the map says about itself. */
+  readonly caption: string;
+  /** Of the data: views that were shared are of one page. */
+  readonly digest: string;
   readonly source: string;
   /** Where neighbours were looked for, in words. */
   readonly space: string;
   readonly choices: Choice[];
   readonly mapNames: string[];
   readonly idName: string | null;
+  /** What the columns are, where single ones say nothing (pixels, entries of a vector). */
+  readonly numbered: string | null;
+  readonly textName: string | null;
+  readonly pictures: PackedPictures | null;
+  readonly replay: PackedReplay | null;
   ids: string[] | null = null;
+  /** What the rows say, and where they lead to. */
+  texts: string[] | null = null;
+  links: string[] | null = null;
   neighbors: WholeNumbers[] = [];
 
   readonly columnNames: () => Promise<string[]>;
@@ -117,6 +166,12 @@ export class Table {
   constructor(private readonly packed: PackedTable) {
     this.rows = packed.rows;
     this.title = packed.title;
+    this.caption = packed.caption;
+    this.digest = packed.digest;
+    this.numbered = packed.columns.numbered;
+    this.textName = packed.texts?.name ?? null;
+    this.pictures = packed.pictures;
+    this.replay = packed.replay;
     this.source = packed.source;
     this.space = packed.space;
     this.idName = packed.ids?.name ?? null;
@@ -126,22 +181,25 @@ export class Table {
     this.columnNames = once(async () => (names ? texts(names) : []));
     this.components = once(() => Promise.all(packed.components.map(unpackComponent)));
     this.choices = [
-      ...packed.labels.map((label) => choice("Labels", label)),
-      ...(packed.trust ? [choice("Trust", { ...packed.trust, name: "neighbours kept" })] : []),
+      ...packed.labels.map((label) => choice(label.kind === "category" && label.suggested ? "Suggested" : "Labels", label)),
+      ...[packed.trust, packed.density].flatMap((field) => (field ? [choice("Trust", field)] : [])),
       ...packed.components.map((_, c) => this.componentChoice(c)),
     ];
   }
 
   /** What is needed soon after the first picture: ids, neighbours, and the names of the columns. */
   async finish(): Promise<void> {
-    const { ids, neighbors, columns } = this.packed;
+    const { ids, texts: said, links, neighbors, columns } = this.packed;
     const names = await this.columnNames();
     for (const held of columns.held) {
       const named = { ...held, name: names[held.column] };
       this.choices.push({ ...choice("Columns", named), column: held.column });
     }
     this.neighbors = await Promise.all(neighbors.map(wholeNumbers));
-    this.ids = ids ? await texts(ids.texts) : null;
+    if (ids?.texts) this.ids = await texts(ids.texts);
+    else if (ids?.numbers) this.ids = Array.from(await wholeNumbers(ids.numbers), String);
+    this.texts = said ? await texts(said.texts) : null;
+    this.links = links ? await texts(links.texts) : null;
   }
 
   map(which: number): Promise<PointMap> {
@@ -160,16 +218,10 @@ export class Table {
     const name = `component ${c + 1} (${percent(this.packed.components[c].share)})`;
     const load = once(async (): Promise<Field> => {
       const values = (await this.components())[c].scores;
-      return { kind: "number", name, values, isShare: false };
+      return { kind: "number", name, values, isShare: false, about: "" };
     });
     return { group: "Components", name, load };
   }
-}
-
-export function readTable(): Table {
-  const block = document.getElementById("gnomon-data");
-  if (!block?.textContent) throw new Error("the page holds no data");
-  return new Table(JSON.parse(block.textContent));
 }
 
 function choice(group: Choice["group"], packed: PackedCategories | PackedValues): Choice {
@@ -179,13 +231,35 @@ function choice(group: Choice["group"], packed: PackedCategories | PackedValues)
   return { group, name: packed.name, load };
 }
 
-async function unpackMap({ name, low, step, x, y }: PackedMap): Promise<PointMap> {
-  const [across, up] = await Promise.all([wholeNumbers(x), wholeNumbers(y)]);
+async function unpackMap({ name, low, step, x, y, gaps }: PackedMap): Promise<PointMap> {
+  const [across, up] = gaps
+    ? alongMorton(await wholeNumbers(gaps))
+    : await Promise.all([wholeNumbers(x!), wholeNumbers(y!)]);
   return {
     name,
     x: Float32Array.from(across, (code) => low[0] + step * code),
     y: Float32Array.from(up, (code) => low[1] + step * code),
   };
+}
+
+/** Both coordinates of places whose numbers along a Morton curve (x in the even bits) are sums of `gaps`. */
+function alongMorton(gaps: WholeNumbers): [Uint32Array, Uint32Array] {
+  const [x, y] = [new Uint32Array(gaps.length), new Uint32Array(gaps.length)];
+  let place = 0;
+  for (let i = 0; i < gaps.length; i++) {
+    place += gaps[i];
+    x[i] = evenBits(place);
+    y[i] = evenBits(place >>> 1);
+  }
+  return [x, y];
+}
+
+function evenBits(code: number): number {
+  let bits = code & 0x55555555;
+  bits = (bits | (bits >>> 1)) & 0x33333333;
+  bits = (bits | (bits >>> 2)) & 0x0f0f0f0f;
+  bits = (bits | (bits >>> 4)) & 0x00ff00ff;
+  return (bits | (bits >>> 8)) & 0x0000ffff;
 }
 
 async function unpackCategories(packed: PackedCategories): Promise<Field> {
@@ -200,7 +274,8 @@ async function unpackValues(packed: PackedValues, isShare: boolean): Promise<Fie
   const known = levels
     ? (code: number) => levels[code] ?? Number.NaN
     : (code: number) => (code > steps ? Number.NaN : low + 2 * (code / steps) * (high / 2 - low / 2));
-  return { kind: "number", name: packed.name, values: Float64Array.from(codes, known), isShare };
+  const { name, about = "" } = packed;
+  return { kind: "number", name, values: Float64Array.from(codes, known), isShare, about };
 }
 
 async function unpackComponent(packed: PackedComponent): Promise<Component> {

@@ -3,31 +3,47 @@
 import { CanvasDrawing, ease } from "./canvas";
 import { cardFields, showCard, spoken } from "./card";
 import { type Colouring, colour, type Marks, marks } from "./colouring";
-import { byId, element, pencil } from "./dom";
+import type { MapEvents } from "./component";
+import { element, pencil } from "./dom";
 import { type Dots, type Drawing, dotsFor } from "./drawing";
+import type { Drawn } from "./figure";
+import { Filters } from "./filters";
 import { Grid } from "./grid";
 import { nextRow } from "./keyboard";
 import { type Place, rowsInside } from "./lasso";
 import { showLegend } from "./legend";
+import type { Parts } from "./markup";
 import { type Spot, spots } from "./names";
 import { paintOverlay, type Scene } from "./overlay";
 import { type Palette, readPalette } from "./palette";
+import { Pictures } from "./pictures";
 import { showSelection } from "./selection";
+import type { ViewState } from "./share";
 import type { Field, PointMap, Table } from "./table";
+import { Tiles } from "./tiles";
 import { between, fit, panned, type Size, toMap, toScreen, type View, zoomed } from "./view";
 import { webglDrawing } from "./webgl";
 import { count } from "./words";
 
 const REACH = 14; // pixels within which a point is pointed at
 const MOVING = 0.7; // seconds from one map to the other
-const CARD = 280; // pixels, as in map.css
+const CARD = 290; // pixels, as in map.css
+const BEHIND = 0.25; // opacity of points behind pictures
+const GAP = 18; // between a row and its card
+
+type Emit = <Name extends keyof MapEvents>(name: Name, detail: MapEvents[Name]) => void;
 
 export class MapTool {
-  private readonly stage = byId("map-stage");
-  private readonly card = byId("map-card");
-  private readonly overlay = byId<HTMLCanvasElement>("map-overlay");
+  /** Called when another map is shown, or another colour. */
+  onMap: (which: number) => void = () => {};
+  onColour: (choice: number) => void = () => {};
+  /** The place of the field in `table.choices` that the map is coloured by; −1 for none. */
+  choice = -1;
+  /** Whether names are written on the map. */
+  named = true;
+  private readonly stage: HTMLElement;
   private drawing!: Drawing;
-  private palette: Palette = readPalette(document.documentElement);
+  private palette: Palette;
   private which = 0;
   private map!: PointMap;
   private grid!: Grid;
@@ -35,25 +51,36 @@ export class MapTool {
   private fields: Field[] = [];
   private colouring!: Colouring;
   private shown!: Marks;
-  private hidden = new Set<number>();
+  private readonly filters: Filters;
   private selection: Uint32Array | null = null;
   private selected: Uint8Array | null = null;
   private focus: number | null = null;
   private pinned = false;
   private line: Place[] = [];
   private spots: Spot[] = [];
+  private pictures: Pictures | null = null;
+  private tiles: Tiles | null = null;
+  private pictured = true;
+  private factors = { size: 1, opacity: 1 };
   private view: View = { x: 0, y: 0, scale: 1 };
   private size: Size = { width: 1, height: 1 };
   private frame = 0;
 
-  private constructor(private readonly table: Table) {}
+  private constructor(
+    private readonly table: Table, private readonly parts: Parts, private readonly emit: Emit,
+  ) {
+    this.stage = parts.stage;
+    this.palette = readPalette(parts.root);
+    this.filters = new Filters(table.rows);
+  }
 
-  static async start(table: Table): Promise<MapTool> {
-    const tool = new MapTool(table);
-    [tool.map, tool.field] = await Promise.all([table.map(0), table.choices[0]?.load() ?? null]);
+  static async start(table: Table, parts: Parts, emit: Emit): Promise<MapTool> {
+    const tool = new MapTool(table, parts, emit);
+    const first = table.choices[0];
+    tool.choice = first && (first.group === "Labels" || first.group === "Suggested") ? 0 : -1;
+    [tool.map, tool.field] = await Promise.all([table.map(0), table.choices[tool.choice]?.load() ?? null]);
     tool.grid = new Grid(tool.map);
     tool.stage.dataset.map = tool.map.name;
-    tool.shape();
     tool.measure();
     tool.view = tool.whole();
     tool.recolour();
@@ -65,11 +92,17 @@ export class MapTool {
   /** When the rest of the data has been unpacked. */
   async ready(): Promise<void> {
     this.fields = await cardFields(this.table, this.field);
+    if (this.table.pictures) {
+      this.pictures = await Pictures.open(this.table.pictures, this.table.rows);
+      this.tiles = this.pictures && new Tiles(this.pictures);
+    }
+    this.respot();
+    this.look();
   }
 
   /** On a plain canvas: the first picture, which is there at once, and all without a graphics card. */
   private drawPlainly(): Promise<void> {
-    this.drawing = new CanvasDrawing(byId("map-points"));
+    this.drawing = new CanvasDrawing(this.parts.points);
     this.stage.dataset.drawing = "canvas";
     this.look();
     return this.drawing.draw(this.map, this.shown, 0);
@@ -77,7 +110,7 @@ export class MapTool {
 
   /** By WebGL from now on, where there is a card for it: it takes a while to start, and is quicker then. */
   async quicken(): Promise<void> {
-    const plain = byId<HTMLCanvasElement>("map-points");
+    const plain = this.parts.points;
     const canvas = newCanvas();
     plain.before(canvas);
     const webgl = await webglDrawing(canvas, () => this.lost(canvas));
@@ -96,8 +129,9 @@ export class MapTool {
     this.drawing.destroy();
     this.drawing = webgl;
     this.stage.dataset.drawing = "webgl";
+    canvas.id = plain.id;
     plain.remove();
-    canvas.id = "map-points";
+    this.parts.points = canvas;
     // What changed while it started.
     this.look();
     void webgl.draw(this.map, this.shown, 0);
@@ -105,11 +139,12 @@ export class MapTool {
 
   /** The card took its memory back: a plain canvas in the place of what it drew on. */
   private lost(canvas: HTMLCanvasElement): void {
-    if (canvas.id !== "map-points") return;
+    if (this.parts.points !== canvas) return;
     this.drawing.destroy();
     const plain = newCanvas();
     plain.id = canvas.id;
     canvas.replaceWith(plain);
+    this.parts.points = plain;
     void this.drawPlainly();
   }
 
@@ -121,14 +156,27 @@ export class MapTool {
 
   private dots(): Dots {
     const { width, height } = this.size;
-    return dotsFor(this.table.rows, this.view.scale / this.whole().scale, Math.min(width, height));
+    const usual = dotsFor(this.table.rows, this.view.scale / this.whole().scale, Math.min(width, height));
+    const { size } = this.factors;
+    // Points stand back behind pictures.
+    const opacity = this.factors.opacity * (this.pictured && this.tiles ? BEHIND : 1);
+    return { across: usual.across * size, opacity: Math.min(usual.opacity * opacity, 1) };
   }
 
-  /** The stage as wide and high as its map, within reason. */
-  private shape(): void {
-    const { left, right, bottom, top } = this.grid.bounds;
-    const ratio = (right - left) / (top - bottom) || 1;
-    this.stage.style.setProperty("--ratio", String(Math.min(Math.max(ratio, 0.9), 1.8)));
+  /** Points larger or smaller, more or less solid, than usual. */
+  setDots(factors: { size?: number; opacity?: number }): void {
+    Object.assign(this.factors, factors);
+    this.look();
+  }
+
+  showNames(named: boolean): void {
+    this.named = named;
+    this.paint();
+  }
+
+  showPictures(pictured: boolean): void {
+    this.pictured = pictured;
+    this.look();
   }
 
   private measure(): void {
@@ -153,31 +201,45 @@ export class MapTool {
   private paint(): void {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
-      const { overlay, size } = this;
+      const { size } = this;
+      const { overlay } = this.parts;
       const [width, height] = [Math.round(size.width * devicePixelRatio), Math.round(size.height * devicePixelRatio)];
       if (overlay.width !== width || overlay.height !== height) Object.assign(overlay, { width, height });
       const context = pencil(overlay);
       context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
       context.clearRect(0, 0, size.width, size.height);
-      paintOverlay(context, this.scene());
+      const scene = this.scene();
+      paintOverlay(context, scene);
+      this.stage.dataset.tiles = String(scene.tiles.length);
       this.placeCard();
     });
   }
 
   /** All that a picture of the map is made from. */
-  scene(): Scene {
-    const { map, view, size, palette, focus, line } = this;
+  private scene(): Scene {
+    const { map, view, size, palette, focus, line, pictures } = this;
+    const shown = this.pictured && this.tiles ? this.tiles.choose(map, view, size, this.filters.seen) : null;
     return {
-      map, view, size, palette, focus, lasso: line,
-      spots: this.spots.filter((spot) => !this.hidden.has(spot.group)),
+      map, view, size, palette, focus, lasso: line, pictures,
+      tiles: shown?.tiles ?? [],
+      tile: shown?.tile ?? 0,
+      spots: this.named ? this.spots : [],
       neighbors: focus === null ? [] : this.table.neighborsOf(focus),
       colourOf: this.colourOf,
       across: this.dots().across,
     };
   }
 
-  picture(): { scene: Scene; marks: Marks; dots: Dots; colouring: Colouring } {
-    return { scene: this.scene(), marks: this.shown, dots: this.dots(), colouring: this.colouring };
+  /** The same in the colours of a scheme, whichever the page has. */
+  picture(scheme: "light" | "dark"): Drawn {
+    const place = element("div", { class: `gn-${scheme}` });
+    this.parts.root.append(place);
+    const palette = readPalette(place);
+    place.remove();
+    const colouring = colour(this.field, this.table.rows, palette);
+    const shown = marks(colouring, palette, this.filters.seen, this.selected);
+    const colourOf = (row: number) => colouring.groups[colouring.codes[row]].colour;
+    return { scene: { ...this.scene(), palette, colourOf, focus: null }, marks: shown, dots: this.dots(), colouring };
   }
 
   pan(across: number, down: number): void {
@@ -207,10 +269,12 @@ export class MapTool {
     step(start);
   }
 
-  /** Another map of the same rows: points move there. */
+  /** Another map of the same rows: points move there, and a card that was pinned goes along. */
   async switchTo(which: number): Promise<void> {
     if (which === this.which) return;
     this.which = which;
+    this.onMap(which);
+    if (!this.pinned) this.lookAt(null, false);
     this.map = await this.table.map(which);
     this.grid = new Grid(this.map);
     this.spots = [];
@@ -219,26 +283,41 @@ export class MapTool {
     await this.drawing.draw(this.map, this.shown, seconds);
     if (which !== this.which) return;
     this.stage.dataset.map = this.map.name;
-    this.spots = spots(this.colouring, this.map, this.grid.bounds);
+    this.emit("map", { name: this.map.name });
+    this.respot();
     this.paint();
   }
 
-  // Colours
+  /** A moment of the making of the map; null for the map itself. */
+  async showFrame(frame: PointMap | null): Promise<void> {
+    if (this.which !== 0) await this.switchTo(0);
+    this.lookAt(null, false);
+    this.map = frame ?? (await this.table.map(0));
+    this.grid = new Grid(this.map);
+    this.spots = [];
+    if (!frame) this.respot();
+    this.view = this.whole();
+    this.look();
+    await this.drawing.draw(this.map, this.shown, 0);
+  }
+
+  // Colours and filters
 
   async colourBy(choice: number): Promise<void> {
     this.field = (await this.table.choices[choice]?.load()) ?? null;
-    this.hidden = new Set();
+    this.choice = this.field ? choice : -1;
     this.recolour();
+    this.onColour(this.choice);
     this.fields = await cardFields(this.table, this.field);
     await this.redraw();
     this.stage.dataset.colour = this.field?.name ?? "";
+    this.emit("colour", { name: this.field?.name ?? "" });
   }
 
   /** The same with the colours of the theme as it is now. */
   recolour(): void {
-    this.palette = readPalette(document.documentElement);
+    this.palette = readPalette(this.parts.root);
     this.colouring = colour(this.field, this.table.rows, this.palette);
-    this.spots = spots(this.colouring, this.map, this.grid.bounds);
     this.update();
   }
 
@@ -249,19 +328,66 @@ export class MapTool {
     return drawn;
   }
 
+  private respot(): void {
+    this.spots = spots(this.table, this.colouring, this.map, this.grid.bounds, this.filters.seen);
+  }
+
   private update(): void {
-    this.shown = marks(this.colouring, this.palette, this.hidden, this.selected);
-    showLegend(byId("map-legend"), this.colouring, this.hidden, {
-      hide: (hidden) => {
-        this.hidden = hidden;
-        this.update();
-        void this.redraw();
+    const { filters, parts, choice } = this;
+    this.shown = marks(this.colouring, this.palette, filters.seen, this.selected);
+    this.respot();
+    filters.show(parts.filters, this.table, () => this.filtered());
+    showLegend(parts.legend, this.colouring, filters.get(choice), {
+      filter: (filter) => {
+        if (this.field) filters.set(choice, this.field, filter);
+        this.filtered();
       },
     });
   }
 
-  private readonly isSeen = (row: number) => !this.hidden.has(this.colouring.codes[row]);
+  private filtered(): void {
+    if (this.focus !== null && !this.filters.isSeen(this.focus)) this.lookAt(null, false);
+    this.update();
+    void this.redraw();
+    this.stage.dataset.seen = String(this.filters.count);
+    this.say(`${count(this.filters.count, "row")} shown`);
+    this.emit("filter", { rows: this.filters.count });
+  }
+
+  private readonly isSeen = (row: number) => this.filters.isSeen(row);
   private readonly colourOf = (row: number) => this.colouring.groups[this.colouring.codes[row]].colour;
+
+  // Views that are shared
+
+  state(): ViewState {
+    const { view } = this;
+    return {
+      digest: this.table.digest,
+      colour: this.choice,
+      map: this.which,
+      view: [view.x, view.y, view.scale / this.whole().scale],
+      filters: this.filters.entries().map(([choice, filter]) => ({ choice, filter })),
+      selection: this.selection,
+      focus: this.pinned ? this.focus : null,
+    };
+  }
+
+  async restore(state: ViewState): Promise<void> {
+    await this.switchTo(state.map);
+    this.filters.clear();
+    for (const { choice, filter } of state.filters) {
+      const field = await this.table.choices[choice].load();
+      if ((filter.kind === "range") === (field.kind === "number")) this.filters.set(choice, field, filter);
+    }
+    await this.colourBy(state.colour);
+    this.filtered();
+    this.select(state.selection, "");
+    const [x, y, zoom] = state.view;
+    const whole = this.whole();
+    this.view = zoomed({ x, y, scale: whole.scale * zoom }, this.size, whole, 1, this.size.width / 2, this.size.height / 2);
+    this.look();
+    if (state.focus !== null) this.lookAt(state.focus, true);
+  }
 
   // Looking at a row
 
@@ -284,9 +410,8 @@ export class MapTool {
   /** Look at a row, and bring it into view if it is not. */
   go(row: number): void {
     if (!this.isSeen(row)) {
-      this.hidden = new Set();
-      this.update();
-      void this.redraw();
+      this.filters.clear();
+      this.filtered();
     }
     const [x, y] = toScreen(this.view, this.size, this.map.x[row], this.map.y[row]);
     const away = x < 20 || y < 20 || x > this.size.width - 20 || y > this.size.height - 20;
@@ -308,15 +433,17 @@ export class MapTool {
     if (row === this.focus && pinned === this.pinned) return;
     this.focus = row;
     this.pinned = pinned && row !== null;
-    if (row === null) this.card.hidden = true;
+    if (row === null) this.parts.card.hidden = true;
     else this.tell(row);
     this.stage.dataset.focus = row === null ? "" : String(row);
+    this.emit("focus", { row });
     if (row !== null && pinned) this.say(spoken(this.table, row, this.fields));
     this.paint();
   }
 
   private tell(row: number): void {
-    showCard(this.card, this.table, row, this.fields, this.colourOf, this.pinned, {
+    const { fields, pictures, palette, colourOf } = this;
+    showCard(this.parts.card, this.table, row, { fields, pictures, palette, colourOf }, this.pinned, {
       go: (other) => this.go(other),
       close: () => {
         this.lookAt(null, false);
@@ -325,16 +452,35 @@ export class MapTool {
     });
   }
 
+  /** The card beside its row, where it covers fewest of the neighbours that are drawn. */
   private placeCard(): void {
     if (this.focus === null) return;
-    const [x, y] = toScreen(this.view, this.size, this.map.x[this.focus], this.map.y[this.focus]);
     const { width, height } = this.size;
-    const wide = Math.min(CARD, width - 16);
-    const tall = this.card.offsetHeight;
-    const left = x + 18 + wide < width ? x + 18 : x - 18 - wide;
-    const top = Math.min(Math.max(y - 24, 8), Math.max(height - tall - 8, 8));
-    this.card.style.setProperty("left", `${Math.min(Math.max(left, 8), Math.max(width - wide - 8, 8))}px`);
-    this.card.style.setProperty("top", `${top}px`);
+    const { card } = this.parts;
+    const at = (row: number) => toScreen(this.view, this.size, this.map.x[row], this.map.y[row]);
+    const [x, y] = at(this.focus);
+    const [wide, tall] = [Math.min(CARD, width - 16), Math.min(card.offsetHeight, height - 16)];
+    const inside = (left: number, top: number): Place => [
+      Math.min(Math.max(left, 8), Math.max(width - wide - 8, 8)),
+      Math.min(Math.max(top, 8), Math.max(height - tall - 8, 8)),
+    ];
+    const beside = [x + GAP, x - GAP - wide];
+    const candidates = [
+      ...beside.map((left) => inside(left, y - 24)),
+      ...beside.flatMap((left) => [inside(left, y + GAP), inside(left, y - GAP - tall)]),
+      inside(x - wide / 2, y + GAP),
+      inside(x - wide / 2, y - GAP - tall),
+      ...[8, width].flatMap((left) => [8, height].map((top) => inside(left, top))),
+    ];
+    const drawn = [[x, y], ...this.table.neighborsOf(this.focus).map(at)];
+    const covered = ([left, top]: Place) =>
+      drawn.filter(([px, py], i) => {
+        const edge = i ? 8 : 10;
+        return px > left - edge && px < left + wide + edge && py > top - edge && py < top + tall + edge;
+      }).length;
+    const best = candidates.reduce((one, other) => (covered(other) < covered(one) ? other : one));
+    card.style.setProperty("left", `${best[0]}px`);
+    card.style.setProperty("top", `${best[1]}px`);
   }
 
   // Selecting
@@ -360,18 +506,17 @@ export class MapTool {
     this.lookAt(null, false);
     this.update();
     void this.redraw();
-    const where = byId("map-selection");
+    const where = this.parts.selection;
     where.hidden = !some;
     this.say(some ? `${count(some.length, "row")} selected` : "Nothing selected");
+    this.emit("select", { rows: some });
     if (!some) return;
-    void showSelection(where, this.table, some, what, {
+    const { pictures, palette } = this;
+    void showSelection(where, this.table, some, what, { pictures, palette }, {
       clear: () => this.select(null, ""),
-      colourBy: (choice) => {
-        const menu = byId<HTMLSelectElement>("map-colour");
-        menu.value = String(choice);
-        menu.dispatchEvent(new Event("change"));
-      },
+      colourBy: (choice) => void this.colourBy(choice),
       say: (text) => this.say(text),
+      go: (row) => this.go(row),
     });
   }
 
@@ -389,7 +534,7 @@ export class MapTool {
   }
 
   say(text: string): void {
-    byId("map-status").textContent = text;
+    this.parts.status.textContent = text;
   }
 }
 

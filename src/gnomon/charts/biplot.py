@@ -8,12 +8,13 @@ from gnomon.charts import words
 from gnomon.charts.arrows import Arrow, draw_arrows, name_arrows, shafts
 from gnomon.charts.canvas import Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, check_axes, column_names
+from gnomon.charts.fitted import FittedPCA, check_axes, column_names
 from gnomon.charts.groups import draw_key, draw_points, group_rows, name_groups
 from gnomon.charts.labels import Box
 from gnomon.charts.plane import Plane, draw_plane, plane_around
 from gnomon.errors import DataError
 from gnomon.inputs import check_choice
+from gnomon.typing import Array
 
 __all__ = ["biplot"]
 
@@ -111,7 +112,7 @@ def biplot(
 
 def _coordinates(
     model: FittedPCA, known: Any, axes: tuple[int, int], power: float
-) -> tuple[Floats, Floats]:
+) -> tuple[Array, Array]:
     """Points (n, 2) and arrows (D, 2) of the scaling with the given α."""
     pair = list(axes)
     scores = np.asarray(known, dtype=np.float64)[:, pair]
@@ -128,7 +129,7 @@ def _coordinates(
     return scores * safe ** (power - 1.0), directions * lengths
 
 
-def _stretch(points: Floats, arrows: Floats) -> float:
+def _stretch(points: Array, arrows: Array) -> float:
     """The factor that makes the arrows reach about as far as the points do."""
     reach, length = np.abs(points).max(axis=0), np.abs(arrows).max(axis=0)
     usable = (reach > 0) & (length > 0)
@@ -152,7 +153,7 @@ def _subtitle(
 
 
 def _longest(
-    model: FittedPCA, axes: tuple[int, int], arrows: Floats, stretch: float, plane: Plane
+    model: FittedPCA, axes: tuple[int, int], arrows: Array, stretch: float, plane: Plane
 ) -> list[Arrow]:
     """The longest arrows that have a length at all, longest first."""
     lengths = np.hypot(*arrows.T)

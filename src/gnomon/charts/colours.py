@@ -2,8 +2,9 @@
 
 Categories are the palette of Okabe and Ito (2008), made to be told apart with any colour vision;
 its yellow is left out because it vanishes on white, and its black is a grey that works on both.
-Ramps are straight lines in OKLab (Ottosson 2020), where equal steps look equal; they run away from
-the background, so that more is always the stronger colour.
+Beyond seven groups the hues come again, stronger and then paler. Ramps are straight lines in OKLab
+(Ottosson 2020), where equal steps look equal; they run away from the background, so that more is
+always the stronger colour.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CATEGORIES", "DARK", "DIVERGING", "LIGHT", "SEQUENTIAL", "diverging", "sequential"]
+__all__ = [
+    "CATEGORIES",
+    "DARK",
+    "DIVERGING",
+    "GROUPS",
+    "LIGHT",
+    "SEQUENTIAL",
+    "diverging",
+    "sequential",
+]
 
 # Linear sRGB to cone response, and its cube root to OKLab (Ottosson 2020).
 _CONES = np.array(
@@ -31,6 +41,7 @@ _OKLAB = np.array(
 )
 
 CATEGORIES = 7
+GROUPS = 3 * CATEGORIES  # the hues, then each farther from the background, then each nearer to it
 DIVERGING = 17
 SEQUENTIAL = 9
 
@@ -82,13 +93,22 @@ def _luminance(colour: str) -> float:
     return float(_linear(colour) @ [0.2126, 0.7152, 0.0722])
 
 
+def _shaded(colour: str, lightness: float) -> str:
+    """Make a colour lighter or darker, and a little less saturated."""
+    lab = _to_oklab(colour)
+    return _to_hex(np.array([lab[0] + lightness, 0.85 * lab[1], 0.85 * lab[2]]))
+
+
 def _palette(
     plain: dict[str, str], categories: str, diverging: Sequence[str], sequential: Sequence[str]
 ) -> dict[str, str]:
     steps = ramp(diverging, DIVERGING)
+    hues = categories.split()
+    away = -0.15 if contrast(plain["surface"], "#000000") > 10 else 0.12
+    groups = [*hues, *(_shaded(hue, away) for hue in hues), *(_shaded(hue, -away) for hue in hues)]
     return {
         **plain,
-        **{f"c{i}": colour for i, colour in enumerate(categories.split())},
+        **{f"c{i}": colour for i, colour in enumerate(groups)},
         **{f"d{i}": colour for i, colour in enumerate(steps)},
         # The text on each step: dark or white, whichever is read better.
         **{

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, column_names
+from gnomon.charts.fitted import FittedPCA, column_names
 from gnomon.charts.scale import Scale
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.inputs import check_integer, check_weights
+from gnomon.typing import Array
 
 __all__ = ["column_errors", "lost_shares", "varying"]
 
@@ -21,14 +22,14 @@ LONGEST_NAME = 190.0
 HARDLY = 0.1  # of the columns' mean variance
 
 
-def lost_shares(model: FittedPCA, variances: Any = None) -> Floats:
+def lost_shares(model: FittedPCA, variances: Any = None) -> Array:
     """Share of each column's variance that the components do not hold, shape (D,).
 
     1 − Σr² over the correlations with the components; NaN for a constant column, which has no
     variance to lose. Without `variances` (D,), one that goes with no component is taken for one.
     """
     r = np.asarray(model.correlations(), dtype=np.float64)
-    lost: Floats = (1.0 - (np.nan_to_num(r) ** 2).sum(axis=1)).clip(0.0, 1.0)
+    lost: Array = (1.0 - (np.nan_to_num(r) ** 2).sum(axis=1)).clip(0.0, 1.0)
     lost[lost < 1e-12] = 0.0
     weights = check_weights("variances", variances, len(lost), of="column")
     constant = ~np.isfinite(r).all(axis=1) | ~r.any(axis=1) if weights is None else weights == 0
@@ -93,7 +94,7 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
 
 
 def _subtitle(
-    lost: Floats, names: list[str], shown: list[int], model: FittedPCA, passed_over: bool
+    lost: Array, names: list[str], shown: list[int], model: FittedPCA, passed_over: bool
 ) -> str:
     if not shown:
         return "All columns are constant: there is nothing to lose."

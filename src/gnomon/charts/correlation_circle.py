@@ -6,10 +6,11 @@ from gnomon.charts import colours, words
 from gnomon.charts.arrows import Arrow, draw_arrows, name_arrows
 from gnomon.charts.canvas import LEFT, RIGHT, WIDTH, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, axis_title, check_axes, column_names
+from gnomon.charts.fitted import FittedPCA, axis_title, check_axes, column_names
 from gnomon.charts.labels import Box
 from gnomon.charts.text import width
 from gnomon.charts.theme import SIZES
+from gnomon.typing import Array
 
 __all__ = ["correlation_circle"]
 
@@ -80,7 +81,7 @@ def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Char
     return canvas.finish(end + 18, f"Correlations: {details}." if details else "")
 
 
-def _subtitle(quality: Floats, first: int, second: int) -> str:
+def _subtitle(quality: Array, first: int, second: int) -> str:
     both = f"PC{first + 1} and PC{second + 1}"
     if not quality.any():
         return f"No column correlates with {both}: the columns are constant."
@@ -91,7 +92,7 @@ def _subtitle(quality: Floats, first: int, second: int) -> str:
     return f"{both} hold at least half the variance of {well} of {columns}."
 
 
-def _tip(name: str, pair: Floats, axes: tuple[int, int]) -> str:
+def _tip(name: str, pair: Array, axes: tuple[int, int]) -> str:
     values = (f"PC{axis + 1} {words.number(r, 2)}" for axis, r in zip(axes, pair, strict=True))
     return f"{name}: {', '.join(values)}"
 

@@ -5,9 +5,10 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, components_needed, known_shares
+from gnomon.charts.fitted import FittedPCA, components_needed, known_shares
 from gnomon.charts.scale import Scale, ticks
 from gnomon.charts.theme import SIZES
+from gnomon.typing import Array
 
 __all__ = ["cumulative"]
 
@@ -65,7 +66,7 @@ def _most(model: FittedPCA) -> float:
     return getattr(model, "n_samples_", np.inf) - 1
 
 
-def _subtitle(sums: Floats, needed: dict[float, int | None], kept: int, most: float) -> str:
+def _subtitle(sums: Array, needed: dict[float, int | None], kept: int, most: float) -> str:
     if not sums.any():
         return "All columns are constant: there is no variance to hold."
     known, k = int(min(len(sums) - 1, most)), needed[0.95]
@@ -98,7 +99,7 @@ def _draw_axes(canvas: Canvas, x: Scale, y: Scale) -> None:
     canvas.text(middle, y.start + 44, "number of components", "label soft", "middle")
 
 
-def _draw_curve(canvas: Canvas, x: Scale, y: Scale, sums: Floats, kept: int) -> None:
+def _draw_curve(canvas: Canvas, x: Scale, y: Scale, sums: Array, kept: int) -> None:
     points = [(x(k), y(float(total))) for k, total in enumerate(sums)]
     area = [*points[: kept + 1], (points[min(kept, len(points) - 1)][0], y.start), points[0]]
     canvas.polyline(area, "accent area")
@@ -115,7 +116,7 @@ def _draw_curve(canvas: Canvas, x: Scale, y: Scale, sums: Floats, kept: int) -> 
 
 
 def _draw_marks(
-    canvas: Canvas, x: Scale, y: Scale, sums: Floats, needed: dict[float, int | None]
+    canvas: Canvas, x: Scale, y: Scale, sums: Array, needed: dict[float, int | None]
 ) -> None:
     """A dot where each mark is reached, a line to its label on the right, a line to the axis."""
     label_at = float("inf")

@@ -7,9 +7,9 @@ import numpy as np
 from gnomon.charts import colours, words
 from gnomon.charts.canvas import LEFT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import Floats
 from gnomon.charts.scale import Scale
 from gnomon.errors import refuse
+from gnomon.typing import Array
 
 __all__ = ["distance_ranks", "kept_in_order"]
 
@@ -18,7 +18,7 @@ MOST_CELLS, LEAST_IN_CELL = 20, 4
 FIFTH = 0.2
 
 
-def kept_in_order(in_data: Floats, in_map: Floats) -> tuple[float, float]:
+def kept_in_order(in_data: Array, in_map: Array) -> tuple[float, float]:
     """Shares of the nearest and of the farthest fifth of pairs that are such on the map too."""
     a, b = _ranks(in_data), _ranks(in_map)
     near, far = a < FIFTH, a >= 1 - FIFTH
@@ -76,7 +76,7 @@ def _frame(x: Scale, y: Scale) -> str:
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in corners) + "z"
 
 
-def _ranks(values: Floats) -> Floats:
+def _ranks(values: Array) -> Array:
     """Ranks from 0 to below 1; equal values in the order they come."""
     order = np.argsort(values, kind="stable")
     ranks = np.empty(values.size)

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnomon.charts.text import clean
 from gnomon.charts.words import percent
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
+from gnomon.typing import Array
 
 __all__ = ["FittedPCA", "check_axes", "column_names", "components_needed", "known_shares"]
-
-Floats = NDArray[Any]
 
 
 class FittedPCA(Protocol):
@@ -23,15 +21,15 @@ class FittedPCA(Protocol):
     """
 
     @property
-    def explained_variance_(self) -> Floats:
+    def explained_variance_(self) -> Array:
         """Variance along each kept component, shape (k,)."""
 
     @property
-    def explained_variance_ratio_(self) -> Floats:
+    def explained_variance_ratio_(self) -> Array:
         """Share of the total variance of each kept component, shape (k,)."""
 
     @property
-    def spectrum_(self) -> Floats:
+    def spectrum_(self) -> Array:
         """All variances known, largest first: at least the k kept ones."""
 
     @property
@@ -39,11 +37,11 @@ class FittedPCA(Protocol):
         """Sum of all variances, known or not."""
 
     @property
-    def components_(self) -> Floats:
+    def components_(self) -> Array:
         """Orthonormal directions, shape (k, D)."""
 
     @property
-    def loadings_(self) -> Floats:
+    def loadings_(self) -> Array:
         """Components times their standard deviations, shape (D, k)."""
 
     @property
@@ -54,7 +52,7 @@ class FittedPCA(Protocol):
     def n_components_(self) -> int:
         """The number of kept components, k."""
 
-    def correlations(self) -> Floats:
+    def correlations(self) -> Array:
         """Correlation of each column with each component, shape (D, k)."""
 
     def transform(self, X: Any) -> Any:
@@ -69,7 +67,7 @@ def column_names(model: FittedPCA) -> list[str]:
     return [clean(name) for name in names]
 
 
-def known_shares(model: FittedPCA) -> Floats:
+def known_shares(model: FittedPCA) -> Array:
     """Share of the total variance of every known component; all zero when there is no variance."""
     spectrum = np.asarray(model.spectrum_, dtype=np.float64)
     total = float(model.total_variance_)
@@ -80,7 +78,7 @@ def known_shares(model: FittedPCA) -> Floats:
     return np.nan_to_num(np.asarray(model.explained_variance_ratio_, dtype=np.float64))
 
 
-def components_needed(shares: Floats, wanted: float) -> int | None:
+def components_needed(shares: Array, wanted: float) -> int | None:
     """How many components it takes to hold `wanted` of the variance; None if the known do not."""
     # A sum of shares that is `wanted` but for rounding counts as reaching it.
     reached = np.flatnonzero(np.cumsum(shares) >= wanted - 1e-12)

@@ -20,8 +20,8 @@ from gnomon.errors import refuse
 __all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups", "natural"]
 
 SHAPES = ("round", "open", "triangle")
-# Each colour in each shape; rarer groups beyond them share one quiet mark.
-MOST_GROUPS = colours.CATEGORIES * len(SHAPES)
+# Each has a colour of its own, and each shade of the hues a shape; rarer groups share a quiet mark.
+MOST_GROUPS = colours.GROUPS
 # Numbers with more distinct values than this are a quantity, not names of groups.
 MOST_NUMBERS = 12
 # Up to this many, every point is a mark of its own with a fine edge; beyond, one path a group.
@@ -59,7 +59,7 @@ def group_rows(
 ) -> tuple[list[Group], tuple[float, float] | None]:
     """Groups of the `chosen` of `n` rows, and the values' range if the labels are a quantity.
 
-    A group's rows are places in `chosen`.
+    A group's rows are places in `chosen`; its colour is that of the group among all rows.
 
     Text, booleans and a few distinct numbers are groups, in the order of their names. Other
     numbers are a quantity, and its groups are the steps of a ramp. Rows without a label (None,
@@ -70,22 +70,25 @@ def group_rows(
     array = np.asarray(labels)
     if array.shape != (n,):
         refuse("labels", f"hold one value for each of the {n} rows", f"shape {array.shape}")
-    array = array[chosen]
     if array.dtype.kind in "mM":
         absent = np.isnat(array)
         array = array.astype(str).astype(object)
         array[absent] = None
     missing = np.array([_is_missing(value) for value in array.tolist()], dtype=bool)
     if isinstance(labels, np.ma.MaskedArray):
-        missing |= np.ma.getmaskarray(labels)[chosen]
-    rows = np.flatnonzero(~missing)
-    unlabelled = [Group("no label", np.flatnonzero(missing), "quiet")] if missing.any() else []
-    if array.dtype.kind in "iuf" and len(np.unique(array[rows])) > MOST_NUMBERS:
-        low, high = float(array[rows].min()), float(array[rows].max())
-        steps = np.array([colours.sequential(float(value), low, high) for value in array[rows]])
-        ramp = [Group("", rows[steps == s], f"v{s}") for s in range(colours.SEQUENTIAL)]
+        missing |= np.ma.getmaskarray(labels)
+    known = np.flatnonzero(~missing[chosen])
+    lost = np.flatnonzero(missing[chosen])
+    unlabelled = [Group("no label", lost, "quiet")] if lost.size else []
+    if array.dtype.kind in "iuf" and len(np.unique(array[~missing])) > MOST_NUMBERS:
+        low, high = float(array[~missing].min()), float(array[~missing].max())
+        values = array[chosen][known].tolist()
+        steps = np.array([colours.sequential(float(value), low, high) for value in values])
+        ramp = [Group("", known[steps == s], f"v{s}") for s in range(colours.SEQUENTIAL)]
         return [*unlabelled, *(group for group in ramp if group.rows.size)], (low, high)
-    return [*unlabelled, *_categories([clean(value) for value in array[rows].tolist()], rows)], None
+    counts = Counter(clean(value) for value in array[~missing].tolist())
+    texts = [clean(value) for value in array[chosen][known].tolist()]
+    return [*unlabelled, *_categories(counts, texts, known)], None
 
 
 def _is_missing(value: object) -> bool:
@@ -95,19 +98,20 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _categories(texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
-    counts = Counter(texts)
-    # Colours go by name and not by size, so that they stay when rows come or go.
+def _categories(counts: Counter[str], texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
+    """Groups of the rows that are drawn; `counts` are those of all rows."""
+    # Colours go by name and not by size, and by all rows and not by those that are drawn, so that
+    # a group has one colour in every chart of a table; web/src/colouring.ts has the same rule.
     most = MOST_GROUPS if len(counts) <= MOST_GROUPS else MOST_GROUPS - 1
-    own = sorted((name for name, _ in counts.most_common(most)), key=natural)
+    frequent = sorted(counts, key=lambda name: (-counts[name], natural(name)))[:most]
+    own = sorted(frequent, key=natural)
     codes = {name: i for i, name in enumerate(own)}
     of_row = np.array([codes.get(text, -1) for text in texts], dtype=np.intp)
     groups = [
-        Group(
-            name, rows[of_row == i], f"c{i % colours.CATEGORIES}", SHAPES[i // colours.CATEGORIES]
-        )
+        Group(name, rows[of_row == i], f"c{i}", SHAPES[i // colours.CATEGORIES])
         for i, name in enumerate(own)
     ]
+    groups = [group for group in groups if group.rows.size]
     if len(own) < len(counts):
         name = words.count(len(counts) - len(own), "other group")
         groups.insert(0, Group(name, rows[of_row == -1], "quiet"))

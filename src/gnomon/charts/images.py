@@ -10,11 +10,11 @@ from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas, coordinate
 from gnomon.charts.chart import Chart
 from gnomon.charts.colours import DIVERGING
-from gnomon.charts.fitted import Floats
 from gnomon.charts.text import clean, shorten
 from gnomon.charts.theme import INKS, SIZES
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer, check_real
+from gnomon.typing import Array
 
 __all__ = ["images"]
 
@@ -127,7 +127,7 @@ def _check_limits(limits: tuple[float, float], signed: bool) -> tuple[float, flo
     return low, high
 
 
-def _levels(pictures: Floats, low: float, high: float) -> NDArray[np.intp]:
+def _levels(pictures: Array, low: float, high: float) -> NDArray[np.intp]:
     """From 0 (blank) to `INKS` (full ink)."""
     span = high / 2 - low / 2  # halves: the difference of large numbers may overflow
     if not span > 0:
@@ -135,7 +135,7 @@ def _levels(pictures: Floats, low: float, high: float) -> NDArray[np.intp]:
     return np.rint(INKS * (pictures / 2 - low / 2) / span).astype(np.intp)
 
 
-def _signed_levels(pictures: Floats) -> NDArray[np.intp]:
+def _signed_levels(pictures: Array) -> NDArray[np.intp]:
     """Steps of the diverging ramp, less its middle: 0 is blank."""
     largest = float(np.abs(pictures).max()) or 1.0
     return np.rint(DIVERGING // 2 * (pictures / largest)).astype(np.intp)
@@ -166,7 +166,7 @@ def _runs(chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 
 
 def _subtitle(
-    pictures: Floats, signed: bool, limits: tuple[float, float] | None, height: int, width: int
+    pictures: Array, signed: bool, limits: tuple[float, float] | None, height: int, width: int
 ) -> str:
     ends = limits or (pictures.min(), pictures.max())
     low, high = (words.number(float(value)) for value in ends)

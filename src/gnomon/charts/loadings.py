@@ -7,10 +7,11 @@ import numpy as np
 from gnomon.charts import colours, words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, column_names
+from gnomon.charts.fitted import FittedPCA, column_names
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.inputs import check_choice, check_integer
+from gnomon.typing import Array
 
 __all__ = ["loadings"]
 
@@ -94,14 +95,14 @@ def loadings(
     return canvas.finish(end + 22, _details(values, names, order, measure))
 
 
-def _order(values: Floats, n_columns: int) -> list[int]:
+def _order(values: Array, n_columns: int) -> list[int]:
     """The columns to show: the strongest, grouped by the component they load on most."""
     strongest = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:n_columns]
     main = np.abs(values).argmax(axis=1)
     return sorted(map(int, strongest), key=lambda d: (main[d], -values[d, main[d]]))
 
 
-def _subtitle(values: Floats, parts: Floats, names: list[str], shown: int, measure: str) -> str:
+def _subtitle(values: Array, parts: Array, names: list[str], shown: int, measure: str) -> str:
     if not values.any():
         return f"All {measure}s are zero: the columns are constant."
     said = []
@@ -154,7 +155,7 @@ def _draw_key(canvas: Canvas, left: float, top: float, largest: float, measure: 
     return top + 28
 
 
-def _details(values: Floats, names: list[str], order: list[int], measure: str) -> str:
+def _details(values: Array, names: list[str], order: list[int], measure: str) -> str:
     rows = []
     for d in order:
         entries = ", ".join(

@@ -8,12 +8,12 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import Floats
 from gnomon.charts.groups import draw_key, draw_points, group_rows
 from gnomon.charts.text import clean, shorten
 from gnomon.charts.theme import SIZES
 from gnomon.charts.view import read_positions, seen
 from gnomon.errors import refuse
+from gnomon.typing import Array
 
 __all__ = ["maps"]
 
@@ -100,7 +100,7 @@ def maps(
     return canvas.finish(end + 14, "; ".join(told) + ".")
 
 
-def _layout(tables: dict[str, Floats]) -> tuple[int, float]:
+def _layout(tables: dict[str, Array]) -> tuple[int, float]:
     """How many panels stand side by side, and their height as a share of their width."""
     if all(Y.shape[1] == 1 for Y in tables.values()):
         return 1, 0.14  # lines, one below the other
@@ -110,7 +110,7 @@ def _layout(tables: dict[str, Floats]) -> tuple[int, float]:
 
 
 def _into(
-    points: Floats, left: float, top: float, across: float, down: float
+    points: Array, left: float, top: float, across: float, down: float
 ) -> list[tuple[float, float]]:
     """Places in a panel for `points`, whose middle is its middle and which fill it."""
     low, high = points.min(axis=0), points.max(axis=0)
@@ -121,7 +121,7 @@ def _into(
     return [(float(x), float(y)) for x, y in at]
 
 
-def _subtitle(tables: dict[str, Floats], total: int) -> str:
+def _subtitle(tables: dict[str, Array], total: int) -> str:
     rows = words.count(total, "row")
     if all(float(np.ptp(Y, axis=0).max()) == 0 for Y in tables.values()):
         return f"{rows}, all in one place: there is nothing to tell them apart by."

@@ -8,9 +8,9 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import Floats
 from gnomon.charts.scale import Scale
 from gnomon.charts.theme import SIZES
+from gnomon.typing import Array
 
 __all__ = ["MeanScores", "ScoredMap", "neighborhoods"]
 
@@ -95,7 +95,7 @@ def neighborhoods(scores: ScoredMap) -> Chart:
     return canvas.finish(y.start + 66, f"By neighbours asked for: {told}.")
 
 
-def _subtitle(sizes: list[int], kept: Floats) -> str:
+def _subtitle(sizes: list[int], kept: Array) -> str:
     share = words.percent(float(kept[0]))
     sentence = f"Of the {sizes[0]} nearest rows the map keeps {share}"
     if sizes[0] == 1:
@@ -110,7 +110,7 @@ def _draw_line(
     x: Scale,
     y: Scale,
     sizes: list[int],
-    values: Floats,
+    values: Array,
     style: str,
     named: tuple[str, str] | None,
 ) -> None:

@@ -7,12 +7,12 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, Canvas, coordinate
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import Floats
 from gnomon.charts.plane import plane_around
 from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.charts.view import read_positions
 from gnomon.errors import refuse
+from gnomon.typing import Array
 
 __all__ = ["overlay"]
 
@@ -105,7 +105,7 @@ def _draw_names(canvas: Canvas, y: float, names: tuple[str, str]) -> float:
     return y + 20
 
 
-def _subtitle(X: Floats, Y: Floats, names: tuple[str, str]) -> str:
+def _subtitle(X: Array, Y: Array, names: tuple[str, str]) -> str:
     points = words.count(len(X), "point")
     spread = float(np.max(np.ptp(np.vstack([X, Y]), axis=0)))
     if spread == 0:

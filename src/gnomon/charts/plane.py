@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
-from gnomon.charts.fitted import FittedPCA, Floats, axis_title
+from gnomon.charts.fitted import FittedPCA, axis_title
 from gnomon.charts.labels import Box
 from gnomon.charts.scale import Scale, tick_text, ticks
+from gnomon.typing import Array
 
 __all__ = ["Plane", "draw_plane", "plane_around"]
 
@@ -27,12 +28,12 @@ class Plane:
         """The rectangle."""
         return Box(self.x.start, self.y.end, self.x.end, self.y.start)
 
-    def __call__(self, point: Floats) -> tuple[float, float]:
+    def __call__(self, point: Array) -> tuple[float, float]:
         """Where a point of two numbers lies on the drawing."""
         return self.x(float(point[0])), self.y(float(point[1]))
 
 
-def plane_around(points: Floats, top: float) -> Plane:
+def plane_around(points: Array, top: float) -> Plane:
     """The plane, from `top` down, that holds all `points` (n, 2) and the origin."""
     everything = np.vstack([points, np.zeros((1, 2))])
     low, high = everything.min(axis=0), everything.max(axis=0)

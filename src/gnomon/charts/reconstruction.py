@@ -5,8 +5,9 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, known_shares
+from gnomon.charts.fitted import FittedPCA, known_shares
 from gnomon.charts.scale import Scale, ticks
+from gnomon.typing import Array
 
 __all__ = ["reconstruction", "relative_errors"]
 
@@ -14,13 +15,13 @@ PLOT_HEIGHT = 250.0
 MOST_COMPONENTS = 60
 
 
-def relative_errors(model: FittedPCA) -> Floats:
+def relative_errors(model: FittedPCA) -> Array:
     """Root mean square error of a cell rebuilt from 0, 1, 2 … components, relative to none.
 
     √(1 − Σλ/total): 1 when every cell is replaced by its column's mean, 0 when nothing is lost.
     """
     held = np.concatenate([[0.0], np.cumsum(known_shares(model))])
-    errors: Floats = np.sqrt((1.0 - held).clip(0.0, 1.0))
+    errors: Array = np.sqrt((1.0 - held).clip(0.0, 1.0))
     # The whole spectrum holds everything, whatever rounding leaves.
     errors[errors < 1e-7] = 0.0
     return errors
@@ -64,7 +65,7 @@ def reconstruction(model: FittedPCA) -> Chart:
     return canvas.finish(end + 16, f"Error by components used: {details}." if varies else "")
 
 
-def _subtitle(errors: Floats, kept: int, varies: bool) -> str:
+def _subtitle(errors: Array, kept: int, varies: bool) -> str:
     if not varies:
         return "All columns are constant: there is nothing to rebuild."
     error = float(errors[kept])
@@ -76,7 +77,7 @@ def _subtitle(errors: Floats, kept: int, varies: bool) -> str:
     )
 
 
-def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Floats, kept: int) -> None:
+def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Array, kept: int) -> None:
     points = [(x(k), y(float(error))) for k, error in enumerate(errors)]
     if kept + 1 < len(points):
         canvas.polyline(points[kept:], "line thick line-quiet")

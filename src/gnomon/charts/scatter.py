@@ -7,11 +7,11 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import Floats
 from gnomon.charts.groups import draw_key, draw_points, group_rows, name_groups
 from gnomon.charts.plane import plane_around
 from gnomon.charts.view import read_positions, seen
 from gnomon.inputs import check_integer
+from gnomon.typing import Array
 
 __all__ = ["scatter"]
 
@@ -75,7 +75,7 @@ def scatter(
     return canvas.finish(end + 26, "; ".join(details) + "." if details else "")
 
 
-def _subtitle(Y: Floats, most_points: int, remark: str) -> str:
+def _subtitle(Y: Array, most_points: int, remark: str) -> str:
     total, dimensions = Y.shape
     rows = words.count(total, "row")
     if not np.ptp(Y, axis=0).any():

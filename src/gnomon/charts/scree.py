@@ -10,12 +10,13 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.fitted import FittedPCA, Floats, components_needed, known_shares
+from gnomon.charts.fitted import FittedPCA, components_needed, known_shares
 from gnomon.charts.labels import Box, Spot, Wanted, place
 from gnomon.charts.scale import Scale, tick_text, ticks
 from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
+from gnomon.typing import Array
 
 __all__ = ["RulePanel", "scree"]
 
@@ -93,7 +94,7 @@ def _rules_by_count(panel: Any) -> dict[int, list[str]]:
     return dict(sorted(gathered.items()))
 
 
-def _subtitle(shares: Floats, rules: dict[int, list[str]]) -> str:
+def _subtitle(shares: Array, rules: dict[int, list[str]]) -> str:
     if not shares.any():
         return "All columns are constant: there is no variance to share out."
     sentence = f"The first component holds {words.percent(shares[0])} of the variance"
@@ -131,7 +132,7 @@ def _draw_axes(canvas: Canvas, x: Scale, y: Scale, shown: int) -> None:
 
 
 def _draw_bars(
-    canvas: Canvas, x: Scale, y: Scale, shares: Floats, kept: int, spectrum: Floats
+    canvas: Canvas, x: Scale, y: Scale, shares: Array, kept: int, spectrum: Array
 ) -> list[Box]:
     breadth = min(0.72 * (x(2) - x(1)), 44.0)
     boxes = []
@@ -146,7 +147,7 @@ def _draw_bars(
 
 
 def _draw_values(
-    canvas: Canvas, x: Scale, y: Scale, shares: Floats, bars: list[Box], bottom: float
+    canvas: Canvas, x: Scale, y: Scale, shares: Array, bars: list[Box], bottom: float
 ) -> None:
     """Percentages on the bars from the first on, until one has no room."""
     size = SIZES["label"]

@@ -7,7 +7,7 @@ scheme; a page may decide instead by ``data-theme="light"`` or ``"dark"`` on any
 chart (JupyterLab's own attribute works too).
 """
 
-from gnomon.charts.colours import CATEGORIES, DARK, DIVERGING, LIGHT, SEQUENTIAL
+from gnomon.charts.colours import DARK, DIVERGING, GROUPS, LIGHT, SEQUENTIAL
 
 __all__ = ["INKS", "SIZES", "STYLE", "WIDEST"]
 
@@ -49,7 +49,7 @@ def _schemes(selector: str, if_light: str, if_dark: str) -> list[str]:
 
 def _rules() -> list[str]:
     numbered = [
-        *(f"c{i}" for i in range(CATEGORIES)),
+        *(f"c{i}" for i in range(GROUPS)),
         *(f"{kind}{i}" for kind in "dt" for i in range(DIVERGING)),
         *(f"v{i}" for i in range(SEQUENTIAL)),
     ]
@@ -73,7 +73,7 @@ def _rules() -> list[str]:
                 "quiet",
                 "soft",
                 "ink",
-                *numbered[:CATEGORIES],
+                *numbered[:GROUPS],
                 *numbered[-SEQUENTIAL:],
             )
         ),
@@ -107,5 +107,8 @@ def _rules() -> list[str]:
 
 
 STYLE = "\n".join(_rules())
-# The same colours for a page around charts, as custom properties of its root.
-PAGE = "\n".join(_schemes(":root", ":root[data-theme=light]", ":root[data-theme=dark]"))
+# The same colours for a page around charts, as custom properties of its root, and of elements that
+# are light or dark whatever the page is.
+PAGE = "\n".join(
+    _schemes(":root", ":root[data-theme=light],.gn-light", ":root[data-theme=dark],.gn-dark")
+)

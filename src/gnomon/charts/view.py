@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.charts.fitted import Floats
 from gnomon.errors import refuse
+from gnomon.typing import Array
 
 __all__ = ["read_positions", "seen"]
 
 STRIP = 0.15  # height of the strip that points on a line are spread over, as a share of its length
 
 
-def read_positions(positions: Any, name: str = "positions") -> Floats:
+def read_positions(positions: Any, name: str = "positions") -> Array:
     """The places of a map, or of a fitted model's map, as (n, 1), (n, 2) or (n, 3)."""
     Y = np.asarray(getattr(positions, "embedding_", positions), dtype=np.float64)
     if Y.ndim != 2 or not 1 <= Y.shape[1] <= 3 or not len(Y):
@@ -22,7 +22,7 @@ def read_positions(positions: Any, name: str = "positions") -> Floats:
     return Y
 
 
-def seen(Y: Floats, turn: tuple[float, float]) -> tuple[Floats, Floats]:
+def seen(Y: Array, turn: tuple[float, float]) -> tuple[Array, Array]:
     """Points on the drawing (n, 2), and how near each is.
 
     Points on a line are spread over a strip; points in space are turned about the vertical axis,

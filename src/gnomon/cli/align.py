@@ -9,8 +9,8 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.budget import Budget
     from gnomon.cli.pairs import Pairing
-    from gnomon.data.room import Room
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.align import Alignment
 
@@ -59,7 +59,7 @@ def command(
     reflection: str,
     out: Path | None,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -126,26 +126,25 @@ def _align_blocks(
     threads: int | None,
     dask: str | None,
     workers: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     force: bool,
     **how: Any,
 ) -> dict[str, Any]:
     """The same of tables that are read in blocks; what was found, for JSON."""
     from gnomon.cli import pair_blocks, results
-    from gnomon.cli.blocks import watched_engine
+    from gnomon.cli.blocks import refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.verdict import refuse_empty_verdict
 
-    pair_blocks.refuse_whole(out, robust)
+    refuse_output(out)
     assert out is not None
     pair = pair_blocks.open_block_pair(new, old, **reading, memory=memory, words=words)
     cluster = watched_engine(dask, workers, words=words, memory=memory, threads=threads)
     with cluster as engine, words.warnings() as warned:
-        model = Procrustes(**how, n_jobs=threads)
+        model = Procrustes(**how, robust=False if robust == "no" else robust, n_jobs=threads)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)
-        assert model.moments_ is not None
-        refuse_empty_verdict(model.n_samples_, min(model.moments_.cross.shape))
+        refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
         words.say("Fit", fit_words(model))
         pair_blocks.write_moved(pair, model, out, force=force, engine=engine)
     results.say_versions(words)

@@ -10,7 +10,7 @@ import rich_click as click
 from gnomon.cli.words import Bar, Words
 
 if TYPE_CHECKING:
-    from gnomon.data.room import Room
+    from gnomon.budget import Budget
     from gnomon.engine import Source
     from gnomon.large import LargeResult
 
@@ -32,7 +32,7 @@ SHARE = 0.5
 SMALL = 100e6  # bytes; smaller tables are always held
 
 
-def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room | None") -> bool:
+def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Budget | None") -> bool:
     """Whether a table is read in blocks: one too large for memory, or any table on a cluster."""
     if dask is not None and workers is not None:
         from gnomon.errors import ParameterError
@@ -43,50 +43,45 @@ def in_blocks(data: str, *, dask: str | None, workers: int | None, memory: "Room
     return data != "-" and not fits(Path(data), memory)
 
 
-def fits(path: Path, memory: "Room | None") -> bool:
+def fits(path: Path, memory: "Budget | None") -> bool:
     """Whether the table of a file or folder fits into memory, as far as its size can tell."""
     if not (path.is_file() or path.is_dir()):
         return True  # a pipe, a sample, or nothing at all
+    from gnomon.budget import Budget
     from gnomon.data.arrow_files import parquet_bytes
     from gnomon.data.folder import files_of
-    from gnomon.data.room import Room
 
     size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
-    return size < SMALL or size <= SHARE * Room.of(memory).bytes
+    return size < SMALL or size <= SHARE * Budget.from_memory(memory).bytes
 
 
-def beside_workers(memory: "Room | None", workers: int | None) -> "Room | None":
+def beside_workers(memory: "Budget | None", workers: int | None) -> "Budget | None":
     """What is left of `memory` by the libraries of `workers` too; refused where nothing is."""
     if workers is None:
         return memory
-    from gnomon.data.refusals import libraries_words
+    from gnomon.budget import LIBRARY_BYTES, check_free, libraries_of, readable_bytes
     from gnomon.errors import TooLargeError
-    from gnomon.memory import LIBRARIES, available_bytes, readable_bytes
 
     if memory is None:
-        free = available_bytes()
-        if workers * LIBRARIES > free:
-            raise TooLargeError(
-                f"--workers {workers} would take about {readable_bytes(workers * LIBRARIES)} for "
-                f"their libraries alone, and {readable_bytes(free)} are free. Ask for fewer, or "
-                "work without them."
-            )
+        way_out = "Ask for fewer, or work without them."
+        what = f"--workers {workers}, for the libraries alone,"
+        check_free(what, workers * LIBRARY_BYTES, way_out)
         return None
-    room = memory.shared(workers)
-    if room.bytes <= 0:
-        taken = room.allowed - room.bytes
+    budget = memory.shared(workers)
+    if budget.bytes <= 0:
+        taken = budget.allowed - budget.bytes
         raise TooLargeError(
-            f"--memory {readable_bytes(room.allowed)} is no more than "
-            f"{libraries_words(room.processes)} take by themselves, about {readable_bytes(taken)}: "
+            f"--memory {readable_bytes(budget.allowed)} is no more than "
+            f"{libraries_of(budget.processes)} take by themselves, about {readable_bytes(taken)}: "
             f"this one and --workers {workers}. Use --memory "
             f"{readable_bytes(taken + 0.7e9).replace(' ', '')}, or fewer workers."
         )
-    return room
+    return budget
 
 
 @contextmanager
 def engine_for(
-    dask: str | None, workers: int | None, *, words: Words, memory: "Room | None"
+    dask: str | None, workers: int | None, *, words: Words, memory: "Budget | None"
 ) -> Iterator[Any]:
     """A running cluster, one of this machine that is ended afterwards, or None for threads.
 
@@ -110,27 +105,25 @@ def engine_for(
         if not begun:
             raise
         asked = "--workers" if dask is None else "--dask"
-        raise click.ClickException(str(error).replace("`engine`", asked)) from error
+        raise click.ClickException(str(error.replace(parameter=asked))) from error
 
 
 @contextmanager
 def watched_engine(
-    dask: str | None, workers: int | None, *, words: Words, memory: "Room | None",
+    dask: str | None, workers: int | None, *, words: Words, memory: "Budget | None",
     threads: int | None,
 ) -> Iterator[Any]:  # fmt: skip
     """The same with a bar that says how far each pass over the rows is, on a terminal."""
     from gnomon.engine import as_engine
-    from gnomon.engine.watched import WatchedEngine
 
     cluster = engine_for(dask, workers, words=words, memory=memory)
     with cluster as engine, words.bar("Reading") as bar:
-        chosen = as_engine(engine, n_jobs=threads)
-        yield chosen if bar is None else WatchedEngine(chosen, bar.reading)
+        yield as_engine(engine, n_jobs=threads, on=bar)
 
 
-def _processes(workers: int, memory: "Room | None") -> str:
+def _processes(workers: int, memory: "Budget | None") -> str:
     """How many there are, and what is left of the memory allowed."""
-    from gnomon.memory import readable_bytes
+    from gnomon.budget import readable_bytes
 
     text = f"{workers} process{'' if workers == 1 else 'es'} of this machine"
     if memory is None:
@@ -139,11 +132,12 @@ def _processes(workers: int, memory: "Room | None") -> str:
 
 
 def open_source(
-    data: str, *, missing: str, reading: dict[str, Any], memory: "Room | None" = None
+    data: str, *, missing: str, reading: dict[str, Any], memory: "Budget | None" = None
 ) -> "Source":
     """The table as a source; what needs all rows at once is refused."""
     from gnomon.data.refusals import OptionError, option
     from gnomon.data.sources import source
+    from gnomon.data.table import SHOWN
     from gnomon.errors import ParameterError
 
     if data == "-" or not Path(data).exists():
@@ -151,12 +145,12 @@ def open_source(
             f"Only files and folders are read in blocks; got '{data}'. Leave out --dask and "
             "--workers."
         )
-    for name in ("label", "id"):
+    for name in ("label", "id", *SHOWN):
         if reading.get(name):
             asked = option(name, reading[name], command=True)
             raise OptionError(
                 f"{asked} would be ignored: {data} is read in blocks, and results of blocks hold "
-                "no ids or labels yet.",
+                "no ids, labels or texts yet.",
                 ("drop", reading[name]),  # so that it is no feature
                 f"Leave --{name} out, or save the table as one file that fits into memory.",
             )
@@ -166,13 +160,14 @@ def open_source(
             "Fill the gaps in beforehand."
         )
     # Workers have folders of their own: they need to be told where the file is.
-    found = source(Path(data).resolve(), **reading)
+    named = {name: value for name, value in reading.items() if name not in SHOWN}
+    found = source(Path(data).resolve(), **named)
     # Of the processes whose libraries are counted, this one does not work beside the others.
     return found if memory is None else found.within(memory.each(memory.processes - 1))
 
 
 def open_like(
-    data: str, columns: Sequence[str], *, reading: dict[str, Any], memory: "Room | None"
+    data: str, columns: Sequence[str], *, reading: dict[str, Any], memory: "Budget | None"
 ) -> "Source":
     """The table with the columns of a model: by name, or in their order where it has no names."""
     from gnomon.data.blocks import AbsentError
@@ -184,7 +179,7 @@ def open_like(
         named = {**reading, "columns": list(columns)}
         return open_source(data, missing="error", reading=named, memory=memory)
     except AbsentError as error:
-        raise lacks_columns(name, list(error.absent), len(columns)) from None
+        raise lacks_columns(name, list(error.fields["absent"]), len(columns)) from None
     except OptionError:
         nameless = open_source(data, missing="error", reading=reading, memory=memory)
         if nameless.names is not None:
@@ -225,7 +220,7 @@ def run(
     words: Words,
     dask: str | None,
     workers: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     missing: str,
     wishes: dict[str, Any],
     bar: Bar | None,
@@ -243,6 +238,5 @@ def run(
     name = shown_name(Path(data)) or data
     with engine_for(dask, workers, words=words, memory=memory) as engine:
         return run_blocks(
-            found, name=name, memory=memory, engine=engine, told=reporter(words),
-            reading=None if bar is None else bar.reading, **how,
-        )  # fmt: skip
+            found, name=name, memory=memory, engine=engine, on=reporter(words, bar), **how
+        )

@@ -9,7 +9,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
-    from gnomon.data.room import Room
+    from gnomon.budget import Budget
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
@@ -55,7 +55,7 @@ def command(
     out: Path | None,
     seed: int,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -94,7 +94,7 @@ def _compare_tables(
     reading: dict[str, Any],
     words: Words,
     how: dict[str, Any],
-    memory: "Room | None",
+    memory: "Budget | None",
 ) -> dict[str, Any]:
     """What was compared and what was found, of two tables in memory."""
     from gnomon.cli.pairs import read_pairing
@@ -112,7 +112,7 @@ def _compare_tables(
 
 def _compare_blocks(
     a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any],
-    memory: "Room | None", dask: str | None, workers: int | None,
+    memory: "Budget | None", dask: str | None, workers: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """The same of tables that are read in blocks."""
     from gnomon.cli.blocks import watched_engine

@@ -5,11 +5,21 @@ import os
 import re
 from collections.abc import Container
 
-from gnomon.errors import DataError, DataTypeError, GnomonError, PartitionError, WriteError
+from gnomon.data.refusals import option
+from gnomon.errors import (
+    DataError,
+    DataTypeError,
+    GnomonError,
+    PartitionError,
+    Remedy,
+    Wording,
+    WriteError,
+    worded,
+)
 
-__all__ = ["exit_code", "in_words", "sentence"]
+__all__ = ["CommandWording", "exit_code", "sentence"]
 
-# Parameters whose options are called otherwise.
+# Parameters whose options have other names.
 OPTIONS = {
     "n_components": "k",
     "n_jobs": "threads",
@@ -20,18 +30,39 @@ OPTIONS = {
 }
 SHORT = ("k", "o", "m")
 
-# The library speaks of Python; whoever typed a command reads this instead.
-PHRASES = (
-    (r"from 1 to n_samples - 1 = (\S+);", r"from 1 to \1, one less than the rows;"),
-    (r"perplexity must be less than n_samples: lower", "Lower"),
-    (r"Standardise the columns \(`PCA\(standardize=True\)`\)", "Use --scale standard"),
-    (r"`certificate_` says how far each component can be off; .*", "run.json says how far each "
-     "component can be off."),
-    (r"Use fewer components with `solver='krylov'`\.", "Ask for fewer components, such as -k 10."),
-    (r"Drop those rows, fill them in, or use `missing='em'` where the estimator has it\.",
-     "Drop those rows, or fill them in beforehand."),
-    (r"Use `solver='\w+'`, which is exact too and copies nothing\.", "Take fewer rows or columns."),
-)  # fmt: skip
+# What a command offers where the library offers something of Python.
+REMEDIES = {
+    Remedy.LOWER_PERPLEXITY: "Lower it or add rows.",
+    Remedy.STANDARDIZE: "Use --scale standard or use other units.",
+    Remedy.SEE_CERTIFICATE: "run.json says how far each component can be off.",
+    Remedy.FILL_GAPS: "Drop those rows, or fill them in beforehand.",
+    Remedy.FEWER_COMPONENTS: "Ask for fewer components, such as -k 10.",
+    Remedy.EXACT_SOLVER: "Take fewer rows or columns.",
+}
+
+
+class CommandWording(Wording):
+    """How messages are written for a command that has the options `known`; None: has all."""
+
+    def __init__(self, known: Container[str] | None = ()) -> None:
+        self.known = known
+
+    def parameter(self, name: str) -> str:
+        """The option for a parameter, if the command has one."""
+        name_here = OPTIONS.get(name, name)
+        if self.known is not None and name_here not in self.known:
+            return super().parameter(name)
+        return f"-{name_here}" if name_here in SHORT else f"--{name_here}"
+
+    def setting(self, name: str, value: str) -> str | None:
+        """The option and its value, if the command has it."""
+        if self.known is not None and name not in self.known:
+            return None
+        return option(name, value, command=True)
+
+    def remedy(self, remedy: Remedy) -> str:
+        """What the command line offers."""
+        return REMEDIES.get(remedy) or super().remedy(remedy)
 
 
 # How Python, pyarrow and the loader of libraries say that the system gave them no memory.
@@ -50,10 +81,9 @@ def exit_code(error: Exception) -> int:
     return 2 if isinstance(error, GnomonError) else 1
 
 
-def sentence(error: Exception, known: Container[str]) -> str:
-    """What `error` says to the user of a command that has the options `known`."""
-    speaks = getattr(error, "command_line", None)  # errors about files have two wordings
-    text = in_words(str(error) if speaks is None else speaks(known), known)
+def sentence(error: Exception, known: Container[str] | None = None) -> str:
+    """What `error` says to the user of a command that has the options `known`; None: has all."""
+    text = worded(error, CommandWording(known))
     if isinstance(error, GnomonError):
         return text
     text = " ".join(text.split())  # other libraries write paragraphs
@@ -73,17 +103,3 @@ def _lacks_memory(error: Exception) -> bool:
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
         or (not isinstance(error, GnomonError) and REFUSED.search(str(error)) is not None)
     )
-
-
-def in_words(text: str, known: Container[str] = ()) -> str:
-    """A sentence of the library with options in place of parameters."""
-    for pattern, said in PHRASES:
-        text = re.sub(pattern, said, text)
-
-    def option(found: re.Match[str]) -> str:
-        name = OPTIONS.get(found[1], found[1])
-        if name not in known:
-            return found[0]
-        return f"-{name}" if name in SHORT else f"--{name}"
-
-    return re.sub(r"`(\w+)`", option, text)

@@ -130,7 +130,7 @@ class RunFolder:
         """Take the lock, or refuse to: the other run may take hours."""
         while True:
             self.hidden.mkdir(exist_ok=True)
-            if self.hidden.is_symlink():  # of somebody who wants files removed elsewhere
+            if self.hidden.is_symlink():  # it may point at files that are not ours to remove
                 raise WriteError(f"{self.hidden} is a link, where a folder is needed. Remove it.")
             try:
                 self.handle = os.open(self.hidden / LOCK, os.O_RDWR | os.O_CREAT, 0o666)

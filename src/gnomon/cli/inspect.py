@@ -10,8 +10,8 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.budget import Budget
     from gnomon.data.preparation import Preparation
-    from gnomon.data.room import Room
     from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
     from gnomon.tsne.sampled import Sampling
@@ -53,7 +53,7 @@ def command(
     dimensions: int,
     sample: int | None,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     quiet: bool,
     verbose: bool,
     as_json: bool,
@@ -88,7 +88,7 @@ class Asked(NamedTuple):
     dimensions: int
     sample: int | None
     threads: int | None
-    memory: "Room | None"
+    memory: "Budget | None"
     dask: str | None = None
     workers: int | None = None
     page_budget: int | None = None
@@ -103,11 +103,12 @@ def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, 
         from gnomon.cli.inspect_blocks import look_at_blocks
 
         return look_at_blocks(data, asked, words=words, reading=reading)
-    from gnomon.checks import check_run, sample_rows, usual_perplexity
+    from gnomon.checks import check_run, usual_perplexity
     from gnomon.cli.results import say_read
     from gnomon.data.prepare import prepare
     from gnomon.data.read import read_source
     from gnomon.errors import TooLargeError
+    from gnomon.map_budget import sample_rows
     from gnomon.pca import PCA
 
     start, missing, sample = time.perf_counter(), asked.missing, asked.sample
@@ -148,10 +149,10 @@ class Found(NamedTuple):
 
 def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
     """Say what that would cost; the same as a dictionary."""
+    from gnomon.budget import readable_bytes
     from gnomon.cli.results import say_versions
+    from gnomon.compute.threads import thread_count
     from gnomon.estimate import PAGE_BUDGET, estimate
-    from gnomon.memory import readable_bytes
-    from gnomon.parallel import thread_count
     from gnomon.tsne.schedule import usual_iterations
 
     plan, sampling, (n, d) = found.plan, found.sampling, found.shape
@@ -198,9 +199,9 @@ def _say_costs(
     words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
 ) -> None:
     """What PCA, the map, its scores, the places of other rows and the page would take."""
+    from gnomon.budget import readable_bytes
     from gnomon.data.table import count
     from gnomon.estimate import about
-    from gnomon.memory import readable_bytes
 
     passes = f"{plan.passes} pass{'' if plan.passes == 1 else 'es'} over the table"
     words.say("PCA", f"{plan.solver}, {passes}, {plan.operations:.1e} operations, "
@@ -218,14 +219,13 @@ def _say_costs(
     )
 
 
-def _say_memory(words: Words, cost: "Cost", held: int, memory: "Room | None") -> None:
+def _say_memory(words: Words, cost: "Cost", held: int, memory: "Budget | None") -> None:
     """What is needed beyond the table, and whether there is as much."""
-    from gnomon.data.room import Room
-    from gnomon.memory import readable_bytes
+    from gnomon.budget import Budget, readable_bytes
 
-    room = Room.of(memory)
-    left = max(0, room.bytes - held) if room.asked else room.bytes
-    there = f"left{room.rest(table=held)}" if room.asked else "free"
+    budget = Budget.from_memory(memory)
+    left = max(0, budget.bytes - held) if budget.asked else budget.bytes
+    there = f"left{budget.rest(table=held)}" if budget.asked else "free"
     words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
               f"{readable_bytes(left)} {there}")  # fmt: skip
     if cost.peak_bytes > left:

@@ -24,14 +24,15 @@ def look_at_blocks(
     data: str, asked: Asked, *, words: Words, reading: dict[str, Any]
 ) -> dict[str, Any]:
     """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
+    from gnomon.budget import Budget
     from gnomon.checks import check_rows, usual_perplexity
-    from gnomon.data.room import Room
     from gnomon.errors import TooLargeError
     from gnomon.files import shown_name
-    from gnomon.large import MOST_COMPONENTS, BlockTable, MapRoom
+    from gnomon.large import MOST_COMPONENTS, BlockTable
+    from gnomon.map_budget import MapBudget
     from gnomon.pca import PCA
 
-    start, room = time.perf_counter(), Room.of(asked.memory)
+    start, budget = time.perf_counter(), Budget.from_memory(asked.memory)
     source = open_source(data, missing=asked.missing, reading=reading)
     table = BlockTable(shown_name(Path(data)) or data, source)
     say_read(words, table, time.perf_counter() - start, few=True)
@@ -41,19 +42,19 @@ def look_at_blocks(
     usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
     check_rows(table.name, n, usual, most)
     pca = PCA(parse_components(asked.components), n_jobs=asked.threads)
-    with room.explained():
-        plan = pca.plan(source, memory=room.limit)
+    with budget.explained():
+        plan = pca.plan(source, memory=budget.limit)
     # Of what is not a number, such as 90%, nobody knows yet how many they are.
     most_kept = plan.n_components if isinstance(plan.n_components, int) else d
     scores = 4 * n * min(MOST_COMPONENTS, most_kept, d)
     processes = asked.workers or 0  # of a cluster elsewhere nobody knows yet how many
-    budget = MapRoom(room, table.name, (n, d), usual, scores, processes)
+    fit = MapBudget(budget, table.name, (n, d), usual, scores, processes)
     sampling = None
     with suppress(TooLargeError):  # which is said below
-        drawn = budget.choose(asked.sample)
+        drawn = fit.choose(asked.sample)
         sampling = None if drawn.whole else drawn
     mapped = n if sampling is None else sampling.rows.size
-    found = Found(source.shape, source.dtype, plan, sampling, usual, beside=budget.beside(mapped))
+    found = Found(source.shape, source.dtype, plan, sampling, usual, beside=fit.beside(mapped))
     return {
         "table": table.to_dict(),
         "preparation": {"missing": asked.missing, "scale": asked.scale},

@@ -11,7 +11,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
-    from gnomon.data.room import Room
+    from gnomon.budget import Budget
     from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
@@ -36,12 +36,14 @@ MOST_COMPONENTS = 10  # of the scores written beside the map
 @options.source("data")
 @options.out_folder("the data's name and _map")
 @options.reading
+@options.showing
 @options.preparing
 @options.components
 @options.mapping
 @options.sampling
 @options.computing
 @options.distributing
+@options.replaying
 @options.page
 @click.option("--dry-run", is_flag=True, help="Only say what would be used and what it costs.")
 @options.writing
@@ -55,6 +57,11 @@ def command(
     keep: tuple[str, ...],
     drop: tuple[str, ...],
     decimal: str | None,
+    text: str | None,
+    image: str | None,
+    image_root: Path | None,
+    link: str | None,
+    pixels: str | None,
     missing: str,
     scale: str,
     components: str,
@@ -63,9 +70,10 @@ def command(
     sample: int | None,
     seed: int,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
+    replay: bool,
     title: str | None,
     stability: int | None,
     page_budget: int,
@@ -88,6 +96,7 @@ def command(
     asked: dict[str, Any] = {
         "label": label, "id": id_, "features": list(features), "keep": list(keep),
         "drop": list(drop), "na": list(na), "decimal": decimal,
+        "text": text, "image": image, "link": link,
     }  # fmt: skip
     reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     if dry_run:
@@ -114,20 +123,19 @@ def command(
     }  # fmt: skip
     result: Result | LargeResult
     with words.bar() as bar:
-        progress: dict[str, Any] = {} if bar is None else {"progress": bar, "placing": bar.placing}
         if in_blocks:
             result = blocks.run(
-                data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar,
-                **progress, **how,
-            )  # fmt: skip
+                data, words=words, dask=dask, workers=workers, wishes=reading, bar=bar, **how
+            )
         else:
-            result = pipeline.run(data, told=results.reporter(words), **progress, **how, **reading)
+            on = results.reporter(words, bar)
+            result = pipeline.run(data, on=on, replay=replay, **how, **reading)
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = {
         "data": data, **asked, "missing": missing, "scale": scale, "components": components,
         "perplexity": perplexity, "dimensions": dimensions, "sample": sample, "seed": seed,
-        "stability": stability,
+        "stability": stability, "replay": replay, **pages.asked_pictures(pixels, image_root),
     }  # fmt: skip
     found = results.record(result, settings)
     stage = Stages(seconds=found["seconds"])
@@ -135,7 +143,8 @@ def command(
         stage("write", lambda: _write(new, result, found))
         page = pages.write_page(
             new, result, pages.as_typed("map", settings), stage, title=title, stability=stability,
-            page_budget=page_budget, threads=threads, words=words,
+            page_budget=page_budget, threads=threads, words=words, pixels=pixels,
+            image_root=image_root,
         )  # fmt: skip
         results.write_record(new, found)  # again, with how long the page took
     if page is not None:

@@ -10,8 +10,8 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from gnomon.budget import Budget
     from gnomon.cli.folder import RunFolder
-    from gnomon.data.room import Room
 
 __all__ = [
     "check_source",
@@ -33,8 +33,10 @@ __all__ = [
     "plain_page",
     "preparing",
     "reading",
+    "replaying",
     "resources",
     "sampling",
+    "showing",
     "source",
     "speaking",
     "table_or_json",
@@ -75,8 +77,8 @@ class _Size(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Bytes; anything else is wrong usage."""
+        from gnomon.budget import parse_bytes
         from gnomon.errors import ParameterError
-        from gnomon.memory import parse_bytes
 
         try:
             size = parse_bytes(value)
@@ -87,27 +89,26 @@ class _Size(click.ParamType[int]):
         return size
 
 
-class _Memory(click.ParamType["Room"]):
+class _Memory(click.ParamType["Budget"]):
     """What the command may take in all, as what its libraries leave of it for the work."""
 
     name = "size"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "Room":
+    ) -> "Budget":
         """Bytes beside those of the libraries; fewer than these are too little for anything."""
         allowed = _Size().convert(value, param, ctx)
-        from gnomon.data.room import Room
+        from gnomon.budget import LIBRARY_BYTES, Budget, readable_bytes
         from gnomon.errors import TooLargeError
-        from gnomon.memory import LIBRARIES, readable_bytes
 
-        room = Room(allowed, asked=True).shared(1)
-        if room.bytes <= 0:
+        budget = Budget(allowed, asked=True).shared(1)
+        if budget.bytes <= 0:
             raise TooLargeError(
                 f"--memory {value} is no more than the command's libraries take by themselves, "
-                f"about {readable_bytes(LIBRARIES)}. Use --memory 1GB."
+                f"about {readable_bytes(LIBRARY_BYTES)}. Use --memory 1GB."
             )
-        return room
+        return budget
 
 
 def _some(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
@@ -154,6 +155,19 @@ reading = _together(
              "would be no feature. May be given again."),
     of_table("--drop", metavar="COLUMN", multiple=True, help="Do not use this column. May "
              "be given again."),
+)  # fmt: skip
+# What a page shows of each row: `text`, `image`, `link`.
+showing = _together(
+    of_page("--text", metavar="COLUMN", help="Column of texts to show for each row, and to "
+            "search."),
+    of_page("--image", metavar="COLUMN", help="Column of pictures to show: bytes, or paths below "
+            "the data's folder (PNG, JPEG, WebP, GIF)."),
+    of_page("--image-root", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False),
+            help="Where such paths begin instead."),
+    of_page("--link", metavar="COLUMN", help="Column of web addresses to show."),
+    of_page("--pixels", metavar="SHAPE", help="How the features make a picture: 28x28, 32x32x3, "
+            "3x32x32 (plane by plane), with ,F behind for column order; or none (default: "
+            "recognised)."),
 )  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
@@ -236,6 +250,8 @@ plain_page = _together(
     of_page("--open", "show", is_flag=True, help="Open the page in the browser."),
 )  # fmt: skip
 # `stability`, and those.
+replaying = of_page("--replay", is_flag=True, help="Show on the page how the map came about, in "
+                    "some 40 steps.")  # fmt: skip
 page = _together(
     of_page("--stability", type=click.IntRange(2), metavar="N", help="Make the map N times "
             "more, and show on the page which points stay."),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnomon.cli.results import warnings_of
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
-READING = ("label", "id", "features", "keep", "drop", "na", "decimal")
+READING = ("label", "id", "features", "keep", "drop", "na", "decimal", "text", "image", "link")
 PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-         "dimensions": 2, "sample": None, "seed": 0, "stability": None}  # fmt: skip
+         "dimensions": 2, "sample": None, "seed": 0, "stability": None, "pixels": None,
+         "image_root": None}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,14 @@ class RunRecord:
             return tuple(ColumnRoles.from_dict(self.of("table", {})).lines())
         except (KeyError, TypeError):
             return ()
+
+    def pictures(self) -> dict[str, Any]:
+        """How pictures are to be found, as `report_run` takes it."""
+        root = self.settings.get("image_root")
+        return {
+            "pixels": self.settings.get("pixels"),
+            "image_root": Path(root) if isinstance(root, str) else None,
+        }
 
     def names(self) -> dict[str, Any]:
         """The columns that named and coloured the rows, and how cells were read."""
@@ -236,7 +246,7 @@ def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:
 def as_typed(command: str, settings: dict[str, Any]) -> str:
     """The command that makes the same results, without what is usual."""
     parts = ["gnomon", command, str(settings.get("data", "-"))]
-    for name in ("label", "id", "decimal"):
+    for name in ("label", "id", "decimal", "text", "image", "link"):
         if settings.get(name) is not None:
             parts += [f"--{name}", str(settings[name])]
     for name in ("features", "keep", "drop", "na"):
@@ -246,8 +256,17 @@ def as_typed(command: str, settings: dict[str, Any]) -> str:
     for name, usual in USUAL.items():
         value = settings.get(name, usual)
         if value != usual:
-            parts += ["-k" if name == "components" else f"--{name}", str(value)]
+            option = "-k" if name == "components" else f"--{name.replace('_', '-')}"
+            parts += [option, str(value)]
+    if settings.get("replay"):
+        parts.append("--replay")
     return shlex.join(parts)
+
+
+def asked_pictures(pixels: str | None, image_root: Path | None) -> dict[str, Any]:
+    """How pictures are to be found, for the record of a run; nothing where nothing was said."""
+    asked = {"pixels": pixels, "image_root": None if image_root is None else str(image_root)}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def refuse_page(path: Path, *, force: bool) -> None:
@@ -279,6 +298,8 @@ def build_page(
     page_budget: int,
     threads: int | None,
     words: Words,
+    pixels: str | None = None,
+    image_root: Path | None = None,
 ) -> "Report | None":
     """The page of a run that has just ended; None where its scores are nowhere."""
     from gnomon.pipeline import Result
@@ -293,7 +314,7 @@ def build_page(
         result = result.of_the_map()  # with what is to be said of the others
     found: dict[str, Any] = {
         "title": title, "page_budget": page_budget, "n_jobs": threads, "command": command,
-        "trust": result.trust, "quality": result.quality, "warnings": result.warnings,
+        "trust": result.trust, "quality": result.quality, "warnings": warnings_of(result),
         "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
     }  # fmt: skip
     if sampled and result.sampling is not None:
@@ -301,7 +322,8 @@ def build_page(
     if isinstance(result, Result):
         return report_run(
             result.table, result.prepared, result.pca, result.tsne, scores=result.components,
-            stability=stability, **found,
+            stability=stability, pixels=pixels, image_root=image_root, replay=result.replay,
+            **found,
         )  # fmt: skip
     found |= {
         "names": result.preparation.columns, "source": result.table.name,
@@ -316,8 +338,8 @@ def build_page(
 
 
 def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:
-    """Say where the page is and how long it took to build, and show it to whoever asked."""
-    from gnomon.memory import readable_bytes
+    """Say where the page is and how long it took to build, and open it if asked to."""
+    from gnomon.budget import readable_bytes
 
     size = readable_bytes(len(page.html.encode()))
     words.say("Page", f"{path} ({size}, opens offline)", stage.seconds["page"])

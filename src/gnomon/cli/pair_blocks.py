@@ -4,7 +4,6 @@ Rows belong together by their order, or by a column of numbers that ascends in b
 names rows stays behind.
 """
 
-import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,37 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.cli.blocks import in_blocks, open_source, refuse_output
+from gnomon.budget import Budget
+from gnomon.cli.blocks import in_blocks, open_source
 from gnomon.cli.pairs import chosen_columns, ids_asked, roles_of, say_shared, why_unused
 from gnomon.cli.results import say_read
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
 from gnomon.data.refusals import FileError, OptionError, listed
-from gnomon.data.room import Room
 from gnomon.data.table import ColumnRoles, LeftOut
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.pairs import call
 from gnomon.engine.sink import writing_blocks
-from gnomon.errors import ParameterError
+from gnomon.errors import Parameter, ParameterError, Remedy
 from gnomon.large import BlockTable
 from gnomon.procrustes import Procrustes
+from gnomon.procrustes.similarity import Similarity
 
-__all__ = ["BlockPair", "open_block_pair", "pair_in_blocks", "refuse_whole", "write_moved"]
+__all__ = ["BlockPair", "open_block_pair", "pair_in_blocks", "write_moved"]
 
 
-def pair_in_blocks(*paths: str, dask: str | None, workers: int | None, memory: Room | None) -> bool:
+def pair_in_blocks(
+    *paths: str, dask: str | None, workers: int | None, memory: Budget | None
+) -> bool:
     """Whether one of two tables is read in blocks; then both are."""
     return any(in_blocks(path, dask=dask, workers=workers, memory=memory) for path in paths)
-
-
-def refuse_whole(out: Path | None, robust: str) -> None:
-    """What `align` cannot do in blocks, before any work."""
-    if robust != "no":
-        raise ParameterError(
-            f"--robust {robust} needs all rows at once, and these tables are read in blocks. Leave "
-            "it out."
-        )
-    refuse_output(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +80,7 @@ def open_block_pair(
     na: tuple[str, ...],
     decimal: str | None,
     missing: str,
-    memory: Room | None,
+    memory: Budget | None,
     words: Words,
 ) -> BlockPair:
     """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
@@ -123,7 +115,7 @@ def open_block_pair(
 
 
 def _look(
-    path: str, id: str | None, cells: dict[str, Any], missing: str, memory: Room | None
+    path: str, id: str | None, cells: dict[str, Any], missing: str, memory: Budget | None
 ) -> tuple[Source, list[str], str | None]:
     """The table, the names of its columns of numbers, and its column of ids as it spells it."""
     if path == "-":
@@ -156,11 +148,11 @@ def _roles_of(
 
 def _about_ids(error: FileError | OptionError) -> FileError | OptionError:
     """The same about --id, which is all that is kept here: nobody typed --keep."""
-    if not any("`keep`" in str(part) for part in (error.problem, *error.ways)):
+    if error.fields.get("parameter") != "keep":
         return error
-    ways = [way for way in error.ways if "`keep`" not in str(way)]
-    problem = error.problem.replace("`keep`", "`id`")
-    return type(error)(problem, *ways, "In blocks --id must be a column of numbers that ascends.")
+    ways = [way for way in error.ways if way is not Remedy.LEAVE_OUT]
+    ascends = "In blocks --id must be a column of numbers that ascends."
+    return error.replace(ways=(*ways, ascends), parameter=Parameter("id"))
 
 
 def _named(source: Source, names: list[str], own: str | None, ids: str | None) -> Source:
@@ -195,24 +187,21 @@ def write_moved(pair: BlockPair, model: Procrustes, out: Path, *, force: bool, e
     if pair.by in names or len(names) != wide:
         names = [f"axis{j + 1}" for j in range(wide)]
     at = None if pair.by is None else (pair.left.names or ()).index(pair.by)
-    light = copy.copy(model)
-    light.n_jobs = 1
-    if hasattr(light, "feature_names_in_"):  # blocks are arrays
-        del light.feature_names_in_
     whole = names if pair.by is None else [pair.by, *names]
+    moved = _Moved(model.similarity_, at)
     with writing_blocks(out, pair.left.rows, whole, force=force) as add:
-        as_engine(engine, n_jobs=model.n_jobs).write(_Moved(light, at), pair.left, add)
+        as_engine(engine, n_jobs=model.n_jobs).write(moved, pair.left, add)
 
 
 @dataclass(frozen=True)
 class _Moved:
     """A block carried through the map, with its ids in front."""
 
-    model: Procrustes
+    model: Similarity
     ids: int | None
 
     def __call__(self, block: Block) -> NDArray[Any]:
         if self.ids is None:
-            return self.model.transform(block.X)
-        moved = self.model.transform(np.delete(block.X, self.ids, axis=1))
+            return self.model.transform(block.X, n_jobs=1)
+        moved = self.model.transform(np.delete(block.X, self.ids, axis=1), n_jobs=1)
         return np.column_stack([block.X[:, self.ids], moved])

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.budget import Budget
 from gnomon.cli.results import say_read
 from gnomon.cli.words import Words
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
-from gnomon.data.room import Room
 from gnomon.data.table import ColumnRoles, LeftOut, Table, count
 from gnomon.errors import ParameterError
 
@@ -112,7 +112,7 @@ def read_pairing(
     decimal: str | None,
     missing: str,
     words: Words,
-    memory: Room | None = None,
+    memory: Budget | None = None,
 ) -> Pairing:
     """Read both files, choose their columns, and join their rows.
 

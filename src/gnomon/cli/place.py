@@ -11,8 +11,8 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.budget import Budget
     from gnomon.cli.stored import StoredRun
-    from gnomon.data.room import Room
     from gnomon.data.table import Table
     from gnomon.large import BlockTable
     from gnomon.tsne.place import Placement
@@ -71,7 +71,7 @@ def command(
     decimal: str | None,
     missing: str | None,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -137,7 +137,7 @@ def _place_table(
     run: "StoredRun",
     missing: str | None,
     reading: dict[str, Any],
-    memory: "Room | None",
+    memory: "Budget | None",
     words: Words,
 ) -> Found:
     """Rows of a table that is read as a whole."""
@@ -165,13 +165,13 @@ def _place_blocks(
     run: "StoredRun",
     missing: str | None,
     reading: dict[str, Any],
-    memory: "Room | None",
+    memory: "Budget | None",
     cluster: Any,
     words: Words,
 ) -> Found:
     """Rows that are read in blocks, all of them in their order."""
+    from gnomon.budget import Budget
     from gnomon.cli import blocks, results
-    from gnomon.data.room import Room
     from gnomon.data.scaled import ReadySource
     from gnomon.errors import ParameterError
     from gnomon.files import shown_name
@@ -189,10 +189,10 @@ def _place_blocks(
     table = BlockTable(shown_name(Path(new)) or new, source)
     results.say_read(words, table)
     run.say(words)
-    Room.of(memory).check(f"{table.name}: the places of {source.rows:,} rows",
+    Budget.from_memory(memory).check(f"{table.name}: the places of {source.rows:,} rows",
                           PLACE_BYTES * source.rows)  # fmt: skip
     with cluster as engine:
         start = time.perf_counter()
-        placed = place_blocks(run.tsne, ReadySource(source, how), engine)
+        placed = place_blocks(run.tsne._model(), ReadySource(source, how), engine)
         seconds = time.perf_counter() - start
     return Found(table, {}, 0, placed, seconds)

@@ -11,7 +11,7 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
-    from gnomon.data.room import Room
+    from gnomon.budget import Budget
     from gnomon.large import LargeResult
     from gnomon.pipeline import Result
 
@@ -33,6 +33,7 @@ OUTPUTS = ("report.html", "scores.parquet", "model.gnomon", "run.json", "scree.s
 @options.source("data")
 @options.out_folder("the data's name and _reduced")
 @options.reading
+@options.showing
 @options.preparing
 @options.components
 @options.computing
@@ -50,11 +51,16 @@ def command(
     keep: tuple[str, ...],
     drop: tuple[str, ...],
     decimal: str | None,
+    text: str | None,
+    image: str | None,
+    image_root: Path | None,
+    link: str | None,
+    pixels: str | None,
     missing: str,
     scale: str,
     seed: int,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
     title: str | None,
@@ -82,6 +88,7 @@ def command(
     asked: dict[str, Any] = {
         "label": label, "id": id_, "features": list(features), "keep": list(keep),
         "drop": list(drop), "na": list(na), "decimal": decimal,
+        "text": text, "image": image, "link": link,
     }  # fmt: skip
     reading: dict[str, Any] = {name: value or None for name, value in asked.items()}
     how: dict[str, Any] = {
@@ -97,7 +104,7 @@ def command(
                 scores=None if folder is None else folder.new / "scores.parquet", **how,
             )  # fmt: skip
     else:
-        result = pipeline.run(data, told=results.reporter(words), **how, **reading)
+        result = pipeline.run(data, on=results.reporter(words), **how, **reading)
         columns = results.names_of_rows(result.prepared.table)
         results.put(columns, "pc", result.components)
     results.say_warnings(words, result)
@@ -107,7 +114,8 @@ def command(
         words.say("Wrote", "components to standard output; -o FOLDER keeps the model as well")
         return
     settings = {"data": data, **asked, "missing": missing, "scale": scale,
-                "components": components, "seed": seed}  # fmt: skip
+                "components": components, "seed": seed,
+                **pages.asked_pictures(pixels, image_root)}  # fmt: skip
     found = results.record(result, settings)
     stage = Stages(seconds=found["seconds"])
     with folder.writing() as new:
@@ -116,7 +124,8 @@ def command(
         )
         page = pages.write_page(
             new, result, pages.as_typed("reduce", settings), stage, title=title, stability=None,
-            page_budget=page_budget, threads=threads, words=words,
+            page_budget=page_budget, threads=threads, words=words, pixels=pixels,
+            image_root=image_root,
         )  # fmt: skip
         results.write_record(new, found)  # again, with how long the page took
     out = folder.shown

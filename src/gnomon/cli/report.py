@@ -9,9 +9,9 @@ from gnomon.cli import options
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
+    from gnomon.budget import Budget
     from gnomon.cli.stored import StoredRun
     from gnomon.data.preparation import Prepared
-    from gnomon.data.room import Room
     from gnomon.data.table import Table
 
 HELP = """The page of a former run, built again from its folder and its data.
@@ -44,7 +44,7 @@ def command(
     page_budget: int,
     show: bool,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -98,7 +98,12 @@ def _trust(run: "StoredRun", stored: Any) -> Any:
 
 
 def _ready(
-    data: str | None, told: Any, stored: Any, run: "StoredRun", words: Words, memory: "Room | None"
+    data: str | None,
+    told: Any,
+    stored: Any,
+    run: "StoredRun",
+    words: Words,
+    memory: "Budget | None",
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
     from gnomon.data.refusals import OptionError
@@ -113,7 +118,9 @@ def _ready(
         table = _read(where, told, run, memory)
         prepared = run.preparation.apply(table)
         # Not by `transform`: the model of blocks has the columns' names, and would miss them here.
-        stored.refuse_others(run.pca._carried(prepared.X), table.name, ROUGHLY)
+        stored.refuse_others(
+            run.pca._model().scores(prepared.X, whiten=run.pca.whiten), table.name, ROUGHLY
+        )
     except (DataError, OptionError) as error:
         if data is not None:  # it was asked for
             raise
@@ -128,7 +135,7 @@ def _ready(
     return table, prepared
 
 
-def _read(where: str, told: Any, run: "StoredRun", memory: "Room | None") -> "Table":
+def _read(where: str, told: Any, run: "StoredRun", memory: "Budget | None") -> "Table":
     """The run's table, with its own columns where the rules of today would choose others."""
     from gnomon.data.read import read_source
     from gnomon.data.refusals import OptionError
@@ -172,7 +179,9 @@ def _page(
     from gnomon.report.run import report_run, report_without_table
 
     if ready is not None:
-        return report_run(*ready, run.pca, run.tsne, stability=stability, **found)
+        table, prepared = ready
+        how = told.pictures() | found
+        return report_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
     if stability is not None:
         why = f" as a whole, and {told.name} was read in blocks" if _in_blocks(told) else ""
         raise ParameterError(

@@ -12,11 +12,11 @@ from gnomon.cli.words import Words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gnomon.budget import Budget
     from gnomon.cli.stored import StoredRun
     from gnomon.data.preparation import Preparation
-    from gnomon.data.room import Room
     from gnomon.engine import Block
-    from gnomon.pca import PCA
+    from gnomon.pca.components import Components
 
 HELP = """Back from components to the original columns and units.
 
@@ -49,7 +49,7 @@ def command(
     na: tuple[str, ...],
     decimal: str | None,
     threads: int | None,
-    memory: "Room | None",
+    memory: "Budget | None",
     dask: str | None,
     workers: int | None,
     force: bool,
@@ -62,7 +62,7 @@ def command(
     options.table_or_json(out, as_json)
     from gnomon.cli import blocks, results
     from gnomon.cli.stored import load_run
-    from gnomon.data.refusals import FileError, LackingError
+    from gnomon.data.refusals import LackingError
 
     words = Words(quiet=quiet, verbose=verbose)
     memory = blocks.beside_workers(memory, workers)
@@ -84,9 +84,8 @@ def command(
     except LackingError as error:
         if run.tsne is None:
             raise
-        raise FileError(
-            error.problem, "gnomon map writes the first ten only; gnomon reduce writes all."
-        ) from None
+        where = "gnomon map writes the first ten only; gnomon reduce writes all."
+        raise error.replace(ways=(where,)) from None
     if as_json and out is not None:
         found = {
             "model": str(run.path),
@@ -102,17 +101,17 @@ def _restore_table(
     scores: str,
     run: "StoredRun",
     reading: dict[str, Any],
-    memory: "Room | None",
+    memory: "Budget | None",
     words: Words,
     *,
     out: Path | None,
     force: bool,
 ) -> tuple[int, list[str]]:
     """Of a table that is read as a whole; how many rows were written, and which columns."""
+    from gnomon.budget import Budget
     from gnomon.cli import results
     from gnomon.data.missing import refuse_gaps, refuse_infinities
     from gnomon.data.read import read
-    from gnomon.data.room import Room
     from gnomon.data.spread import measure_spread
 
     table = read(scores, columns=_names(run), memory=memory, **reading)
@@ -122,7 +121,9 @@ def _restore_table(
     refuse_infinities(table, spread)
     refuse_gaps(table, spread.gaps, "Components have no gaps: drop those rows.")
     n, d = len(table.X), len(run.preparation.columns)
-    Room.of(memory).check(f"{table.name}: restoring {n:,} × {d:,} numbers", 2 * 8 * n * d)
+    Budget.from_memory(memory).check(
+        f"{table.name}: restoring {n:,} × {d:,} numbers", 2 * 8 * n * d
+    )
     X = run.preparation.undo(run.pca.inverse_transform(table.X))
     columns = results.names_of_rows(table)
     columns |= dict(zip(run.preparation.columns, X.T, strict=True))
@@ -135,7 +136,7 @@ def _restore_blocks(
     scores: str,
     run: "StoredRun",
     reading: dict[str, Any],
-    memory: "Room | None",
+    memory: "Budget | None",
     cluster: Any,
     words: Words,
     *,
@@ -147,8 +148,7 @@ def _restore_blocks(
     from gnomon.engine.sink import writing_blocks
     from gnomon.files import shown_name
     from gnomon.large import BlockTable
-    from gnomon.pca.blocks import light
-    from gnomon.streams import naming_rows
+    from gnomon.numeric.view import naming_rows
 
     assert out is not None
     source = blocks.open_like(scores, _names(run), reading=reading, memory=memory)
@@ -160,7 +160,7 @@ def _restore_blocks(
         naming_rows(source, engine),
         writing_blocks(out, source.rows, columns, force=force) as add,
     ):
-        engine.write(_Restored(light(run.pca), run.preparation), source, add)
+        engine.write(_Restored(run.pca._model(), run.pca.whiten, run.preparation), source, add)
     _say_restored(words, run)
     words.say("Wrote", str(out))
     return source.rows, columns
@@ -170,14 +170,15 @@ def _restore_blocks(
 class _Restored:
     """A block of components in the original columns and units."""
 
-    pca: "PCA"
+    model: "Components"
+    whiten: bool
     preparation: "Preparation"
 
     def __call__(self, block: "Block") -> "NDArray[Any]":
         from gnomon.inputs import refuse_bad_values
 
         refuse_bad_values(block.X)
-        return self.preparation.undo(self.pca.inverse_transform(block.X))
+        return self.preparation.undo(self.model.restore(block.X, whiten=self.whiten, n_jobs=1))
 
 
 def _names(run: "StoredRun") -> list[str]:

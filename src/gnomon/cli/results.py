@@ -3,12 +3,13 @@
 import os
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnomon.cli.failures import in_words
-from gnomon.cli.words import Words
+from gnomon.cli.failures import CommandWording
+from gnomon.cli.words import Bar, Words
+from gnomon.errors import worded
+from gnomon.events import Event, Finished, On
 
 if TYPE_CHECKING:
     from gnomon.data.table import Table
@@ -29,6 +30,7 @@ __all__ = [
     "say_wrote",
     "to_stdout",
     "versions",
+    "warnings_of",
     "write_record",
     "write_table_or_stdout",
     "write_together",
@@ -41,9 +43,16 @@ MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
-def reporter(words: Words) -> Callable[[str, float, Any], None]:
-    """What the pipeline tells as its stages end, as lines."""
-    return lambda stage, seconds, what: _say(words, stage, seconds, what)
+def reporter(words: Words, bar: Bar | None = None) -> On:
+    """A callback that writes a line for each stage that ends, and shows the others on a bar."""
+
+    def on(event: Event) -> None:
+        if isinstance(event.detail, Finished):
+            _say(words, event.stage, event.detail.seconds, event.detail.result)
+        elif bar is not None:
+            bar(event)
+
+    return on
 
 
 def say_read(
@@ -118,7 +127,7 @@ def versions() -> dict[str, str]:
     import importlib.metadata
     import platform
 
-    packages = ("gnomon", "numpy", "scipy", "numba", "faiss-cpu", "pyarrow")
+    packages = ("gnomon", "numpy", "scipy", "numba", "pyarrow")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"python": platform.python_version(), **found}
 
@@ -163,9 +172,10 @@ def say_wrote(words: Words, files: list[Path], seconds: float) -> None:
 
 
 def names_of_rows(table: "Table") -> dict[str, Any]:
-    """The columns that name and colour the rows, under their own names unless these are ours."""
+    """The columns that name, colour and describe the rows, by their own names unless ours."""
     columns: dict[str, Any] = {}
-    for name, values in ((table.id_name, table.ids), (table.label_name, table.labels)):
+    named = (table.id_name, table.ids), (table.label_name, table.labels), table.text or (None, None)
+    for name, values in named:
         if values is not None:
             columns[f"{name} (file)" if OURS.fullmatch(str(name)) else str(name)] = values
     return columns
@@ -199,7 +209,7 @@ def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str
             found["sampling"] |= _unusual(result.rows)
     return found | {
         "seconds": dict(result.seconds),  # to which those of the files will be added
-        "warnings": list(result.warnings),
+        "warnings": list(warnings_of(result)),
         "versions": versions(),
     }
 
@@ -269,8 +279,13 @@ def write_table_or_stdout(
 
 def say_warnings(words: Words, result: "Result | LargeResult") -> None:
     """What the reader of the results should know."""
-    for text in result.warnings:
-        words.say("Warning", in_words(text))
+    for text in warnings_of(result):
+        words.say("Warning", text)
+
+
+def warnings_of(result: "Result | LargeResult") -> tuple[str, ...]:
+    """What the reader of the results should know, in the words of the command line."""
+    return tuple(worded(warning, CommandWording()) for warning in result.warned)
 
 
 def say_json(command: str, files: list[Path], found: dict[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
 import os
 
+from gnomon.budget import address_limit, readable_bytes
 from gnomon.errors import TooLargeError, WriteError
-from gnomon.memory import address_limit, readable_bytes
 
 __all__ = ["check_surroundings"]
 

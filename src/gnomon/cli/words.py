@@ -11,7 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from gnomon.cli import plain
-from gnomon.cli.failures import in_words
+from gnomon.cli.failures import CommandWording
+from gnomon.errors import worded
+from gnomon.events import Event, Iteration
 from gnomon.files import shown
 
 WIDTH = 76
@@ -55,7 +57,7 @@ class Words:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield said
-        said += dict.fromkeys(in_words(str(warning.message)) for warning in caught)
+        said += dict.fromkeys(worded(each.message, CommandWording()) for each in caught)
         for text in said:
             self.say("Warning", text)
 
@@ -95,20 +97,17 @@ class Bar(logging.Handler):
         self.progress, self.stage = progress, stage
         self.task = progress.add_task("", total=None, stage=stage)
 
-    def __call__(self, iteration: int, of: int, kl: float, seconds_left: float) -> bool:
-        """See `gnomon.run`; never ends a map."""
-        if iteration % 10 == 0:
-            text = f"{iteration}/{of}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
-            self._show("t-SNE", text, iteration, of)
-        return False
-
-    def placing(self, rows: int, of: int) -> None:
-        """So many rows have their places."""
-        self._show("Placing", f"{rows:,}/{of:,} rows", rows, of)
-
-    def reading(self, rows: int, of: int) -> None:
-        """So many rows of a pass over the table are done."""
-        self._show("Reading", f"{rows:,}/{of:,} rows", rows, of)
+    def __call__(self, event: Event) -> None:
+        """Show how far a descent or a pass over rows is."""
+        done, total = event.done, event.total or 0
+        if event.stage == "tsne" and isinstance(event.detail, Iteration):
+            if done % 10 == 0:
+                kl = event.detail.kl
+                text = f"{done}/{total}" + (f"  KL {kl:.3g}" if kl < 1e6 else "")
+                self._show("t-SNE", text, done, total)
+            return
+        stage = "Placing" if event.stage == "place" else "Reading"
+        self._show(stage, f"{done:,}/{total:,} rows", done, total)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a logged sentence until there is progress to show."""

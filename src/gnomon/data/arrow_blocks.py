@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gnomon.compute.threads import row_blocks
 from gnomon.data.ahead import Coming
 from gnomon.data.arrow_files import DAMAGED, READING, arrow_table, brief
 from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
@@ -30,7 +31,6 @@ from gnomon.data.wishes import Wishes
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
 from gnomon.files import shown_name
-from gnomon.parallel import row_blocks
 
 __all__ = ["ArrowBlocks"]
 

@@ -25,6 +25,7 @@ from gnomon.data.roles import Roles, assign_roles
 from gnomon.data.table import ColumnRoles
 from gnomon.data.thousands import Marks, fits_marks
 from gnomon.data.wishes import Wishes
+from gnomon.errors import Parameter
 
 __all__ = [
     "AHEAD",
@@ -83,10 +84,7 @@ class BlockFile(ABC):
 
 
 class AbsentError(OptionError):
-    """Columns that were asked for by name and are not there; and those that are."""
-
-    absent: tuple[str, ...] = ()
-    there: tuple[str, ...] = ()
+    """Columns that were asked for by name and are not there: fields `absent` and `there`."""
 
 
 @dataclass(frozen=True)
@@ -202,10 +200,11 @@ def _refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> Non
         way = f"Did you mean {quoted(find_name('columns', absent[0], there, file))}?"
     except OptionError as error:
         way = " ".join(map(str, error.ways))
-    problem = f"{file} has no column {quoted(absent[0])}, named by the option `columns`."
-    refusal = AbsentError(problem, way)
-    refusal.absent, refusal.there = tuple(absent), tuple(there)
-    raise refusal
+    raise AbsentError(
+        "{file} has no column {column}, named by the option {parameter}.", way,
+        file=file, column=quoted(absent[0]), parameter=Parameter("columns"),
+        absent=tuple(absent), there=tuple(there),
+    )  # fmt: skip
 
 
 def numbers_of(block: RawTable, chosen: Chosen, wishes: Wishes) -> NDArray[Any]:

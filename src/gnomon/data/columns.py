@@ -14,6 +14,7 @@ from gnomon.data.dialect import MISSING
 from gnomon.data.refusals import FileError, Way, quoted
 from gnomon.data.table import Places, count
 from gnomon.data.thousands import Marks, find_marks, fits_marks, is_unclear, plain_numbers
+from gnomon.errors import Parameter, Remedy
 
 __all__ = [
     "Column",
@@ -195,34 +196,35 @@ def refuse_column(column: Column, file: str, places: Places, asked: str | None =
 
     `asked` is the option by which the user wanted it, if any.
     """
-    name = quoted(column.name)
-    out: Way = ("drop", column.name) if asked is None else f"Leave it out of the option `{asked}`."
+    out: Way = ("drop", column.name) if asked is None else Remedy.LEAVE_OUT
+    fields = {"file": file, "column": quoted(column.name)}
+    if asked is not None:
+        fields["parameter"] = Parameter(asked)
     if column.kind == "mixed":
         many, row, value = column.bad
         raise FileError(
-            f"{file}: column {name} holds text in {count(many, 'row')} (first: "
-            f"{places.of(row)}, {quoted(value)}).",
-            ("na", value),
-            out,
-        )
+            "{file}: column {column} holds text in {rows} (first: {place}, {value}).",
+            ("na", value), out,
+            rows=count(many, "row"), place=places.of(row), value=quoted(value), **fields,
+        )  # fmt: skip
     if column.kind == "unclear":
         value = column.bad[2].strip()
         raise FileError(
-            f"{file}: column {name} holds {quoted(value)} ({places.of(column.bad[1])}), whose mark "
-            "may divide thousands or decimals, and no other cell says which.",
-            ("decimal", "."),
-            ("decimal", ","),
-            out,
-        )
+            "{file}: column {column} holds {value} ({place}), whose mark may divide thousands or "
+            "decimals, and no other cell says which.",
+            ("decimal", "."), ("decimal", ","), out,
+            place=places.of(column.bad[1]), value=quoted(value), **fields,
+        )  # fmt: skip
     if column.kind == "dates":
         raise FileError(
-            f"{file}: column {name} holds dates.",
-            out,
-            "To use them, choose an encoding, such as days since the first.",
-        )
+            "{file}: column {column} holds dates.", out,
+            "To use them, choose an encoding, such as days since the first.", **fields,
+        )  # fmt: skip
     if column.kind == "empty":
-        raise FileError(f"{file}: column {name} has no values.", out)
-    raise FileError(f"{file}: column {name} holds {column.kind}, not numbers.", out)
+        raise FileError("{file}: column {column} has no values.", out, **fields)
+    raise FileError(
+        "{file}: column {column} holds {kind}, not numbers.", out, kind=column.kind, **fields
+    )
 
 
 def numbers_of_column(column: Column) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.refusals import FileError, OptionError, RoomError, quoted
-from gnomon.data.room import Memory, Room
+from gnomon.budget import Budget, Memory
+from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.files import shown_name
 
 __all__ = ["Content", "kind_of_file", "open_content"]
@@ -64,46 +64,46 @@ class Content:
         Its bytes, mapped rather than read where that is possible, decompressed if they were gz.
     kind : str
         "parquet", "feather", "npy", "zip" or "text".
-    room : Room
+    budget : Budget
         What reading may take.
     """
 
     name: str
     data: NDArray[np.uint8]
     kind: str
-    room: Room
+    budget: Budget
 
     def check(self, needed: int) -> None:
         """Refuse the table before anything is allocated for it if it needs more than there is."""
-        self.room.check(f"{self.name}: its table", needed)
+        self.budget.check(f"{self.name}: its table", needed)
 
 
 def open_content(path: str | os.PathLike[str], memory: Memory = None) -> Content:
     """The bytes of a file, or of standard input if `path` is "-", and what kind of file it is."""
-    room = Room.of(memory)
+    budget = Budget.from_memory(memory)
     if os.fspath(path) == "-":
         if sys.stdin is None:
             raise OptionError("Standard input is closed.", "Name a file, or pipe the table in.")
-        name, suffix, data = "standard input", "", _read_all(sys.stdin.buffer, "", room)
+        name, suffix, data = "standard input", "", _read_all(sys.stdin.buffer, "", budget)
     else:
         file = Path(path)
         name, suffix = shown_name(file), file.suffix.lower()
-        data = _bytes_of(file, room)
+        data = _bytes_of(file, budget)
     if data[:2].tobytes() == b"\x1f\x8b":
         suffix = Path(name.lower().removesuffix(".gz")).suffix
-        data = _gunzip(data, name, room)
-    return Content(name, data, _kind(data, name, suffix), room)
+        data = _gunzip(data, name, budget)
+    return Content(name, data, _kind(data, name, suffix), budget)
 
 
 def kind_of_file(file: Path) -> str:
     """What a file is, told by how it begins: as `Content.kind`, or "gz"."""
-    data = _bytes_of(file, Room.of(None), HEAD)
+    data = _bytes_of(file, Budget.from_memory(None), HEAD)
     if data[:2].tobytes() == b"\x1f\x8b":
         return "gz"
     return _kind(data, shown_name(file), file.suffix.lower())
 
 
-def _bytes_of(file: Path, room: Room, most: int | None = None) -> NDArray[np.uint8]:
+def _bytes_of(file: Path, budget: Budget, most: int | None = None) -> NDArray[np.uint8]:
     """A file as bytes, mapped; or its first bytes, `most` of them, read."""
     try:
         size = file.stat().st_size
@@ -113,7 +113,7 @@ def _bytes_of(file: Path, room: Room, most: int | None = None) -> NDArray[np.uin
         if file.is_file():  # a pipe has no size and cannot be mapped
             return np.memmap(file, np.uint8, "r") if size else np.empty(0, np.uint8)
         with file.open("rb") as stream:
-            return _read_all(stream, file.name, room)
+            return _read_all(stream, file.name, budget)
     except FileNotFoundError:
         raise OptionError(f"There is no file {_path(file)}.", *_near(file)) from None
     except PermissionError:
@@ -121,10 +121,7 @@ def _bytes_of(file: Path, room: Room, most: int | None = None) -> NDArray[np.uin
     except OSError as error:
         if error.errno != errno.ENOMEM:
             raise
-        raise RoomError(
-            f"{shown_name(file)}: mapping it", size, room.bytes, asked=room.asked,
-            processes=room.processes,
-        ) from None  # fmt: skip
+        raise budget.too_large(f"{shown_name(file)}: mapping it", size) from None
     except ValueError as error:  # a NUL inside the name
         if isinstance(error, OptionError):
             raise
@@ -145,18 +142,18 @@ def _near(file: Path) -> tuple[str, ...]:
     return (f"Did you mean {_path(file.with_name(close[0]))}?",) if close else ()
 
 
-def _read_all(stream: Any, name: str, room: Room) -> NDArray[np.uint8]:
+def _read_all(stream: Any, name: str, budget: Budget) -> NDArray[np.uint8]:
     parts: list[bytes] = []
     size = 0
     while part := stream.read(STEP):
         parts.append(part)
         size += len(part)
         # The parts, and what joins them; nobody knows how much is still to come.
-        room.check(name or "standard input", 2 * size, at_least=True)
+        budget.check(name or "standard input", 2 * size, at_least=True)
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _gunzip(data: NDArray[np.uint8], name: str, room: Room) -> NDArray[np.uint8]:
+def _gunzip(data: NDArray[np.uint8], name: str, budget: Budget) -> NDArray[np.uint8]:
     """All members of a gz file, in steps, so that a bomb is found before it fills the memory."""
     parts: list[bytes] = []
     size, at = 0, 0
@@ -169,7 +166,7 @@ def _gunzip(data: NDArray[np.uint8], name: str, room: Room) -> NDArray[np.uint8]
                 at += len(rest)
             parts.append(member.decompress(rest, STEP))
             size += len(parts[-1])
-            room.check(name, 2 * size, at_least=True)
+            budget.check(name, 2 * size, at_least=True)
             if member.eof:
                 at -= len(member.unused_data)
                 if data[at : at + 2].tobytes() != b"\x1f\x8b":

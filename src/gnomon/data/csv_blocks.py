@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from numpy.typing import NDArray
 
+from gnomon.budget import Budget
 from gnomon.data.blocks import AT_ONCE, LOOK, BlockFile, Chosen, Piece, choose, numbers_of
 from gnomon.data.content import Content
 from gnomon.data.csv_files import read_csv
@@ -32,7 +33,6 @@ from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.records import RecordFinder
 from gnomon.data.refusals import FileError, quoted
-from gnomon.data.room import Room
 from gnomon.data.table import Places, count
 from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
@@ -155,7 +155,9 @@ class CsvBlocks(BlockFile):
         lines = head.split(b"\n", LOOK + self.dialect.skipped)
         if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
             head, more = b"\n".join(lines[:-1]) + b"\n", more or bool(lines[-1])
-        content = Content(self.name, np.frombuffer(head, np.uint8), "text", Room.of(None))
+        content = Content(
+            self.name, np.frombuffer(head, np.uint8), "text", Budget.from_memory(None)
+        )
         how = self.wishes
         first = read_csv(content, literal=literal, na=how.na, decimal=how.decimal)
         chosen = choose(first, how, like, more=more)

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from gnomon.data.ahead import Ahead
+from gnomon.typing import Octets
 
 __all__ = ["Disk", "DiskFile", "Parts", "Ranges", "read_as_usual"]
 
@@ -33,7 +33,6 @@ LOOKS = 64  # pages of a file that are looked at to see whether the cache has it
 TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
 SHORT = 2**17  # bytes of a read that says nothing about a disk
 
-Octets = NDArray[np.uint8]
 Ranges = tuple[tuple[int, int], ...]  # bytes from, to
 Parts = Sequence[tuple[int, Octets]]
 

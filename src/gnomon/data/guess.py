@@ -55,7 +55,9 @@ class Guess:
         self.label, self.id = wishes.label, wishes.id
         self.label_why = self.id_why = ""
         self.numbers: list[str] = []
-        self.why: dict[str, str] = {}  # columns that are no features, and why
+        # Columns that are no features, and why; an id may be shown as well.
+        self.shown = {name for name in wishes.shown.values() if name != wishes.id}
+        self.why: dict[str, str] = dict.fromkeys(self.shown, "shown on the page")
         self.measured: dict[str, Measured] = {}
         self._find_ids()
         self._find_labels()
@@ -244,7 +246,8 @@ class Guess:
         wishes, raw = self.wishes, self.raw
         if wishes.columns is not None:
             self.numbers = list(wishes.columns)
-            self.why, rest = {}, "not among the model's columns"
+            self.why = dict.fromkeys(self.shown, "shown on the page")
+            rest = "not among the model's columns"
         elif wishes.features is not None:
             wanted = {*wishes.features, *wishes.keep} - {*wishes.drop}
             self.numbers = [name for name in raw.names if name in wanted]
@@ -300,7 +303,8 @@ class Guess:
         self.kept: list[LeftOut] = []
         self.ignored: list[LeftOut] = []
         for name in self.raw.names:
-            if name not in self.why or name in self.numbers or name in (self.label, self.id):
+            used = name in self.numbers or name in (self.label, self.id) or name in self.shown
+            if name not in self.why or used:
                 continue
             left = LeftOut(name, *self._told(name))
             colours = len(self.kept) < MOST_KEPT and self._colours(name)

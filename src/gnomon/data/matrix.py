@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.data.columns import Column, refuse_column
 from gnomon.data.dialect import is_number
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, quoted
 from gnomon.data.roles import Roles
-from gnomon.parallel import map_blocks, row_blocks
 
 __all__ = ["gather_numbers", "number_codes", "vector_width"]
 

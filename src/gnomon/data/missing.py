@@ -15,10 +15,10 @@ from gnomon.data.spread import Spread
 from gnomon.data.table import Table, count
 from gnomon.pca import PCA
 from gnomon.pca.impute import Imputation, fill_rows
+from gnomon.typing import Vector
 
 __all__ = ["CHOICES", "Filling", "fill", "learn_filling", "refuse_gaps", "refuse_infinities"]
 
-Vector = NDArray[np.float64]
 
 CHOICES = ("error", "drop", "mean", "em")
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gnomon.data.refusals import OptionError, listed, quoted
-from gnomon.errors import refuse
+from gnomon.errors import Parameter, refuse
 
 __all__ = [
     "as_names",
@@ -102,7 +102,10 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
             return same[0]
     close = difflib.get_close_matches(name, list(names), 1)
     way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
-    raise OptionError(f"{file} has no column {quoted(name)}, named by the option `{option}`.", way)
+    raise OptionError(
+        "{file} has no column {column}, named by the option {parameter}.", way,
+        file=file, column=quoted(name), parameter=Parameter(option),
+    )  # fmt: skip
 
 
 def find_names(
@@ -120,9 +123,10 @@ def find_names(
         fitting = [name for name in names if fnmatchcase(name, each)]
         if not fitting:
             raise OptionError(
-                f"{file} has no column that fits {quoted(each)}, named by the option `{option}`.",
+                "{file} has no column that fits {pattern}, named by the option {parameter}.",
                 f"It has {listed(list(names))}.",
-            )
+                file=file, pattern=quoted(each), parameter=Parameter(option),
+            )  # fmt: skip
         found.update(fitting)
     return tuple(name for name in names if name in found)
 

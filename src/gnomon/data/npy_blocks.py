@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.budget import readable_bytes
+from gnomon.compute.threads import row_blocks
 from gnomon.data.ahead import Coming
 from gnomon.data.blocks import AHEAD, AT_ONCE, LOOK, BlockFile, Piece
 from gnomon.data.disk import Disk, Ranges
@@ -25,8 +27,6 @@ from gnomon.data.table import ColumnRoles
 from gnomon.data.wishes import Wishes
 from gnomon.engine.source import partition_rows
 from gnomon.files import shown_name
-from gnomon.memory import readable_bytes
-from gnomon.parallel import row_blocks
 
 __all__ = ["NpyBlocks"]
 

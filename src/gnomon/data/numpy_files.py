@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gnomon.budget import readable_bytes
 from gnomon.data.content import Content
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
 from gnomon.errors import GnomonError
-from gnomon.memory import readable_bytes
 
 __all__ = ["read_header", "read_npy", "read_npz"]
 

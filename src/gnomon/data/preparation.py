@@ -12,10 +12,10 @@ from gnomon.data.spread import measure_spread
 from gnomon.data.table import Table, count
 from gnomon.errors import DataError
 from gnomon.records import Record
+from gnomon.typing import Vector
 
 __all__ = ["Preparation", "Prepared"]
 
-Vector = NDArray[np.float64]
 
 FILLING = ("centre", "unit", "mean", "components", "penalty")
 

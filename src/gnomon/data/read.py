@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.budget import Memory
 from gnomon.data import samples
 from gnomon.data.arrow_files import read_feather, read_parquet
 from gnomon.data.columns import Column, numbers_of_column, texts_of
@@ -19,11 +21,10 @@ from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import lacks_columns
 from gnomon.data.roles import assign_roles
-from gnomon.data.room import Memory
 from gnomon.data.samples import Sample
-from gnomon.data.table import Table, table_of_sample
+from gnomon.data.table import SHOWN, Table, table_of_sample
 from gnomon.data.wishes import Wishes, as_wishes
-from gnomon.errors import ParameterError
+from gnomon.errors import Parameter, ParameterError
 
 __all__ = ["read", "read_source"]
 
@@ -46,6 +47,9 @@ def read(
     features: Any = None,
     decimal: str | None = None,
     columns: Any = None,
+    text: str | None = None,
+    image: str | None = None,
+    link: str | None = None,
     memory: Memory = None,
 ) -> Table:
     r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
@@ -80,6 +84,9 @@ def read(
     columns : list of str, optional
         Use these columns and no others, in this order: those of a model, for new rows. A file
         without names must have as many.
+    text, image, link : str, optional
+        Columns that a page shows for each row: what it says; its picture, as bytes or as a path
+        below the file's folder; and an address. They are no features.
     memory : int or str, optional
         Bytes, or a size such as "2GB", that may be used; by default what the machine has free.
 
@@ -102,7 +109,7 @@ def read(
     """
     wishes = as_wishes(
         label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
-        decimal=decimal,
+        decimal=decimal, text=text, image=image, link=link,
     )  # fmt: skip
 
     def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
@@ -129,6 +136,8 @@ def read(
         others=tuple(
             (left.column, _colour(seen[left.column], wishes.na)) for left in used.kept_for_colour
         ),
+        **{role: _shown(seen[name], role) for role, name in roles.shown.items()},
+        folder=None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent,
         notes=(*raw.notes, *roles.notes),
         n_columns=len(raw.names),
         named=raw.named,
@@ -147,12 +156,22 @@ def read_source(
         source = samples.load(source)
     if not isinstance(source, (Sample, Table)):
         return read(source, memory=memory, **reading)
-    for name in ("label", "id", "keep", "drop", "na", "features", "decimal"):
+    for name in ("label", "id", "keep", "drop", "na", "features", "decimal", *SHOWN):
         if reading.get(name):
             raise ParameterError(
-                f"`{name}` is for files; {source.name} is in memory already. Leave it out."
-            )
+                "{parameter} is for files; {table} is in memory already. Leave it out.",
+                parameter=Parameter(name), table=source.name,
+            )  # fmt: skip
     return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def _shown(column: Column, role: str) -> tuple[str, NDArray[Any]]:
+    """A column that a page shows: to the letter; pictures as they are."""
+    if role != "image":
+        return column.name, texts_of(column, (), gaps=False)
+    cells = np.empty(len(column.cells), dtype=object)
+    cells[:] = column.cells.to_pylist()
+    return column.name, cells
 
 
 def _colour(column: Column, na: Sequence[str]) -> NDArray[Any]:
@@ -177,6 +196,7 @@ def _in_order(
 
 def _read_raw(content: Content, wishes: Wishes, texts: Collection[str]) -> RawTable:
     if content.kind == "text":
-        literal = [name for name in (wishes.label, wishes.id, *texts) if name is not None]
+        shown = wishes.shown.values()
+        literal = [name for name in (wishes.label, wishes.id, *shown, *texts) if name is not None]
         return read_csv(content, literal=literal, na=wishes.na, decimal=wishes.decimal)
     return READERS[content.kind](content)

@@ -8,8 +8,8 @@ else it is a letter, as in ``5" pipe``. A newline, a return, or both in a row en
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.kernels import kernel
 from gnomon.data.lines import NEWLINE, QUOTE, RETURN
-from gnomon.kernels import kernel
 
 __all__ = ["RecordFinder"]
 

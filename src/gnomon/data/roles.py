@@ -43,6 +43,7 @@ class Roles:
     seen: dict[str, Column] = field(repr=False)
     notes: tuple[str, ...] = ()
     asked: Mapping[str, str] = field(default_factory=dict)  # by which option a feature was named
+    shown: Mapping[str, str] = field(default_factory=dict)  # columns that a page shows, by role
 
 
 def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
@@ -60,10 +61,10 @@ def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
         raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, guess))
     names = ColumnRoles(
         tuple(guess.numbers), guess.label, guess.id, tuple(guess.kept), tuple(guess.ignored),
-        guess.label_why, guess.id_why,
+        guess.label_why, guess.id_why, **wishes.shown,
     )  # fmt: skip
     notes = _notes(raw, seen, guess.numbers)
-    return Roles(tuple(guess.numbers), names, seen, notes, wishes.asked)
+    return Roles(tuple(guess.numbers), names, seen, notes, wishes.asked, wishes.shown)
 
 
 def _instead(raw: RawTable, guess: Guess) -> list[Way]:

@@ -15,7 +15,7 @@ from gnomon.data.spread import Tally
 from gnomon.engine import Block, Engine, Partition, Source
 from gnomon.engine.source import Seal
 from gnomon.inputs import check_choice
-from gnomon.streams import read_source
+from gnomon.numeric.view import view_table
 
 __all__ = ["PreparedSource", "ReadySource", "prepare_source"]
 
@@ -85,7 +85,7 @@ def prepare_source(source: Source, scale: str, engine: Engine) -> PreparedSource
         found: Tally = engine.reduce(_measure, source, Tally.__add__)
         spread = found.spread()
         if not np.isfinite(spread.mean).all() or spread.gaps.any():
-            read_source(source, engine).refuse_bad_values()
+            view_table(source, engine).refuse_bad_values()
     chosen = choose_scale(np.empty((0, source.columns)), asked, names=columns, spread=spread)
     d = source.columns
     preparation = Preparation(

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.budget import available_bytes
 from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
@@ -22,7 +23,6 @@ from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
 from gnomon.errors import ChangedSourceError, refuse
 from gnomon.inputs import as_table, check_integer, is_sparse
-from gnomon.memory import available_bytes
 
 __all__ = ["FileSource", "source"]
 
@@ -43,7 +43,7 @@ def source(
     names: Sequence[str] | None = None,
     rows: int | None = None,
 ) -> Source:
-    """A table that is read in blocks of rows, again and again, and never held as a whole.
+    """A table that is read in blocks of rows, again and again.
 
     `PCA.fit` and `PCA.transform` take it wherever they take an array. Which columns of a file are
     features is seen from its first rows, by the rules of `gnomon.data.read`. Row counts and
@@ -72,7 +72,8 @@ def source(
         Names of the columns of an array, a Dask array or a function's blocks; by default those that
         dataframes have.
     rows : int, optional
-        Rows of a block; by default as many as make two million numbers. The last bits of a result
+        Rows of a block; by default by the number of columns: a million numbers, or up to 4,096 rows
+        of at most four million. The last bits of a result
         depend on it, and on nothing else about blocks: not on threads or workers. Row groups of
         Parquet that are no multiple of it end with a shorter block.
         Dask arrays and functions have blocks of their own.
@@ -104,7 +105,9 @@ def source(
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
             refuse("names", "be left out for files, which have their own", names)
-        return FileSource(files_of(Path(table)), wishes, rows)
+        found = FileSource(files_of(Path(table)), wishes, rows)
+        found.part_rows = rows
+        return found
     if wishes != Wishes():
         raise OptionError(
             "The options columns, features, keep, drop, label, id, na and decimal are for files.",
@@ -283,10 +286,12 @@ def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -
     try:
         other = _open(path, wishes, rows, getattr(first, "chosen", None))
     except AbsentError as error:
-        raise _other_columns(path.name, first, error.absent, error.there) from None
+        raise _other_columns(
+            path.name, first, error.fields["absent"], error.fields["there"]
+        ) from None
     except OptionError as error:
         nameless = kind_of_file(path) == "npy"
-        how = "It has no names of columns." if nameless else error.problem
+        how = "It has no names of columns." if nameless else str(error.replace(ways=()))
         raise different_columns(path.name, first.name, how) from None
     if (first.names is None) != (other.names is None):
         no = "no " if other.names is None else ""

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.parallel import map_blocks, quiet, row_blocks
+from gnomon.compute.threads import map_blocks, quiet, row_blocks
+from gnomon.typing import Vector
 
 __all__ = ["Spread", "Tally", "measure_spread"]
 
-Vector = NDArray[np.float64]
 
 BLOCK_NUMBERS = 2**20  # fixed: sums in the same order for any number of threads
 LARGE = 400  # squares of numbers beyond 2^±400 leave the range of float64

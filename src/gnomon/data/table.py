@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
 from gnomon.records import Record
 
-__all__ = ["ColumnRoles", "LeftOut", "Places", "Table", "table_of_sample"]
+__all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "table_of_sample"]
+
+SHOWN = ("text", "image", "link")  # roles of columns that a page shows, only when asked for
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class ColumnRoles(Record):
         All others.
     label_why, id_why : str
         Why a column of numbers was taken for them; empty where that needs no reason.
+    text, image, link : str or None
+        Columns that a page shows, because the user named them.
     """
 
     features: tuple[str, ...]
@@ -49,6 +54,9 @@ class ColumnRoles(Record):
     ignored: tuple[LeftOut, ...] = ()
     label_why: str = ""
     id_why: str = ""
+    text: str | None = None
+    image: str | None = None
+    link: str | None = None
 
     def title(self) -> str:
         """How many columns are features."""
@@ -67,6 +75,7 @@ class ColumnRoles(Record):
             ("features", f"{count(len(names), 'numeric column')} ({shown})"),
             ("label", _guess_words(self.label, self.label_why, command=command)),
             ("id", _guess_words(self.id, self.id_why, command=command)),
+            *((role, as_seen(name)) for role in SHOWN if (name := getattr(self, role))),
             ("colour", f"kept for colour: {kept}" if kept else ""),
             ("ignored", _left_out_words(self.ignored, command=command)),
         ]
@@ -89,7 +98,8 @@ class ColumnRoles(Record):
 
         features = tuple(map(str, told["features"]))
         kept, ignored = left_out("kept_for_colour"), left_out("ignored")
-        return cls(features, told["label"], told["id"], kept, ignored)
+        shown: dict[str, Any] = {role: told.get(role) for role in SHOWN}
+        return cls(features, told["label"], told["id"], kept, ignored, **shown)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns by role, ready for JSON."""
@@ -99,6 +109,7 @@ class ColumnRoles(Record):
             "id": self.id,
             "kept_for_colour": [left.to_dict() for left in self.kept_for_colour],
             "ignored": [left.to_dict() for left in self.ignored],
+            **{role: name for role in SHOWN if (name := getattr(self, role))},
         }
 
 
@@ -163,6 +174,12 @@ class Table(Record):
         What every column of the file is used for, and why; `columns` are its features.
     others : tuple of pairs of str and array, shape (n,)
         The columns that are kept for colour: str or None, or float64 where they are quantities.
+    text, link : pair of str and array (n,) of str, or None
+        What the rows say, and addresses that they lead to.
+    image : pair of str and array (n,), or None
+        Pictures of the rows: bytes, or paths below `folder`; None where a row has none.
+    folder : Path or None
+        Where the file is.
     notes : tuple of str
         What had to be assumed about the file.
     n_columns : int
@@ -182,6 +199,10 @@ class Table(Record):
     id_name: str | None = None
     roles: ColumnRoles = None  # type: ignore[assignment]  # set below: features are the columns
     others: tuple[tuple[str, NDArray[Any]], ...] = ()
+    text: tuple[str, NDArray[np.object_]] | None = None
+    link: tuple[str, NDArray[np.object_]] | None = None
+    image: tuple[str, NDArray[np.object_]] | None = None
+    folder: Path | None = None
     notes: tuple[str, ...] = ()
     n_columns: int = 0
     named: bool = True
@@ -212,12 +233,18 @@ class Table(Record):
 
     def take(self, rows: NDArray[np.int64]) -> "Table":
         """The same table with only these rows, in this order."""
+        shown: dict[str, Any] = {
+            role: (pair[0], pair[1][rows])
+            for role in SHOWN
+            if (pair := getattr(self, role)) is not None
+        }
         return replace(
             self,
             X=self.X[rows],
             labels=None if self.labels is None else self.labels[rows],
             ids=None if self.ids is None else self.ids[rows],
             others=tuple((name, values[rows]) for name, values in self.others),
+            **shown,
             places=self.places.take(rows),
         )
 

@@ -8,6 +8,7 @@ from gnomon.data.columns import Reading
 from gnomon.data.names import as_names, find_name, find_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import OptionError, lacks_columns, quoted
+from gnomon.data.table import SHOWN
 from gnomon.errors import refuse
 from gnomon.inputs import check_choice
 
@@ -26,6 +27,14 @@ class Wishes:
     columns: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
     decimal: str | None = None
+    text: str | None = None
+    image: str | None = None
+    link: str | None = None
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Columns that a page shows, by role."""
+        return {role: name for role in SHOWN if (name := getattr(self, role)) is not None}
 
     @property
     def asked(self) -> dict[str, str]:
@@ -38,10 +47,12 @@ class Wishes:
 
 
 def as_wishes(
-    *, label: Any, id: Any, keep: Any, drop: Any, na: Any, columns: Any, features: Any, decimal: Any
-) -> Wishes:
+    *, label: Any, id: Any, keep: Any, drop: Any, na: Any, columns: Any, features: Any,
+    decimal: Any, text: Any = None, image: Any = None, link: Any = None,
+) -> Wishes:  # fmt: skip
     """The options as Python gives them, checked."""
-    for option, name in (("label", label), ("id", id)):
+    named = (("label", label), ("id", id), ("text", text), ("image", image), ("link", link))
+    for option, name in named:
         if name is not None and not isinstance(name, str):
             refuse(option, "be the name of a column", name, kind=True)
     if decimal is not None:
@@ -55,6 +66,9 @@ def as_wishes(
         columns=None if columns is None else as_names("columns", columns),
         features=None if features is None else as_names("features", features),
         decimal=decimal,
+        text=text,
+        image=image,
+        link=link,
     )
 
 
@@ -72,6 +86,13 @@ def found_in(wishes: Wishes, raw: RawTable) -> Wishes:
             raise OptionError(
                 f"Column {quoted(min(both))} is named by both {option} and drop.", "Name it once."
             )
+    shown: dict[str, Any] = {role: find(role, (name,))[0] for role, name in wishes.shown.items()}
+    for role, name in shown.items():
+        if name in (*label, *keep):
+            other = "label" if name in label else "keep"
+            raise OptionError(
+                f"Column {quoted(name)} is named by both {role} and {other}.", "Name it once."
+            )
     features = wishes.features
     if features is not None:
         features = find_names("features", features, raw.names, raw.name)
@@ -83,6 +104,7 @@ def found_in(wishes: Wishes, raw: RawTable) -> Wishes:
         drop=drop,
         features=features,
         columns=_model_columns(wishes.columns, raw),
+        **shown,
     )
 
 

@@ -8,12 +8,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.engine.source import Partition, Source, partition_rows
+from gnomon.compute.threads import row_blocks
+from gnomon.engine.source import Block, Partition, Seal, Source, partition_rows
 from gnomon.errors import DataError, DataTypeError
+from gnomon.events import On
 from gnomon.inputs import as_table, is_sparse
-from gnomon.parallel import row_blocks
+from gnomon.typing import Table
 
-__all__ = ["ArraySource", "DaskArraySource", "as_source", "names_of", "usual_type"]
+__all__ = ["ArraySource", "DaskArraySource", "as_source", "hold", "names_of", "usual_type"]
 
 
 def usual_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -40,18 +42,25 @@ def names_of(table: Any) -> tuple[str, ...] | None:
 
 
 class ArraySource(Source):
-    """An array in memory, or a memory map, in blocks of rows.
+    """An array in memory, a memory map or a CSR array, in blocks of rows.
 
     Parameters
     ----------
-    X : array (n, d) of numbers
+    X : array or CSR array (n, d) of numbers
     rows : int, optional
-        Rows of a partition; by default as many as make two million numbers.
+        Rows of a partition; by default `partition_rows` of the columns.
     names : sequence of str, optional
+    checked : bool
+        Whether each pass sees to it that the numbers are those of the first one.
     """
 
     def __init__(
-        self, X: NDArray[Any], rows: int | None = None, names: Sequence[str] | None = None
+        self,
+        X: Table,
+        rows: int | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        checked: bool = True,
     ) -> None:
         blocks = row_blocks(X.shape[0], partition_rows(X.shape[1], rows))
         partitions = [
@@ -59,11 +68,32 @@ class ArraySource(Source):
             for index, (start, stop) in enumerate(blocks)
         ]
         super().__init__(X.shape[1], usual_type(X.dtype), partitions, names)
-        self.X = X
+        self.X, self.part_rows, self.checked = X, rows, checked
 
-    def read(self, partition: Partition) -> NDArray[Any]:
+    def array(self) -> Table:
+        """The array itself; of a memory map that was made a source, None: it is read in parts."""
+        return None if self.checked and _is_mapped(self.X) else self.X
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a CSR array."""
+        return is_sparse(self.X)
+
+    def read(self, partition: Partition) -> Any:
         """Rows of the array itself, unless they are of an unusual type."""
-        return np.asarray(self.X[partition.start : partition.start + partition.rows], self.dtype)
+        rows = self.X[partition.start : partition.start + partition.rows]
+        return rows if is_sparse(rows) else np.asarray(rows, self.dtype)
+
+    def sealed(self, partition: Partition) -> tuple[Any, Seal]:
+        """Rows and their checksum, unless the array is only read while its owner waits."""
+        return super().sealed(partition) if self.checked else (self.read(partition), 0)
+
+
+def _is_mapped(X: Any) -> bool:
+    """Whether the numbers of an array lie in a file."""
+    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
+        X = X.base
+    return isinstance(X, np.memmap)
 
 
 class DaskArraySource(Source):
@@ -135,6 +165,26 @@ def _client_of(X: Any) -> Any:
 
     parts = X.__dask_graph__().values()
     return next((part.client for part in parts if isinstance(part, Future)), None)
+
+
+def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
+    """`table` brought into memory, its parts cut anew by the rule."""
+    X = np.empty(table.shape, table.dtype)
+    done = 0
+
+    def add(rows: NDArray[Any]) -> None:
+        nonlocal done
+        X[done : done + len(rows)] = rows
+        done += len(rows)
+
+    engine.write(_rows_of, table, add, on=on)
+    held = ArraySource(X, table.part_rows, table.names, checked=False)
+    held.held_from = table
+    return held
+
+
+def _rows_of(block: Block) -> NDArray[Any]:
+    return block.X
 
 
 def as_source(X: Any) -> Source | None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from gnomon.parallel import thread_count
+from gnomon.compute.threads import thread_count
 
 T = TypeVar("T")
 

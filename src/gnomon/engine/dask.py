@@ -23,9 +23,9 @@ from gnomon.engine.dask_run import Run
 from gnomon.engine.source import Block, Partition, Source
 from gnomon.engine.tree import FAN
 from gnomon.errors import DataError, refuse
+from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
-Done = Callable[[int], object]
 
 AHEAD = 2  # partitions handed out for each thread of the cluster
 
@@ -42,12 +42,16 @@ class DaskEngine:
         source's files under the same names.
     processes : int
         How many of its workers are processes of this machine that share the memory allowed here.
+    on : callable, optional
+        Called with an event after every block of every pass.
     """
 
-    def __init__(self, client: Any, processes: int = 0) -> None:
+    def __init__(self, client: Any, processes: int = 0, on: On | None = None) -> None:
         if getattr(client, "asynchronous", False):
             refuse("engine", "be a client that is not asynchronous", "an asynchronous client")
-        self.client, self.processes = client, processes
+        self.client, self.processes, self.on = client, processes, on
+
+    is_local = False
 
     @property
     def workers(self) -> int:
@@ -60,11 +64,11 @@ class DaskEngine:
         source: Source,
         *,
         beside: Sequence[Any] | None = None,
-        done: Done | None = None,
+        on: On | None = None,
     ) -> list[T]:
         """See `Engine.map`."""
         results: list[T] = []
-        self.write(function, source, results.append, beside=beside, done=done)
+        self.write(function, source, results.append, beside=beside, on=on)
         return results
 
     def write(
@@ -74,21 +78,20 @@ class DaskEngine:
         add: Callable[[T], object],
         *,
         beside: Sequence[Any] | None = None,
-        done: Done | None = None,
+        on: On | None = None,
     ) -> None:
         """See `Engine.write`."""
         with Run(self.client, source, function, beside) as run:
             count, ahead = len(source.partitions), AHEAD * run.threads + 2
             waiting: deque[Any] = deque()
-            worked = 0
+            worked, total, reports = 0, _rows(source.partitions), both(self.on, on)
             for at in range(count + ahead):
                 if at < count:
                     waiting.append(run.leaf(at))
                 if waiting and at >= ahead:
                     worked += _rows(source.partitions[at - ahead : at - ahead + 1])
                     add(run.take(waiting.popleft()).value)
-                    if done is not None:
-                        done(worked)
+                    report_rows(reports, worked, total)
 
     def reduce(
         self,
@@ -97,7 +100,7 @@ class DaskEngine:
         combine: Callable[[T, T], T],
         *,
         beside: Sequence[Any] | None = None,
-        done: Done | None = None,
+        on: On | None = None,
     ) -> T:
         """See `Engine.reduce`."""
         if not source.partitions:
@@ -107,6 +110,7 @@ class DaskEngine:
             most = 1 + AHEAD * run.threads // FAN
             waiting: deque[tuple[int, Any]] = deque()
             count, worked = len(source.partitions), 0
+            total, reports = _rows(source.partitions), both(self.on, on)
             for start in range(0, count, FAN):
                 stop = min(start + FAN, count)
                 node = run.node([run.leaf(at) for at in range(start, stop)], combine)
@@ -116,8 +120,7 @@ class DaskEngine:
                     rows, node = waiting.popleft()
                     run.wait(node)
                     worked += rows
-                    if done is not None:
-                        done(worked)
+                    report_rows(reports, worked, total)
             result: T = run.take(tree.total()).value
         return result
 

@@ -24,7 +24,7 @@ from typing import Any, Self, TypeVar
 from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.engine.task import ATTEMPTS, Part, Task
 from gnomon.engine.tree import fold
-from gnomon.errors import ClusterError, GnomonError, PartitionError
+from gnomon.errors import ClusterError, GnomonError, Parameter, PartitionError, Remedy
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ FETCHES = 3  # times that a result is asked for
 PACE = 2e6  # bytes a second: a large result has as much longer to come as a slow network needs
 SILENT = (TimeoutError, OSError, AttributeError, RuntimeError)  # what a lost client raises
 ENDED = ("finished", "error", "cancelled")
-START_AGAIN = "Start it again, or work without `engine`."
+ENGINE = Parameter("engine")
 
 __all__ = ["Run"]
 
@@ -63,7 +63,9 @@ class Run:
         except GnomonError:
             raise
         except SILENT as error:
-            raise ClusterError(f"The Dask scheduler does not answer. {START_AGAIN}") from error
+            raise ClusterError(
+                "The Dask scheduler does not answer.", Remedy.START_AGAIN, parameter=ENGINE
+            ) from error
         packed = cloudpickle.dumps(Task(source, function))  # not to be unpacked by the scheduler
         self.task = self._submit(_unpack, packed, key=f"{self.name}-task")
 
@@ -175,8 +177,9 @@ class Run:
         silent = time.monotonic() - self.well
         if silent > PATIENCE:
             raise ClusterError(
-                f"The Dask cluster is lost: {why}, for {silent:.0f} s. {START_AGAIN}"
-            )
+                "The Dask cluster is lost: {why}, for {silent:.0f} s.", Remedy.START_AGAIN,
+                why=why, silent=silent, parameter=ENGINE,
+            )  # fmt: skip
 
     def _ask(self) -> int:
         """Threads of all workers, from the scheduler itself."""
@@ -186,7 +189,10 @@ class Run:
 
     def _refuse_closed(self) -> None:
         if self.client.status not in ("running", "connecting"):
-            raise ClusterError(f"The Dask client is {self.client.status}. {START_AGAIN}")
+            raise ClusterError(
+                "The Dask client is {status}.", Remedy.START_AGAIN,
+                status=self.client.status, parameter=ENGINE,
+            )  # fmt: skip
 
     def _count_deaths(self) -> None:
         """A task under which three workers died is an error, and is not tried on a fourth.
@@ -247,7 +253,11 @@ class Run:
         if isinstance(error, GnomonError):
             return error
         if getattr(error, "reason", "") == "scheduler-connection-lost":
-            return ClusterError(f"The Dask cluster is lost: its scheduler is gone. {START_AGAIN}")
+            return ClusterError(
+                "The Dask cluster is lost: its scheduler is gone.",
+                Remedy.START_AGAIN,
+                parameter=ENGINE,
+            )
         if isinstance(error, KilledWorker):
             suspects: dict[str, int] = {}
             with suppress(Exception):  # a scheduler that is gone now did say this much

@@ -1,4 +1,4 @@
-"""The engine of this machine: partitions on the threads of `gnomon.parallel`.
+"""The engine of this machine: partitions on the threads of `gnomon.compute.threads`.
 
 Each thread reads a partition and works on it, so that one reads while another computes. At most one
 more result than there are threads waits for its turn.
@@ -7,11 +7,12 @@ more result than there are threads waits for its turn.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from gnomon.compute.threads import fold_blocks, row_blocks, thread_count
 from gnomon.engine.source import Block, Source
 from gnomon.engine.task import Part, Task
 from gnomon.engine.tree import Tree
 from gnomon.errors import DataError
-from gnomon.parallel import fold_blocks, row_blocks, thread_count
+from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
 
@@ -27,15 +28,19 @@ class LocalEngine:
     ----------
     n_jobs : int, optional
         Threads: None or −1 for all CPUs. The bits of results do not depend on it.
+    on : callable, optional
+        Called with an event after every block of every pass.
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
+    def __init__(self, n_jobs: int | None = None, on: On | None = None) -> None:
+        self.n_jobs, self.on = n_jobs, on
 
     @property
     def workers(self) -> int:
         """How many threads work."""
         return thread_count(self.n_jobs)
+
+    is_local = True
 
     @property
     def processes(self) -> int:
@@ -48,11 +53,11 @@ class LocalEngine:
         source: Source,
         *,
         beside: Sequence[Any] | None = None,
-        done: Callable[[int], object] | None = None,
+        on: On | None = None,
     ) -> list[T]:
         """See `Engine.map`."""
         results: list[T] = []
-        self.write(function, source, results.append, beside=beside, done=done)
+        self.write(function, source, results.append, beside=beside, on=on)
         return results
 
     def reduce(
@@ -62,13 +67,13 @@ class LocalEngine:
         combine: Callable[[T, T], T],
         *,
         beside: Sequence[Any] | None = None,
-        done: Callable[[int], object] | None = None,
+        on: On | None = None,
     ) -> T:
         """See `Engine.reduce`."""
         if not source.partitions:
             raise DataError("The source has no rows: there is nothing to add up.")
         tree = Tree(combine)
-        self.write(function, source, tree.add, beside=beside, done=done)
+        self.write(function, source, tree.add, beside=beside, on=on)
         return tree.total()
 
     def write(
@@ -78,7 +83,7 @@ class LocalEngine:
         add: Callable[[T], object],
         *,
         beside: Sequence[Any] | None = None,
-        done: Callable[[int], object] | None = None,
+        on: On | None = None,
     ) -> None:
         """See `Engine.write`."""
         partitions, task = source.partitions, Task(source, function)
@@ -91,18 +96,21 @@ class LocalEngine:
                 source.soon(partitions[next_ : next_ + SOON])
             return task(partition, source.seals.get(partition.index), extras[at])
 
-        worked = 0
+        worked, reports = 0, both(self.on, on)
+        total = sum(partition.rows for partition in partitions)  # there may be gaps
 
         def take(part: Part[T]) -> None:
             nonlocal worked
             add(part.value)
             source.seals.update(part.seals)
             worked += part.rows
-            if done is not None:
-                done(worked)
+            report_rows(reports, worked, total)
 
         try:
-            fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
+            if len(partitions) == 1:  # threads share the work within it
+                take(run(0, 1))
+            else:
+                fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
         finally:
             source.soon(())
             source.let_go()  # nobody reads on from where the last one stands

@@ -1,7 +1,9 @@
-"""Two tables in blocks whose rows belong together, as one table of both tables' columns.
+"""Two tables whose rows belong together, as one table whose blocks hold rows of both.
 
-By row, partition after partition of the first, with the same rows of the second. By id, if both are
-in ascending order of a column of ids: a merge join, block by block.
+By row, in the partitions of the wider table (of the first, if both are as wide), each with the same
+rows of the other: where both tables are cut by the rule of `partition_rows`, the parts of the pair
+end where the columns of both say, wherever the tables lie. By id, if both are in ascending order of
+a column of ids: a merge join, block by block.
 
 1. One pass over each table sees that its ids ascend, and keeps each partition's first and last.
 2. A partition of the first can only have partners in those partitions of the second whose ids reach
@@ -10,11 +12,12 @@ in ascending order of a column of ids: a merge join, block by block.
    one likes, here and on a cluster.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +25,12 @@ from numpy.typing import NDArray
 from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.engine.task import changed
-from gnomon.errors import DataError
+from gnomon.errors import DataError, Parameter
+from gnomon.typing import Array
 
-Array = NDArray[Any]
+__all__ = ["Both", "PairedSource", "call", "called", "pair_by_id", "pair_by_row"]
 
-__all__ = ["PairedSource", "call", "called", "pair_by_id", "pair_by_row"]
-
+KEPT = 4  # partitions of a table that are kept while parts of them are in use
 WHOLE = 2.0**53  # from here on float64, which blocks are of, gives several whole numbers one place
 
 
@@ -51,14 +54,27 @@ class Piece:
     start: int
     stop: int
 
-    def sealed(self, source: Source) -> tuple[Array, Seal]:
-        """These rows alone, and the checksum of the whole partition."""
-        X, seal = source.sealed(self.partition)
-        return X[self.start : self.stop], seal
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all rows of the partition."""
+        return self.start == 0 and self.stop == self.partition.rows
+
+
+class Both(NamedTuple):
+    """Rows of two tables that belong together, X (m, dx) and Y (m, dy)."""
+
+    X: Array
+    Y: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns of both; no rows where the two have not as many."""
+        rows = len(self.X) if len(self.X) == len(self.Y) else 0
+        return rows, self.X.shape[1] + self.Y.shape[1]
 
 
 class PairedSource(Source):
-    """Rows of two sources side by side: the columns of the first, then those of the second.
+    """Rows of two sources beside each other; blocks are `Both`.
 
     Made by `pair_by_row` and `pair_by_id`.
 
@@ -80,44 +96,77 @@ class PairedSource(Source):
         self.widths = left.columns - away, right.columns - away
         super().__init__(sum(self.widths), np.result_type(left.dtype, right.dtype), partitions)
         self.seals = _Seals(left, right, partitions)
+        self.kept: tuple[_Kept, _Kept] = ({}, {})
 
-    def read(self, partition: Partition) -> Array:
-        """The rows of one partition, those of the first table on the left."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "kept": ({}, {})}
+
+    def array(self) -> Both | None:
+        """Both tables, where they are in memory and row i belongs to row i."""
+        if self.ids is not None:
+            return None
+        X, Y = self.left.array(), self.right.array()
+        return None if X is None or Y is None else Both(X, Y)
+
+    def read(self, partition: Partition) -> Any:
+        """The rows of one partition, of both tables."""
         return self.sealed(partition)[0]
 
-    def sealed(self, partition: Partition) -> tuple[Array, Seal]:
+    def sealed(self, partition: Partition) -> tuple[Any, Seal]:
         """The same, and the checksums of all partitions that they are from."""
         seals: list[tuple[int, int, Seal]] = []
         blocks: list[Array] = []
-        for side, source in enumerate((self.left, self.right)):
+        for side in range(2):
             parts = []
             for piece in partition.place[side]:
-                X, seal = piece.sealed(source)
+                X, seal = self._sealed(side, piece)
                 parts.append(X)
                 seals.append((side, piece.partition.index, seal))
             blocks.append(_stack(parts))
         return self._beside(*blocks), tuple(seals)
 
+    def _sealed(self, side: int, piece: Piece) -> tuple[Array, Seal]:
+        """The rows of a piece, and the checksum of its whole partition.
+
+        A partition that several blocks have pieces of is kept, so that it is not read for each.
+        """
+        source, kept = (self.left, self.right)[side], self.kept[side]
+        if piece.is_whole:
+            return source.sealed(piece.partition)
+        index = piece.partition.index
+        found = kept.get(index)
+        if found is None:
+            found = source.sealed(piece.partition)
+            while len(kept) >= KEPT:
+                kept.pop(min(kept, default=-1), None)  # other threads do so too
+            kept[index] = found
+        X, seal = found
+        return X[piece.start : piece.stop], seal
+
     def soon(self, partitions: Sequence[Partition]) -> None:
         """Told to both tables."""
         for side, source in enumerate((self.left, self.right)):
+            kept = self.kept[side]
             pieces = (piece for partition in partitions for piece in partition.place[side])
-            source.soon(list(dict.fromkeys(piece.partition for piece in pieces)))
+            coming = dict.fromkeys(piece.partition for piece in pieces)
+            if not partitions or coming:
+                source.soon([each for each in coming if each.index not in kept])
 
     def let_go(self, but: Partition | None = None) -> None:
         """Of both tables."""
+        if but is None:
+            for kept in self.kept:
+                kept.clear()
         for side, source in enumerate((self.left, self.right)):
             pieces = () if but is None else but.place[side]
             source.let_go(pieces[-1].partition if pieces else None)
 
-    def _beside(self, mine: Array, theirs: Array) -> Array:
-        if self.ids is not None:
-            here, there = self.ids
-            i, j = self._partners(mine, theirs, self.ids)
-            mine, theirs = np.delete(mine[i], here, axis=1), np.delete(theirs[j], there, axis=1)
-        if len(mine) != len(theirs):  # one of the files is shorter than it was
-            return mine[:0].astype(self.dtype)
-        return np.hstack([mine.astype(self.dtype), theirs.astype(self.dtype)])
+    def _beside(self, mine: Array, theirs: Array) -> Both:
+        if self.ids is None:
+            return Both(mine, theirs)
+        here, there = self.ids
+        i, j = self._partners(mine, theirs, self.ids)
+        return Both(np.delete(mine[i], here, axis=1), np.delete(theirs[j], there, axis=1))
 
     @staticmethod
     def _partners(mine: Array, theirs: Array, ids: tuple[int, int]) -> tuple[Array, Array]:
@@ -130,8 +179,8 @@ class PairedSource(Source):
         """The file that a row of a block is from, in table 0 or 1, and its number there."""
         if self.ids is not None:
             mine, theirs = (
-                _stack([piece.sealed(source)[0] for piece in pieces])
-                for source, pieces in zip((self.left, self.right), partition.place, strict=True)
+                _stack([self._sealed(at, piece)[0] for piece in pieces])
+                for at, pieces in enumerate(partition.place)
             )
             row = int(self._partners(mine, theirs, self.ids)[side][row])
         for piece in partition.place[side]:
@@ -148,9 +197,8 @@ class PairedSource(Source):
         found = np.array(names, dtype=object)
         return found if self.ids is None else np.delete(found, self.ids[side])
 
-    def split(self, X: Array) -> tuple[Array, Array]:
-        """A block of rows as its two tables."""
-        return X[:, : self.widths[0]], X[:, self.widths[0] :]
+
+_Kept = dict[int, tuple[Array, Seal]]
 
 
 class _Seals(MutableMapping[int, Seal]):
@@ -195,25 +243,31 @@ def pair_by_row(left: Source, right: Source) -> PairedSource:
     """Row i of the one belongs to row i of the other."""
     if left.rows != right.rows:
         raise DataError(
-            f"{called(left, 'X')} and {called(right, 'Y')} must have the same number of rows; got "
-            f"{left.rows:,} and {right.rows:,}. "
-            "Give `id`, the name of a column, where rows belong together by ids."
-        )
-    starts = np.array([partition.start for partition in right.partitions])
+            "{left} and {right} must have the same number of rows; got {rows[0]:,} and "
+            "{rows[1]:,}. Rows are points, and row i of the one belongs to row i of the other. "
+            "Where they belong together by ids, give {parameter}, the name of a column of both, or "
+            "join them by `gnomon.align`.",
+            left=called(left, "X"), right=called(right, "Y"), rows=(left.rows, right.rows),
+            parameter=Parameter("id"),
+        )  # fmt: skip
+    sides = (left, right)
+    wide = 0 if left.columns >= right.columns else 1
+    others = sides[1 - wide].partitions
+    starts = [partition.start for partition in others]
     partitions: list[Partition] = []
-    for partition in left.partitions:
+    for partition in sides[wide].partitions:
         stop = partition.start + partition.rows
-        first = int(np.searchsorted(starts, partition.start, side="right")) - 1
         pieces = []
-        for other in right.partitions[max(first, 0) :]:
+        for other in others[max(0, bisect_right(starts, partition.start) - 1) :]:
             if other.start >= stop:
                 break
             low, high = max(partition.start, other.start), min(stop, other.start + other.rows)
             if high > low:
                 pieces.append(Piece(other, low - other.start, high - other.start))
         if partition.rows:
-            mine = (Piece(partition, 0, partition.rows),)
-            partitions.append(_joined(partitions, partition, mine, tuple(pieces), partition.rows))
+            own = (Piece(partition, 0, partition.rows),)
+            mine, theirs = (own, tuple(pieces)) if wide == 0 else (tuple(pieces), own)
+            partitions.append(_joined(partitions, partition, mine, theirs, partition.rows))
     return PairedSource(left, right, partitions)
 
 
@@ -265,9 +319,10 @@ def _joined(
 def _id_column(source: Source, name: str, which: str) -> int:
     if source.names is None or name not in source.names:
         raise DataError(
-            f"{which} has no column '{name}' of numbers to join by. Ids that are text cannot be "
-            "joined in blocks; give the rows numbers, or leave `id` out to join by row."
-        )
+            "{table} has no column '{column}' of numbers to join by. Ids that are text cannot be "
+            "joined in blocks; give the rows numbers, or leave {parameter} out to join by row.",
+            table=which, column=name, parameter=Parameter("id"),
+        )  # fmt: skip
     if source.columns < 2:
         raise DataError(f"{which} has no column beside its ids.")
     return source.names.index(name)

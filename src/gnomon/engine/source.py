@@ -27,10 +27,14 @@ __all__ = [
 
 Seal: TypeAlias = int | tuple[tuple[int, int, "Seal"], ...]
 
-# What a partition holds unless something else is asked for: 8 MB of float32, 16 MB of float64.
-# Large enough that reading and handing out work cost nothing beside it, and small enough that a
-# thread's share of memory is a matter of megabytes.
-PARTITION_NUMBERS = 2**21
+# What a partition holds unless something else is asked for: 8 MB of float64. Large enough that
+# reading and handing out work cost nothing beside it, and small enough that threads share a table
+# of a few partitions evenly. Of more than 256 columns it holds up to four times as much: d × d sums
+# are added up once a partition, and 4,096 rows may be added in float32 (`numeric.moments`). The
+# numbers are from fits of 10,000 × 50 to 70,000 × 784 in alternation with other lengths.
+PARTITION_NUMBERS = 2**20
+WIDE_TIMES = 4
+WIDE_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,10 @@ class Source(ABC):
     seals : mapping of int to Seal
         Checksums of the partitions read so far, by their index; see `gnomon.engine.task`. A source
         that is made of others has theirs: what one pass saw holds for the passes of all.
+    held_from : Source or None
+        Where a table that was brought into memory came from.
+    part_rows : int or None
+        Rows of a partition, where the user asked for so many.
     scattered : bool
         Whether the partitions are few and far between: nobody will ask for those that follow one.
 
@@ -112,6 +120,8 @@ class Source(ABC):
         self.partitions = partitions
         self.seals: MutableMapping[int, Seal] = {}
         self.scattered = False
+        self.part_rows: int | None = None
+        self.held_from: Source | None = None
 
     def __str__(self) -> str:
         return (
@@ -125,6 +135,15 @@ class Source(ABC):
     @abstractmethod
     def read(self, partition: Partition) -> NDArray[Any]:
         """The rows of one partition, shape (partition.rows, columns), of type `dtype`."""
+
+    def array(self) -> Any:
+        """The whole table, an array or a CSR array, where it is in memory; otherwise None."""
+        return None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR arrays."""
+        return False
 
     def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
         """The same, and the checksum of what was read, which must not change."""
@@ -178,7 +197,10 @@ class Source(ABC):
 
 def partition_rows(columns: int, rows: int | None = None) -> int:
     """How many rows a partition has: `rows` if given, otherwise by the number of columns alone."""
-    return max(1, PARTITION_NUMBERS // max(1, columns)) if rows is None else rows
+    if rows is not None:
+        return rows
+    short = PARTITION_NUMBERS // max(1, columns)
+    return max(1, short, min(WIDE_ROWS, WIDE_TIMES * PARTITION_NUMBERS // max(1, columns)))
 
 
 _WORDS = 8192  # 64 kB at a time stay in the cache

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
 from gnomon.engine.source import Block, Partition, Seal, Source
 from gnomon.errors import ChangedSourceError, GnomonError, PartitionError
 

@@ -12,8 +12,8 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
+from gnomon.budget import readable_bytes
 from gnomon.errors import TooLargeError
-from gnomon.memory import readable_bytes
 from gnomon.models.fields import UnfitError
 
 __all__ = ["ARRAYS", "DOCUMENT", "read_archive", "write_archive"]

@@ -239,9 +239,18 @@ def _bind(name: str, have: int, sizes: Sizes) -> None:
 
 @dataclass(frozen=True)
 class Csr(Field):
-    """A square sparse array with non-negative entries, every index within it."""
+    """A sparse array, every index within it: square with non-negative entries, or a general one.
+
+    Attributes
+    ----------
+    size : str
+        Named number of rows.
+    columns : str, optional
+        Named number of columns of one that is not square. Its entries may be negative.
+    """
 
     size: str
+    columns: str | None = None
 
     def pack(self, value: Any) -> Any:
         """Its three arrays."""
@@ -251,18 +260,20 @@ class Csr(Field):
         """Only if it is whole: loops over it look at nothing but its arrays."""
         parts = Fields(
             {
-                "data": Array("f4 f8", "stored", finite=True, low=0.0),
+                "data": Array("f4 f8", "stored", low=0.0 if self.columns is None else None),
                 "indices": Array("i4 i8", "stored", low=0),
                 "indptr": Array("i4 i8", "ends", low=0),
             }
         ).unpack(value, {})
         data, indices, indptr = parts["data"], parts["indices"], parts["indptr"]
-        n = indptr.size - 1
-        _bind(self.size, n, sizes)
+        m = n = indptr.size - 1
+        _bind(self.size, m, sizes)
+        if self.columns is not None:
+            n = sizes[self.columns]
         whole = indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all()
         if not whole or indices.dtype != indptr.dtype or indices.max(initial=0) >= n:
             raise UnfitError("should be a sparse table with every index inside it")
-        return sp.csr_array((data, indices, indptr), shape=(n, n))
+        return sp.csr_array((data, indices, indptr), shape=(m, n))
 
 
 @dataclass(frozen=True)

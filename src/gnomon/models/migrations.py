@@ -38,7 +38,8 @@ def from_1(document: Document) -> Document:
 def from_2(document: Document) -> Document:
     """Certificates of PCA said less; maps knew one limit; descents had gains.
 
-    Limits of residuals are not known of former maps: they go on by distances alone. A run that was
+    Limits of residuals are not known of former maps: they go on by distances alone; nor is KL over
+    all pairs. A run that was
     among its 250 exaggerated iterations goes on with exaggeration that falls from here on; momentum
     is what suits any kernel.
     """
@@ -94,6 +95,9 @@ def _with_steps(value: Any) -> Any:
         **schedule, "early_iter": min(done, early), "anneal_iter": 100 if done < early else 0,
         "momentum": 0.95, "tolerance": 0.02, "usual_iter": 70,
     }  # fmt: skip
+    found["_truncation"] = None
+    if isinstance(certificate := found.get("certificate_"), dict):
+        certificate |= {"exact_kl": None, "exact_kl_error": 0.0, "exact_kl_rows": 0}
     return found
 
 

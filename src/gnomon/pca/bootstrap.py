@@ -26,13 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from gnomon.errors import GnomonWarning, NotConvergedWarning, TooLargeError, refuse
+from gnomon.budget import check_free
+from gnomon.errors import GnomonWarning, NotConvergedWarning, refuse
 from gnomon.inputs import check_integer, check_real, check_weights, random_generator
-from gnomon.memory import available_bytes, readable_bytes
 from gnomon.records import Record
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from gnomon.typing import Matrix, Vector
 
 __all__ = ["Bootstrap", "bootstrap", "match"]
 
@@ -103,7 +101,8 @@ def bootstrap(
     level = check_real("level", level, 0.0, 1.0, open_low=True)
     W = model.components_
     k, d = W.shape
-    _refuse_too_large(8 * n_boot * d * k)
+    fewer = "Lower `n_boot` or keep fewer components."
+    check_free("Keeping the loadings of all replicates", 8 * n_boot * d * k, fewer)
     X = model._check(X, reset=False, min_rows=1)
     draw = _Draw(X.shape[0], sample_weight, random_state)
     if draw.size != model.n_samples_:
@@ -210,12 +209,3 @@ def _refit(kind: type, parameters: dict[str, Any], X: Any, weights: Vector) -> A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GnomonWarning)
         return kind(**parameters).fit(X, sample_weight=weights)
-
-
-def _refuse_too_large(needed: int) -> None:
-    room = available_bytes()
-    if needed > room:
-        raise TooLargeError(
-            f"The loadings of all replicates need {readable_bytes(needed)}, and "
-            f"{readable_bytes(room)} are free. Lower `n_boot` or keep fewer components."
-        )

@@ -11,15 +11,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.threads import fold_blocks, row_blocks
 from gnomon.errors import MissingValueError, refuse
 from gnomon.inputs import check_table, check_weights
-from gnomon.parallel import fold_blocks, row_blocks
+from gnomon.numeric.scaling import Rows
 from gnomon.pca.labels import Labels, holds_labels, read_labels
-from gnomon.pca.measure import EPS, Matrix, Measurement, Vector, ratio
-from gnomon.pca.project import project
+from gnomon.pca.measure import EPS, Measurement, ratio
 from gnomon.records import Record
-from gnomon.rows import Rows
+from gnomon.typing import Matrix, Vector
 
 __all__ = ["Categories", "Supplements"]
 
@@ -131,7 +131,7 @@ class Supplements(Measurement):
         n = rows.shape[0]
         columns = read_labels(labels, n)
         weights = _frequencies(sample_weight, n)
-        scores = project(rows, self.components_, n_jobs=self.n_jobs)
+        scores = self._model().project(rows, self.n_jobs)
         self._refuse_bad(rows, scores)
         starts = np.cumsum([0, *(len(column.levels) for column in columns)])
         barycentres, sizes = _barycentres(rows, columns, starts, weights, self.n_jobs)
@@ -225,5 +225,5 @@ def _barycentres(
         sums.__iadd__(part[0])
         sizes.__iadd__(part[1])
 
-    fold_blocks(block, row_blocks(n, rows.block_rows()), add, n_jobs=n_jobs)
+    fold_blocks(block, row_blocks(n, rows.scaling.block_rows()), add, n_jobs=n_jobs)
     return ratio(sums, sizes[:, None]), sizes

@@ -19,7 +19,8 @@ from gnomon.pca.bootstrap import Bootstrap, bootstrap
 from gnomon.pca.categories import Categories, Supplements
 from gnomon.pca.likelihood import Likelihood
 from gnomon.pca.limits import Limits
-from gnomon.pca.measure import EPS, Matrix, Vector, ratio
+from gnomon.pca.measure import EPS, ratio
+from gnomon.typing import Matrix, Vector
 
 __all__ = ["Categories", "Diagnostics"]
 

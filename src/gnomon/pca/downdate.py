@@ -22,13 +22,10 @@ are equal.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
 
-from gnomon.parallel import map_blocks, row_blocks
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.typing import Matrix, Vector
 
 STEPS, CLOSE = 40, 1e-8  # of the search for a root; a change that the next would square ends it
 CHUNK_NUMBERS = 2**18  # held at once by each thread: they stay in its cache

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.blas import one_blas_thread
-from gnomon.certificate import Measured, certify, inseparable_groups
-from gnomon.engine import Source, as_engine
+from gnomon.budget import available_bytes, parse_bytes, readable_bytes
+from gnomon.compute.blas import one_blas_thread
+from gnomon.engine import Engine, Source, as_engine
+from gnomon.engine.arrays import as_source, hold
 from gnomon.errors import DataError, UnavailableError, refuse
+from gnomon.events import Event
 from gnomon.inputs import (
-    Table,
     check_choice,
     check_integer,
     check_real,
@@ -23,26 +24,27 @@ from gnomon.inputs import (
     is_sparse,
     random_generator,
 )
-from gnomon.memory import parse_bytes
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
-from gnomon.moments import Moments, moments_of_rows
-from gnomon.parallel import thread_count
-from gnomon.pca import covariance, deflation, gram, krylov, svd
-from gnomon.pca.blocks import check_rows
+from gnomon.numeric.apply import check_rows
+from gnomon.numeric.certificate import Measured, certify, inseparable_groups
+from gnomon.numeric.moments import Moments, moments_of
+from gnomon.numeric.scaling import evenly_spaced, working_type
+from gnomon.numeric.view import View, view_array, view_table
+from gnomon.pca.components import Components
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.downdate import SampledRows
 from gnomon.pca.impute import angles_lost, impute
-from gnomon.pca.plan import SOLVER_NAMES, SOURCE_PASSES, Plan, make_plan
-from gnomon.pca.problem import Problem, Solution
+from gnomon.pca.plan import ALIASES, NEED_ARRAY, SOLVER_NAMES, Plan, krylov_passes, make_plan
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
+from gnomon.pca.solvers import covariance, deflation, gram, krylov, svd
+from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.rows import Rows, evenly_spaced, read_rows, working_type
-from gnomon.streams import Stream, read_source
+from gnomon.typing import Table
 
 SOLVERS = {
     "covariance": covariance.solve,
@@ -56,6 +58,8 @@ DEFAULT_TOL = 1e-5
 # float32 sums are redone in float64 when their rounding is more than this of the smallest variance
 # that is wanted: its direction would be lost.
 FINEST = 1e-2
+
+HELD = 2  # times its bytes that must be free for a table to be brought into memory
 
 LEAST_SAMPLED = 200  # rows that limits for new rows are read from, if there are so many
 
@@ -227,7 +231,8 @@ class PCA(
         Parameters
         ----------
         X : array, dataframe, pyarrow table, sparse matrix, Dask array or source, shape (n, d)
-            A source (see `gnomon.source`) or a Dask array is read in blocks, never as a whole.
+            A source (see `gnomon.source`) or a Dask array is read in blocks, and as a whole only
+            where the solver needs it so and it fits twice into `memory`.
         y : ignored
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the row, 0 an absent row.
@@ -242,45 +247,61 @@ class PCA(
             the result do not depend on it.
         """
         self._forget()
-        X = self._check_rows(X, engine, reset=True)
-        n, d = X.shape
+        self._check_parameters()
+        table = check_rows(self, X, reset=True)
+        n, d = table.shape
         weights = check_weights("sample_weight", sample_weight, n, of="row")
         used = n if weights is None else int(np.count_nonzero(weights))
         if used == 0:
             refuse("sample_weight", "have a weight above zero", "every weight zero")
         self._refuse_too_few(used)
         request = Request.parse(self.n_components, used, d)
-        plan = self._plan(X, request, memory, engine)
-        if isinstance(X, Source):
-            X = X.within(None if memory is None else parse_bytes(memory))
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        held = self._holds(table, memory, workers)
+        plan = self._plan(table, request, memory, workers, held=held)
+        table = table.within(None if memory is None else parse_bytes(memory))
         with Steps(self, total=None, name="step") as steps:
 
-            def told(rows: int) -> None:
-                steps.done(rows=rows, of=n)
+            def on(event: Event) -> bool:
+                return steps.done(rows=event.done, of=event.total)
 
-            rows = self._read(X, weights, engine, told)
-            problem = self._problem(rows, weights, request, step=steps.done)
+            # arrays are read in no time
+            reported = None if as_source(X) is None else on
+            if held:
+                table = hold(table, workers, on=reported)
+            names = self._names()
+            view = view_table(table, workers, weights=weights, names=names, on=reported)
+            problem = Problem(
+                **self._asked(d, table.dtype, request),
+                view=view,
+                weights=weights,
+                step=steps.done,
+                passes=krylov_passes(n, d, view.work.itemsize, in_memory=view.array is not None),
+            )
             filling, lost = None, None
-            if self._fills(X):
-                X, filling = impute(problem)
+            if self._fills(table, workers, held=held):
+                filled, filling = impute(problem)
                 self.missing_ = filling.report
-                problem = replace(problem, rows=self._read(X, weights))
+                view = view_array(filled, self.n_jobs, weights=weights, names=names)
+                problem = replace(problem, view=view)
             solution = self._solve(problem, plan)
             if filling is not None and filling.holes.any():
                 lost = angles_lost(filling, solution.components)
         self._settle(solution, plan, like, lost)
         if self.n_samples_ > 2:
-            self._sample = solution.sample or self._measured_sample(problem.rows)
-        warn_of_giants(self, self._centred_rows(X, engine), weights)
+            self._sample = solution.sample or self._measured_sample(problem.view)
+        warn_of_giants(
+            self, replace(problem.view, scaling=self._model().scaling(view.dtype)), weights
+        )
         return self
 
-    def _measured_sample(self, rows: Rows) -> SampledRows:
+    def _measured_sample(self, view: View) -> SampledRows:
         """Scores and errors of evenly spaced rows, a few of the table, for limits of new ones."""
-        assert rows.sample is not None
-        X, weights = rows.sample
-        some = evenly_spaced(len(X), max(LEAST_SAMPLED, rows.shape[0] // 32))
+        assert view.sample is not None
+        X, weights = view.sample
+        some = evenly_spaced(len(X), max(LEAST_SAMPLED, view.shape[0] // 32))
         W = self.components_
-        Z = replace(self._centred_rows(X[some]), work=np.dtype(np.float64)).read(0, some.size)
+        Z = self._model().rows(X[some]).scaled(work=np.dtype(np.float64)).read(0, some.size)
         scores = Z @ W.T
         Z -= scores @ W
         sq_errors = np.einsum("ij,ij->i", Z, Z)
@@ -290,22 +311,10 @@ class PCA(
         """Solve in the table's own precision, and again in float64 where that is not enough."""
         solution = SOLVERS[plan.solver](problem)
         if _too_coarse(solution, problem):
-            rows = problem.rows.anew(problem.weights, solution.moments.mean, "f8")
-            again = SOLVERS[plan.solver](replace(problem, rows=rows))
+            view = problem.view.about(problem.weights, solution.moments.mean, "f8")
+            again = SOLVERS[plan.solver](replace(problem, view=view))
             solution = replace(again, passes=solution.passes + again.passes)
         return solution
-
-    def _read(
-        self,
-        X: Table | Source,
-        weights: NDArray[np.float64] | None,
-        engine: Any = None,
-        done: Any = None,
-    ) -> Rows:
-        if isinstance(X, Source):
-            workers = as_engine(engine, n_jobs=self.n_jobs)
-            return read_source(X, workers, weights=weights, names=self._names(), done=done)
-        return read_rows(X, weights=weights, names=self._names())
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -322,7 +331,8 @@ class PCA(
             make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
         # each batch about its own mean: the first may be unlike the rest (blank rows)
-        batch = moments_of_rows(self._read(X, weights), weights, n_jobs=self.n_jobs)
+        view = view_array(X, self.n_jobs, weights=weights, names=self._names())
+        batch = moments_of(view, weights)
         moments = batch if moments is None else moments + batch
         self._forget(keep_columns=True)
         self.moments_: Moments | None = moments
@@ -351,8 +361,11 @@ class PCA(
     def plan(self, X: Any, *, memory: int | str | None = None, engine: Any = None) -> Plan:
         """What `fit` would do with `X`, what it would cost, and why. Nothing is computed."""
         self._check_parameters()
-        X = check_rows(type(self)(), X, engine, reset=True)
-        return self._plan(X, Request.parse(self.n_components, *X.shape), memory, engine)
+        table = check_rows(type(self)(), X, reset=True)
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        held = self._holds(table, memory, workers)
+        request = Request.parse(self.n_components, *table.shape)
+        return self._plan(table, request, memory, workers, held=held)
 
     def __getattr__(self, name: str) -> Any:
         """Solve for the components when they are first looked at after `partial_fit`."""
@@ -369,18 +382,14 @@ class PCA(
         d = moments.offset.size
         self._refuse_too_few(moments.n)
         request = Request.parse(self.n_components, moments.n, d)
-        empty = Rows(np.empty((0, d), moments.shift.dtype), np.dtype(np.float64), moments.shift)
-        solution = covariance.solve_moments(self._problem(empty, None, request), moments)
+        question = Question(**self._asked(d, moments.shift.dtype, request))
+        solution = covariance.solve_moments(question, moments)
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
         self._settle(solution, plan)
 
     def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table:
         self._check_parameters()
         return check_table(self, X, reset=reset, min_rows=min_rows)
-
-    def _check_rows(self, X: Any, engine: Any, *, reset: bool) -> Table | Source:
-        self._check_parameters()
-        return check_rows(self, X, engine, reset=reset)
 
     def _check_parameters(self) -> None:
         for name in ("standardize", "whiten"):
@@ -399,46 +408,66 @@ class PCA(
         if n < 2:
             refuse("X", "have at least 2 rows for a variance", f"{n} sample", "Add rows.")
 
+    def _holds(self, table: Source, memory: int | str | None, workers: Engine) -> bool:
+        """Whether a table is brought into memory first: a solver needs it as a whole, and it fits.
+
+        Tables that a cluster works on are not.
+        """
+        if table.array() is not None or not workers.is_local:
+            return False
+        room = available_bytes() if memory is None else parse_bytes(memory)
+        if HELD * _bytes_of(table) > room:
+            return False
+        solver = ALIASES.get(self._solver(), self._solver())
+        wide = solver in ("auto", "krylov") and table.rows < table.columns
+        fills = self.missing == "em" and table.dtype.kind == "f"  # integers have no gaps
+        return wide or fills or solver in NEED_ARRAY
+
     def _plan(
         self,
-        X: Table | Source,
+        table: Source,
         request: Request,
-        memory: int | str | None = None,
-        engine: Any = None,
+        memory: int | str | None,
+        workers: Engine,
+        *,
+        held: bool,
     ) -> Plan:
-        solver = self.solver if self.svd_solver is None else self.svd_solver
-        n, d = X.shape
-        stored = int(X.nnz) if hasattr(X, "nnz") else None
-        filled = self._fills(X)
-        threads, blocks, partitions, processes = thread_count(self.n_jobs), None, 0, 0
-        if isinstance(X, Source):
-            workers = as_engine(engine, n_jobs=self.n_jobs)
-            threads, processes, partitions = workers.workers, workers.processes, len(X.partitions)
+        n, d = table.shape
+        X = table.array()
+        filled = self._fills(table, workers, held=held)
+        blocks, partitions, processes = None, 0, 0
+        if not held and (X is None or not workers.is_local):
+            processes, partitions = workers.processes, len(table.partitions)
             # one for each thread, one that waits; as the file has it, and as rows
-            blocks = 2 * (threads + 1 + 2 * processes) * X.block_bytes
+            blocks = 2 * (workers.workers + 1 + 2 * processes) * table.block_bytes
         return make_plan(
             n=n,
             d=d,
             request=request,
-            itemsize=8 if filled else working_type(X).itemsize,
-            stored=stored,
-            solver=solver,
+            itemsize=8 if filled else working_type(table.dtype).itemsize,
+            stored=int(X.nnz) if hasattr(X, "nnz") else None,
+            solver=self._solver(),
             memory=None if memory is None else parse_bytes(memory),
-            threads=threads,
+            threads=workers.workers,
             filled=filled,
             blocks=blocks,
             partitions=partitions,
             processes=processes,
+            held=_bytes_of(table) if held else 0,
         )
 
-    def _fills(self, X: Table | Source) -> bool:
-        """Whether `fit` works on a filled-in float64 copy of `X`; integers have no gaps."""
-        if self.missing != "em" or X.dtype.kind != "f":
+    def _solver(self) -> str:
+        return self.solver if self.svd_solver is None else self.svd_solver
+
+    def _fills(self, table: Source, workers: Engine, *, held: bool) -> bool:
+        """Whether `fit` works on a filled-in float64 copy of the table; integers have no gaps."""
+        if self.missing != "em" or table.dtype.kind != "f":
             return False
-        if isinstance(X, Source):
+        X = table.array()
+        if not held and (X is None or not workers.is_local):
             raise UnavailableError(
-                "`missing='em'` needs the whole table in memory, not a source. Fill the rows in "
-                "first, or leave out those with gaps."
+                f"`missing='em'` needs the whole table, {readable_bytes(_bytes_of(table))}, in the "
+                "memory of this process. Fill the rows in first, or leave out those with gaps."
             )
         if is_sparse(X):
             raise DataError(
@@ -446,29 +475,40 @@ class PCA(
             )
         return True
 
-    def _problem(
-        self,
-        rows: Rows,
-        weights: NDArray[np.float64] | None,
-        request: Request,
-        step: Any = lambda **_: False,
-    ) -> Problem:
-        d = rows.shape[1]
-        return Problem(
-            rows=rows,
-            weights=weights,
-            request=request,
-            standardize=self.standardize,
-            feature_weight=check_weights(
+    def _asked(self, d: int, dtype: np.dtype[Any], request: Request) -> dict[str, Any]:
+        """The fields of a `Question` about a table of d columns of `dtype`."""
+        return {
+            "request": request,
+            "dtype": dtype,
+            "standardize": self.standardize,
+            "feature_weight": check_weights(
                 "feature_weight", self.feature_weight, d, of="column", positive=True
             ),
-            ddof=int(self.ddof),
-            tol=DEFAULT_TOL if self.tol is None else float(self.tol),
-            random=random_generator(self.random_state),
-            n_jobs=self.n_jobs,
-            step=step,
-            passes=SOURCE_PASSES if isinstance(rows, Stream) else None,
+            "ddof": int(self.ddof),
+            "tol": DEFAULT_TOL if self.tol is None else float(self.tol),
+            "random": random_generator(self.random_state),
+            "n_jobs": self.n_jobs,
+        }
+
+    def _model(self) -> Components:
+        """The fitted components as plain numbers."""
+        return Components(
+            W=self.components_,  # solves what `partial_fit` has put off
+            variances=self._variances,
+            rank=self.rank_,
+            shift=self._shift,
+            offset=self._offset,
+            factors=self._factors,
+            mean=self.mean_,
+            exponent=self._exponent,
+            unit=self._unit,
+            filling=self.__dict__.get("missing_"),
+            names=self._names(),
         )
+
+    def _factor(self) -> NDArray[np.float64]:
+        """The columns' factors, 1 where a column is constant and there is nothing to scale."""
+        return np.where(self._factors == 0, 1.0, self._factors)
 
     def _names(self) -> NDArray[Any] | None:
         """Names of the columns, if the table had any."""
@@ -584,6 +624,10 @@ class PCA(
         tags.input_tags.allow_nan = self.missing == "em"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _bytes_of(table: Source) -> int:
+    return table.rows * table.columns * table.dtype.itemsize
 
 
 def _too_coarse(solution: Solution, problem: Problem) -> bool:

@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import DataError
-from gnomon.inputs import Table, column_name, refuse_bad_values
-from gnomon.pca import covariance, gram
-from gnomon.pca.problem import Problem, Scaling, Solution
+from gnomon.inputs import column_name, refuse_bad_values
+from gnomon.numeric.view import view_array
 from gnomon.pca.rank import Request
+from gnomon.pca.solvers import covariance, gram
+from gnomon.pca.solvers.problem import ColumnFactors, Problem, Solution
 from gnomon.records import Record
-from gnomon.rows import read_rows
-
-Matrix = NDArray[np.float64]
+from gnomon.typing import Matrix, Table
 
 MOVED = 1e-6
 MOST_ITERATIONS = 1000
@@ -102,11 +101,11 @@ def impute(problem: Problem) -> tuple[Matrix, Filling]:
 
     Rows of weight 0 are absent: nothing is read from them, and in the copy they are the mean.
     """
-    n, weights = problem.rows.shape[0], problem.weights
+    n, weights = problem.view.shape[0], problem.weights
     present = np.arange(n) if weights is None else np.flatnonzero(weights)
     X, holes = _filled_with_means(problem, present)
     kept = None if weights is None else weights[present]
-    table = replace(problem, rows=read_rows(X), weights=kept)
+    table = replace(problem, view=view_array(X, problem.n_jobs), weights=kept)
     solve = covariance.solve if X.shape[0] >= X.shape[1] else gram.solve
     asked = replace(table, request=Request(_rank(table, solve)))
     fit, report = _settle_gaps(asked, solve, X, holes, MOVED, MOST_ITERATIONS)
@@ -130,7 +129,7 @@ def _settle_gaps(
     rank = asked.request.first_guess(min(X.shape))
     moved, n_iter, converged = np.inf, 0, not holes.any()
     while True:
-        fit = solve(replace(asked, rows=read_rows(X)))
+        fit = solve(replace(asked, view=view_array(X, asked.n_jobs)))
         noise = max(0.0, fit.scaling.total - fit.variances.sum()) / max(1, min(X.shape) - rank)
         shrink = np.divide(fit.variances - noise, fit.variances, out=np.zeros(rank),
                            where=fit.variances > noise)  # fmt: skip
@@ -169,7 +168,7 @@ def angles_lost(filling: Filling, components: Matrix) -> NDArray[np.float64]:
             return np.zeros(k)
         again = _filled_once(np.where(hidden, np.nan, X), filling)
         _settle_gaps(asked, filling.solve, again, holes | hidden, REFIT_MOVED, REFIT_ITERATIONS)
-        wanted = replace(asked, request=Request(k), rows=read_rows(again))
+        wanted = replace(asked, request=Request(k), view=view_array(again, asked.n_jobs))
         found = filling.solve(wanted).components
         cosines = np.einsum("ij,ij->i", components, found)
         sines = np.linalg.norm(components - cosines[:, None] * found, axis=1)
@@ -209,7 +208,8 @@ def _filled_with_means(
     problem: Problem, present: NDArray[np.intp]
 ) -> tuple[Matrix, NDArray[np.bool_]]:
     """Step 1, on a float64 copy of the rows that are present; and where the gaps are."""
-    rows = problem.rows
+    rows = problem.view.array
+    assert rows is not None  # `fit` holds the table
     refuse_bad_values(rows.X, names=rows.names, nan=False)
     some = present.size < rows.shape[0]
     X = (rows.X[present] if some else rows.X).astype(np.float64, order="C", copy=not some)
@@ -231,7 +231,7 @@ def _filled_with_means(
 
 def _rank(problem: Problem, solve: Callable[[Problem], Solution]) -> int:
     """How many components to fill in from: those asked for, but always fewer than all."""
-    most = min(problem.rows.shape) - 1
+    most = min(problem.view.shape) - 1
     request = problem.request
     if isinstance(request.asked, int):
         return max(1, min(request.asked, most))
@@ -257,7 +257,7 @@ def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) 
     return float(np.sqrt((relative**2).sum() / max(1, gaps.sum())))
 
 
-def _factor(scaling: Scaling) -> Matrix:
+def _factor(scaling: ColumnFactors) -> Matrix:
     """Column factors without zeros (constant columns are restored by their mean)."""
     if scaling.factor is None:
         return np.ones_like(scaling.scale)

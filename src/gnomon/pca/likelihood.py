@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
 from gnomon.errors import DataWarning, UnavailableError
-from gnomon.pca.measure import EPS, Matrix, Measurement, Vector, ratio
+from gnomon.pca.measure import EPS, Measurement, ratio
+from gnomon.typing import Matrix, Vector
 
 __all__ = ["Likelihood"]
 

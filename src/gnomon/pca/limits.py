@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.errors import UnavailableError
 from gnomon.inputs import check_choice, check_real, check_weights
 from gnomon.pca.downdate import SampledRows, draw_rows, held_out_errors, upper_quantile
-from gnomon.pca.measure import EPS, Matrix, Measurement, Vector
+from gnomon.pca.measure import EPS, Measurement
+from gnomon.typing import Matrix, Vector
 
 __all__ = ["Limits"]
 

@@ -1,33 +1,30 @@
 """What every diagnostic asks of a fitted PCA: working rows, scores, distances and variances.
 
 Letters, for the formulas here and in `diagnose`, `categories`, `limits` and `likelihood`: a row x
-becomes the *working* row z = (x − μ)/scale · √w with the column weights w (`gnomon.pca.problem`);
+becomes the *working* row z = (x − μ)/scale · √w with the column weights w (`solvers.problem`);
 W (k, d) holds the components, t = Wz the scores of the row, λ the variances of the scores.
 Whitening changes none of these numbers. All sums are in float64; a row's numbers do not depend on
 the rows beside it. Where a variance is zero, so that a share of it is 0/0, the share is 0.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.carry import RANGE, ROWS
-from gnomon.certificate import Certificate
-from gnomon.inputs import Table, refuse_bad_values
-from gnomon.moments import Moments
-from gnomon.parallel import map_blocks, quiet, row_blocks
-from gnomon.pca.project import project
-from gnomon.rows import Rows
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from gnomon.compute.threads import map_blocks, quiet, row_blocks
+from gnomon.inputs import refuse_bad_values
+from gnomon.numeric.certificate import Certificate
+from gnomon.numeric.moments import Moments
+from gnomon.numeric.row_product import RANGE, ROWS
+from gnomon.numeric.scaling import Rows
+from gnomon.pca.components import Components
+from gnomon.typing import Matrix, Table, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 
-__all__ = ["EPS", "Matrix", "Measured", "Measurement", "Vector", "ratio"]
+__all__ = ["EPS", "Measured", "Measurement", "measure", "ratio"]
 
 
 class Measurement:
@@ -56,35 +53,28 @@ class Measurement:
 
         def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table: ...
         def _names(self) -> NDArray[Any] | None: ...
-        def _filled(self, X: Table) -> Table: ...
-        def _centred_rows(self, X: Table) -> Rows: ...
+        def _model(self) -> Components: ...
         def _factor(self) -> Vector: ...
 
     def _rows(self, X: Any) -> Rows:
         """`X` as working rows in float64."""
         check_is_fitted(self)
-        assert self.components_ is not None  # solves what `partial_fit` has put off
-        X = self._filled(self._check(X, reset=False, min_rows=0))
-        return replace(self._centred_rows(X), work=np.dtype(np.float64))
+        return _working_rows(self._model(), self._check(X, reset=False, min_rows=0))
 
     def _refuse_bad(self, rows: Rows, result: NDArray[Any]) -> None:
-        """NaN and infinities of the table show in every sum; say where they are."""
-        if not np.isfinite(result).all():
-            refuse_bad_values(rows.X, names=self._names())
+        _refuse_bad(self._model(), rows, result)
 
     def _scores(self, X: Any) -> Matrix:
         """Scores t, not whitened, shape (n, k)."""
         rows = self._rows(X)
-        scores = project(rows, self.components_, n_jobs=self.n_jobs)
+        scores = self._model().project(rows, self.n_jobs)
         self._refuse_bad(rows, scores)
         return scores.astype(np.float64, copy=False)
 
     def _measure(self, X: Any) -> "Measured":
         """Scores, distances from the mean and distances from the model."""
-        rows = self._rows(X)
-        measured = _measure(rows, self.components_, self.n_jobs)
-        self._refuse_bad(rows, measured.scores)
-        return measured
+        check_is_fitted(self)
+        return measure(self._model(), self._check(X, reset=False, min_rows=0), self.n_jobs)
 
     def _kept_variances(self) -> Vector:
         """Variances λ, exactly 0 beyond the numerical rank."""
@@ -114,8 +104,9 @@ class Measured(NamedTuple):
     sq_residuals: Vector
 
 
-def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
-    """One pass over the rows, in blocks of a fixed size as in `gnomon.carry`."""
+def measure(model: Components, X: Table, n_jobs: int | None = None) -> Measured:
+    """One pass over the rows, in blocks of a fixed size as in `gnomon.numeric.row_product`."""
+    rows, W = _working_rows(model, X), model.W
     (n, d), k = rows.shape, W.shape[0]
     Wt = np.ascontiguousarray(W.T)
     scores, sq_norms, sq_residuals = np.empty((n, k)), np.empty(n), np.empty(n)
@@ -136,7 +127,19 @@ def _measure(rows: Rows, W: Matrix, n_jobs: int | None) -> Measured:
             sq_residuals[at:end] = np.einsum("ij,ij->i", left, left)[:m]
 
     map_blocks(quiet(block), row_blocks(n, RANGE), n_jobs=n_jobs)
+    _refuse_bad(model, rows, scores)
     return Measured(scores, sq_norms, sq_residuals)
+
+
+def _working_rows(model: Components, X: Table) -> Rows:
+    """`X` as working rows in float64."""
+    return model.rows(model.filled(X)).scaled(work=np.dtype(np.float64))
+
+
+def _refuse_bad(model: Components, rows: Rows, result: NDArray[Any]) -> None:
+    """NaN and infinities of the table show in every sum; say where they are."""
+    if not np.isfinite(result).all():
+        refuse_bad_values(rows.X, names=model.names)
 
 
 def ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:

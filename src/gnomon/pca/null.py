@@ -15,15 +15,13 @@ Each table has a seed of its own, so threads may draw them in any order.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.typing import Array, Vector
 
-Vector = NDArray[np.float64]
-Floats = NDArray[Any]  # float32 or float64, as drawn
 Kind = type[np.float32] | type[np.float64]
 
 EXACT = 1000  # the shorter side up to which LAPACK is as quick (benchmarks/crossovers.py)
@@ -83,7 +81,7 @@ def draw_seconds(rows: int, columns: int) -> float:
 
 def _factor(
     spread: Vector, rows: int, random: np.random.Generator, dtype: Kind
-) -> tuple[Floats, bool]:
+) -> tuple[Array, bool]:
     """Steps 1 and 2: L of LLᵀ and True, or for rows < columns XXᵀ itself and False."""
     d = spread.size
     if rows >= d:
@@ -102,7 +100,7 @@ def _factor(
     return scatter, False
 
 
-def _scale(lines: Floats, spread: Vector) -> Floats:
+def _scale(lines: Array, spread: Vector) -> Array:
     """What turns each line of numbers into one of length `spread`, shape (lines, 1)."""
     scale: Vector = spread / np.sqrt(np.einsum("ij,ij->i", lines, lines))
     return scale[:, None].astype(lines.dtype)
@@ -112,13 +110,11 @@ def _leading(spread: Vector, rows: int, seed: int, most: int, dtype: Kind) -> Ve
     """Step 3 for large sides; None if float32 is too coarse, or half of a basis not enough."""
     random = np.random.default_rng(seed)
     A, triangular = _factor(spread, rows, random, dtype)
-    times: Callable[[Floats], Floats] = (
-        (lambda V: A @ (A.T @ V)) if triangular else (lambda V: A @ V)
-    )
+    times: Callable[[Array], Array] = (lambda V: A @ (A.T @ V)) if triangular else (lambda V: A @ V)
     side = A.shape[0]
     values = np.zeros(most)
     T = np.zeros((0, 0))
-    basis: list[Floats] = []
+    basis: list[Array] = []
     V = np.linalg.qr(random.standard_normal((side, BLOCK), dtype))[0]
     while 2 * len(basis) * BLOCK < side:
         basis.append(V)

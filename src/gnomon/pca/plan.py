@@ -8,11 +8,11 @@ reduction of a matrix to tridiagonal form runs at the speed of memory, so its d�
 from dataclasses import dataclass
 from typing import Any
 
+from gnomon.budget import available_bytes, readable_bytes
 from gnomon.engine.tree import FAN
-from gnomon.errors import TooLargeError, refuse
-from gnomon.memory import available_bytes, readable_bytes
-from gnomon.pca.krylov import BLOCK, block_count, block_width
+from gnomon.errors import Remedy, TooLargeError, Way, refuse
 from gnomon.pca.rank import Request
+from gnomon.pca.solvers.krylov import BLOCK, block_count, block_width
 from gnomon.records import Record
 
 EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the covariance
@@ -20,9 +20,10 @@ THIN = 2.0  # how much slower a product with so few columns is, a column
 SMALL = 4e10  # operations that nobody waits for (about half a second): be exact
 PATIENCE = 3.0  # how many times longer the exact answer may take before krylov is chosen
 
-# How often krylov reads a source at most: blocks are as wide as what is wanted, and a spectrum that
-# needs more of them than this is so flat that hardly anything separates its components.
-SOURCE_PASSES = 16
+# How often krylov reads a large table at most: blocks are as wide as what is wanted, and a spectrum
+# that needs more of them than this is so flat that hardly anything separates its components.
+MOST_PASSES = 16
+LARGE_BYTES = 2**30  # from here on a pass over the table costs more than wider blocks do
 
 FILLING = 6.0  # float64 tables that `impute.py` holds at most; 5.3 to 5.6 were measured
 
@@ -91,12 +92,14 @@ def make_plan(
     blocks: int | None = None,
     partitions: int = 0,
     processes: int = 0,
+    held: int = 0,
 ) -> Plan:
     """Choose a solver for an (n, d) table.
 
     `stored` is the number of entries when it is sparse; `filled` when missing values are filled in
     first; `blocks` the bytes of all blocks in memory at a time when the table is a source of so
-    many `partitions`, which `processes` of this machine work on beside this one.
+    many `partitions`, which `processes` of this machine work on beside this one; `held` the bytes
+    of a table that is brought into memory first.
     """
     side = min(n, d)
     k = request.first_guess(side)
@@ -111,7 +114,9 @@ def make_plan(
             must = f"be 'auto' or one of {', '.join(map(repr, STREAMED))} for a source"
             refuse("solver", must, solver, "The others need the whole table in memory.")
     filling = FILLING * 8.0 * n * d if filled else 0.0
-    costs = {name: (operations, peak + filling) for name, (operations, peak) in costs.items()}
+    costs = {
+        name: (operations, peak + filling + held) for name, (operations, peak) in costs.items()
+    }
     name, why = (
         (solver, "asked for by name")
         if solver != "auto"
@@ -119,6 +124,8 @@ def make_plan(
         if blocks is None
         else _choose_for_source(k, n, d, itemsize, request, costs, room)
     )
+    if held:
+        why += f"; the table is brought into memory, {readable_bytes(held)}"
     if processes:
         whose = "1 worker" if processes == 1 else f"{processes} workers"
         why += f"; the memory is that of this process and {whose}"
@@ -131,43 +138,60 @@ def make_plan(
         shape=(n, d),
         n_components=request.asked,
         dtype="float32" if itemsize == 4 else "float64",
-        passes=_passes(name, k, blocks is not None),
+        passes=_passes(name, k, n, d, itemsize, streamed=blocks is not None),
         operations=operations,
         peak_bytes=int(peak),
     )
     if peak > room:
         what = f" (it {copies})" if densifies else ""
         raise TooLargeError(
-            f"{plan.title()} needs {readable_bytes(peak)} beyond the table{what}, and "
-            f"{readable_bytes(room)} {'are free' if memory is None else 'may be used'}. "
-            f"{_way_out(name, n, d, costs, room, filling)}"
-        )
+            "{what} needs {needed} {beyond}{copies}, and {room} {may}.",
+            _way_out(name, n, d, costs, room, filling),
+            what=plan.title(), beyond="with the table itself" if held else "beyond the table",
+            needed=readable_bytes(peak), copies=what, room=readable_bytes(room),
+            may="are free" if memory is None else "may be used",
+            solver="covariance" if n >= d else "gram",
+        )  # fmt: skip
     return plan
 
 
-def _passes(name: str, k: int, streamed: bool) -> int:
+def krylov_passes(n: int, d: int, itemsize: int, *, in_memory: bool) -> int | None:
+    """How often krylov may read a table; None for tables that are read in no time.
+
+    With at least as many rows as columns it depends on shape and type alone, never on where the
+    table lies: so do the bits of the result. Wider tables in memory are read by columns.
+    """
+    if n < d:
+        return None if in_memory else MOST_PASSES
+    return MOST_PASSES if float(n) * d * itemsize >= LARGE_BYTES else None
+
+
+def _passes(name: str, k: int, n: int, d: int, itemsize: int, *, streamed: bool) -> int:
+    """Passes over the table; of one that is not in memory, at most."""
     if name != "krylov":
         return _PASSES[name]
-    return (SOURCE_PASSES if streamed else _krylov_blocks(k)) + 2
+    most = krylov_passes(n, d, itemsize, in_memory=not streamed)
+    return (block_count(k, most) if streamed or most is not None else _krylov_blocks(k)) + 2
 
 
 def _way_out(
     name: str, n: int, d: int, costs: dict[str, tuple[float, float]], room: int, filling: float
-) -> str:
+) -> Way:
     if filling and costs[name][1] - filling <= room:
         return "Fill the missing values in beforehand, or take fewer rows."
     if name == "krylov":
         return "Allow more memory, or ask for fewer components."
     exact = "covariance" if n >= d else "gram"
     if name == "svd" and costs[exact][1] <= room:
-        return f"Use `solver='{exact}'`, which is exact too and copies nothing."
+        return Remedy.EXACT_SOLVER
     if costs["krylov"][1] > room:
         return "Allow more memory, or take fewer columns."
-    return "Use fewer components with `solver='krylov'`."
+    return Remedy.FEWER_COMPONENTS
 
 
 _PASSES = {"covariance": 1, "gram": 3, "svd": 2, "deflation": 1, "krylov": 0}
 STREAMED = ("covariance", "deflation", "krylov")  # what needs no more than blocks of the table
+NEED_ARRAY = tuple(name for name in _PASSES if name not in STREAMED)  # the whole of it
 
 
 def _cost(
@@ -191,8 +215,10 @@ def _cost(
         # the centred table, LAPACK's copy of it, its answer, and what the residuals take
         copy = 8.0 * d * (4 * n + k) if d > n else 0.0
         return 8.0 * n * d * side + 20.0 * float(side) ** 3, buffers + 8.0 * side * side * 6 + copy
-    side, columns = min(n, d), BLOCK * _krylov_blocks(k)
-    basis = min(side, block_width(k, None) * block_count(k, None))
+    most = None if stored else krylov_passes(n, d, itemsize, in_memory=True)
+    side, width = min(n, d), block_width(k, most)
+    columns = BLOCK * _krylov_blocks(k) if most is None else width * most
+    basis = min(side, width * block_count(k, most))
     products = 4.0 * THIN * columns * (4.0 * stored if stored else n * d * precision)
     return (
         products + 4.0 * side * columns**2,
@@ -220,8 +246,9 @@ def _source_cost(
     if name != "krylov":
         operations, _ = _cost(name, n, d, k, itemsize, None, 1)
         return operations, buffers + 8.0 * sums * d * d
-    width = block_width(k, SOURCE_PASSES)
-    columns = min(d, width * SOURCE_PASSES)
+    most = krylov_passes(n, d, itemsize, in_memory=False)
+    width = block_width(k, most)
+    columns = min(d, width * block_count(k, most))
     operations = 4.0 * THIN * columns * n * d * (itemsize / 4) + 4.0 * d * columns**2
     return operations, buffers + 8.0 * d * (columns + (sums + 6) * width + 4 * k)
 
@@ -275,7 +302,7 @@ def _choose_for_source(
     if needs_all or (fits and (operations <= SMALL or operations <= PATIENCE * quick)):
         once = f"a source of {readable_bytes(bytes_)}, read once"
         return "covariance", f"{once}; exact, in {operations:.0e} operations"
-    most = SOURCE_PASSES + 2
+    most = _passes("krylov", k, n, d, itemsize, streamed=True)
     often = f"at most {most} passes over a source, {readable_bytes(most * bytes_)}"
     if not fits:
         return "krylov", f"{often}: an exact solver would need {readable_bytes(peak)} of memory"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import UnavailableError, refuse
@@ -19,11 +18,11 @@ from gnomon.pca.rules import (
     parallel_draws,
 )
 from gnomon.records import Record
+from gnomon.typing import Vector
 
 if TYPE_CHECKING:
     from gnomon.pca.estimator import PCA
 
-Vector = NDArray[np.float64]
 
 __all__ = ["RULES", "ComponentPanel", "PanelRow", "Request", "Spectrum", "component_panel"]
 

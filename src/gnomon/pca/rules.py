@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from math import cos, lgamma, log, pi, sin, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from gnomon.errors import UnavailableError
 from gnomon.pca.null import draw_seconds, null_eigenvalues
-
-Vector = NDArray[np.float64]
+from gnomon.typing import Vector
 
 PERCENTILE = 95  # of the null eigenvalues in parallel analysis
 MOST_DRAWS, FEWEST_DRAWS = 100, 5

@@ -7,7 +7,8 @@ Both are settled by rules that look only at the subspace, not at how it was comp
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from gnomon.typing import Matrix
+
 Groups = tuple[tuple[int, ...], ...]
 
 NEAR = 1e-3  # loadings within this of the largest count as tied with it

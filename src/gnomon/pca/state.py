@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gnomon.certificate import Certificate
 from gnomon.models.fields import (
     EXPONENTS,
     Array,
@@ -19,11 +18,13 @@ from gnomon.models.fields import (
     UnfitError,
     Whole,
 )
-from gnomon.moments import moments_field
+from gnomon.numeric.certificate import Certificate
+from gnomon.numeric.moments import moments_field
+from gnomon.pca.components import Components
 from gnomon.pca.impute import Imputation
 from gnomon.pca.plan import Plan
 
-__all__ = ["FIELDS", "unpack"]
+__all__ = ["FIELDS", "components_field", "unpack"]
 
 CERTIFICATE = RecordOf(
     Certificate,
@@ -114,6 +115,25 @@ SOLVED = {
 }
 HELD_OUT = {"_held_out_errors": Array("f8", 2, "sampled", low=0.0)}
 FIELDS = Fields({**COLUMNS, **MOMENTS, **SOLVED, **HELD_OUT})
+
+
+def components_field(k: str, d: str) -> RecordOf:
+    """Components (k, d) of a table without gaps or names, by the names of their sizes."""
+    return RecordOf(
+        Components,
+        {
+            "W": Array("f8", k, d),
+            "variances": Array("f8", k),
+            "rank": Whole(),
+            "shift": Array("f4 f8 i8 u8", d),
+            "offset": Array("f8", d),
+            "factors": Array("f8", d),
+            "mean": Array("f8", d),
+            "exponent": Whole(-EXPONENTS, EXPONENTS),
+            "unit": Whole(-EXPONENTS, EXPONENTS),
+        },
+        without=("filling", "names"),
+    )
 
 
 def unpack(attributes: Any, _: Mapping[str, Any]) -> dict[str, Any]:

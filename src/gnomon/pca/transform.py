@@ -1,7 +1,7 @@
-"""Scores, reconstructions and residuals of a fitted PCA."""
+"""Scores, reconstructions and residuals of a fitted PCA, of arrays and of tables in parts."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,41 +10,27 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.engine import Source, as_engine
+from gnomon.engine import Source
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.errors import refuse
-from gnomon.inputs import Table, is_sparse, refuse_bad_values
-from gnomon.pca.blocks import Output, carry_blocks, check_rows
-from gnomon.pca.impute import Imputation, fill_rows
-from gnomon.pca.project import project, restore
-from gnomon.rows import Rows, working_type
-from gnomon.streams import Stream
+from gnomon.events import On, former_rows
+from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
+from gnomon.pca.components import Components
 
 
 class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Methods of `PCA` that carry rows into the components' frame and back.
-
-    Inside, numbers are in units of 2^`_exponent` (see `gnomon.rows`), scores in units of 2^`_unit`,
-    which is the same unless columns were standardised and have no unit.
-    """
+    """Methods of `PCA` that take rows to the components and back."""
 
     if TYPE_CHECKING:
         components_: NDArray[np.float64]
         mean_: NDArray[np.float64]
-        missing_: Imputation
-        rank_: int
         whiten: bool
         n_jobs: int | None
-        _shift: NDArray[Any]
-        _offset: NDArray[np.float64]
-        _factors: NDArray[np.float64]
-        _variances: NDArray[np.float64]
-        _exponent: int
-        _unit: int
 
         fit: Any
 
         def _names(self) -> NDArray[Any] | None: ...
+        def _model(self) -> Components: ...
 
     def transform(
         self,
@@ -53,6 +39,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         to: str | PathLike[str] | None = None,
         force: bool = False,
         engine: Any = None,
+        on: On | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Any:
         """Scores z = Wᵀ(x − μ) of the rows of `X`, shape (n, k).
@@ -69,16 +56,17 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Whether a file that exists is replaced.
         engine : Dask client or engine, optional
             Who works through blocks, as in `fit`.
+        on : callable, optional
+            Called with a `gnomon.events.Event` after every block: `done` and `total` are rows. True
+            from it raises `Interrupted`.
         progress : callable, optional
-            Told ``(rows done, rows in all)`` after every block.
+            Deprecated: use `on`.
         """
         check_is_fitted(self)
         names = [str(name) for name in self.get_feature_names_out()]
-        X = check_rows(self, X, engine, reset=False, blocks=to is not None)
-        if isinstance(X, Source):
-            output = Output(to, force, progress)
-            return carry_blocks(self, "_carried", X, names, output, engine)
-        return self._carried(X)
+        table = check_rows(self, X, reset=False)
+        output = Output(to, force, former_rows(on, progress))
+        return self._apply(Components.scores, table, names, output, engine)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
         """`fit`, then `transform` of the same rows: the same bits as the two calls."""
@@ -93,6 +81,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         to: str | PathLike[str] | None = None,
         force: bool = False,
         engine: Any = None,
+        on: On | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Any:
         """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d).
@@ -107,12 +96,9 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             refuse("Z", f"have shape (n, {k})", Z.shape)
         if Z.dtype.kind not in "biuf":
             refuse("Z", "hold numbers", f"dtype {Z.dtype}", kind=True)
-        if source is None and (to is not None or engine is not None):
-            source = ArraySource(Z)
-        if source is not None:
-            output = Output(to, force, progress)
-            return carry_blocks(self, "_restored", source, self._column_names(), output, engine)
-        return self._restored(Z)
+        table = ArraySource(Z, checked=False) if source is None else source
+        output = Output(to, force, former_rows(on, progress))
+        return self._apply(Components.restore, table, self._column_names(), output, engine)
 
     def residuals(
         self,
@@ -121,6 +107,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         to: str | PathLike[str] | None = None,
         force: bool = False,
         engine: Any = None,
+        on: On | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Any:
         """X − X̂, what the components do not explain, in the original units, shape (n, d).
@@ -129,99 +116,30 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         `transform`.
         """
         check_is_fitted(self)
-        _ = self.components_
-        X = check_rows(self, X, engine, reset=False, blocks=to is not None)
-        if isinstance(X, Source):
-            output = Output(to, force, progress)
-            return carry_blocks(self, "_left_over", X, self._column_names(), output, engine)
-        return self._left_over(X)
+        table = check_rows(self, X, reset=False)
+        output = Output(to, force, former_rows(on, progress))
+        return self._apply(Components.residuals, table, self._column_names(), output, engine)
 
-    def _carried(self, X: Table) -> NDArray[Any]:
-        X = self._filled(X)
-        scores = project(self._centred_rows(X), self.components_, n_jobs=self.n_jobs)
-        if not np.isfinite(scores).all():
-            refuse_bad_values(X, names=self._names())
-        if self.whiten:
-            spread = self._spread()
-            inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-            scores = scores * inverse.astype(scores.dtype)
-        elif self._unit:
-            scores = np.ldexp(scores, self._unit)
-        return scores
-
-    def _restored(self, Z: NDArray[Any]) -> NDArray[Any]:
-        Z = Z if Z.dtype == np.float32 else Z.astype(np.float64)
-        if self.whiten:
-            Z = Z * self._spread().astype(Z.dtype)
-        elif self._unit:
-            Z = np.ldexp(Z, -self._unit)
-        return restore(
-            Z,
-            self.components_,
-            self._factors,
-            self.mean_,
-            exponent=self._exponent,
-            n_jobs=self.n_jobs,
+    def _apply(
+        self,
+        method: Callable[..., NDArray[Any]],
+        table: Source,
+        names: list[str],
+        output: Output,
+        engine: Any,
+    ) -> Any:
+        """A method of `Components` over the rows of `table`, as an array or as a file."""
+        model = self._model()
+        function = partial(method, model, whiten=self.whiten)
+        return apply_rows(
+            function, table, names, output, engine=engine, n_jobs=self.n_jobs, columns=model.names
         )
-
-    def _left_over(self, X: Table) -> NDArray[Any]:
-        X_hat = self._restored(self._carried(X))
-        X = self._filled(X)
-        left: NDArray[Any] = np.asarray(X.toarray() if is_sparse(X) else X, X_hat.dtype) - X_hat
-        return left
 
     def _column_names(self) -> list[str]:
         names = self._names()
         return [f"x{j}" for j in range(self.mean_.size)] if names is None else list(names)
 
-    def _filled(self, X: Table) -> Table:
-        """`X` with its gaps filled in, if the model was fitted to do that."""
-        how = self.__dict__.get("missing_")
-        if how is None:
-            return X
-        e = self._exponent
-        filled = fill_rows(
-            np.ldexp(X, -e) if e else X,
-            how,
-            mean=np.ldexp(self.mean_, -e),
-            factor=self._factor(),
-            names=self._names(),
-        )
-        return np.ldexp(filled, e) if e else filled
 
-    def _centred_rows(self, X: Table | Source, engine: Any = None) -> Rows:
-        """`X` prepared for reading like the training rows."""
-        rows = Rows(X, working_type(X), self._shift, exponent=self._exponent)
-        if isinstance(X, Source):
-            workers = as_engine(engine, n_jobs=self.n_jobs)
-            rows = Stream(X, rows.work, rows.shift, rows.exponent, engine=workers)
-        return rows.centred(self._offset, None if (self._factors == 1).all() else self._factors)
-
-    def _factor(self) -> NDArray[np.float64]:
-        """The columns' factors, 1 where a column is constant and there is nothing to scale."""
-        return np.where(self._factors == 0, 1.0, self._factors)
-
-    def _spread(self) -> NDArray[np.float64]:
-        """Standard deviation of each score, in units of 2^`_unit`; 0 below the numerical rank."""
-        spread: NDArray[np.float64] = np.sqrt(self._variances)
-        spread[self.rank_ :] = 0.0
-        return spread
-
-
-def _paths_as_they_are(wrapped: Any) -> Any:
-    """`transform` as scikit-learn wraps it, but for paths.
-
-    After `set_output` the wrapper makes tables of whatever comes back, and fails over a path.
-    """
-    plain = wrapped.__wrapped__
-
-    @wraps(plain)
-    def transform(self: Transformation, X: Any, *, to: Any = None, **how: Any) -> Any:
-        return (wrapped if to is None else plain)(self, X, to=to, **how)
-
-    return transform
-
-
-Transformation.transform = _paths_as_they_are(  # type: ignore[method-assign]
+Transformation.transform = paths_as_they_are(  # type: ignore[method-assign]
     Transformation.transform
 )

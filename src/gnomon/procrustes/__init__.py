@@ -2,7 +2,7 @@
 
 from gnomon.procrustes.align import Alignment, align
 from gnomon.procrustes.compare import Comparison, compare
-from gnomon.procrustes.consensus import Consensus, consensus
+from gnomon.procrustes.consensus.fit import Consensus, consensus
 from gnomon.procrustes.estimator import Procrustes
 from gnomon.procrustes.permute import PermutationTest, permutation_test
 from gnomon.procrustes.stability import Stability, stability

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import DataError
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
-from gnomon.procrustes.frame import Rules
+from gnomon.numeric.scaling import exponent_for
+from gnomon.procrustes.similarity import Rules
 from gnomon.procrustes.solve import refuse_too_large, solve_many
 from gnomon.records import Record
-from gnomon.rows import exponent_for
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64
 
 EPS = float(np.finfo(np.float64).eps)
 NUMBERS = 2**17  # in a block of problems

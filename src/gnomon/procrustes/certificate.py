@@ -1,11 +1,14 @@
 """What a fitted rotation says about its own accuracy."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gnomon.procrustes.frame import Frame
+from gnomon.procrustes.similarity import Similarity
 from gnomon.records import Record
+
+NORM = "Frobenius"  # of the rotation's error
 
 __all__ = ["RotationCertificate", "certify_rotation"]
 
@@ -29,8 +32,9 @@ class RotationCertificate(Record):
     formation_error : float
         Estimated error by rounding of M itself, relative too.
     rotation_error : float
-        First-order bound on ‖R − R₀‖ for the exact R₀, by that rounding: 2‖δM‖ / (σ + σ′) with the
-        two smallest singular values, their signs included. Infinite where R is not unique.
+        First-order bound on the Frobenius norm ‖R − R₀‖ for the exact R₀, by that rounding:
+        2‖δM‖ / (σ + σ′) with the two smallest singular values, their signs included. Infinite where
+        R is not unique.
     unique : bool
         Whether the data determine R. If not, it is the minimiser nearest to the prior.
     """
@@ -46,7 +50,7 @@ class RotationCertificate(Record):
         """One sentence."""
         if not self.unique:
             return "Rotation not determined by the data: the minimiser nearest to the prior"
-        return f"Rotation within {self.rotation_error:.1e} of the exact one"
+        return f"Rotation within {self.rotation_error:.1e} of the exact one ({NORM} norm)"
 
     def lines(self) -> list[tuple[str, str]]:
         """The numbers in words."""
@@ -57,21 +61,25 @@ class RotationCertificate(Record):
             ("cross product", f"formed to about {self.formation_error:.1e} of its size"),
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, and the norm of the error."""
+        return {**super().to_dict(), "rotation_error_norm": NORM}
 
-def certify_rotation(frame: Frame) -> RotationCertificate:
-    """Measure the R of `frame` against the M that it was found for."""
-    R, M, rotation = frame.rotation.matrix, frame.cross, frame.rotation
+
+def certify_rotation(found: Similarity) -> RotationCertificate:
+    """Measure the R of `found` against the M that it was found for."""
+    R, M, rotation = found.rotation.matrix, found.cross, found.rotation
     dx = R.shape[0]
     top = float(np.abs(rotation.singular).max(initial=0.0))
     size = top if top > 0 else 1.0
     S = R @ M.T / size
     values = np.linalg.eigvalsh((S + S.T) / 2)
-    either = frame.rules.reflection == "allow" or dx < 2
+    either = found.rules.reflection == "allow" or dx < 2
     least = float(values[0] if either else values[0] + values[1])
     # Beside the smallest singular value of a square R stands the next one; where the widths
     # differ, it stands alone, since R may turn into the columns that only one side has.
     square = rotation.reflected is not None
-    free_sign = frame.rules.reflection == "allow" or not square
+    free_sign = found.rules.reflection == "allow" or not square
     alone = square and dx == 1  # R is 1 or −1
     gap = float(rotation.singular[-1] + (rotation.singular[-2] if square and dx > 1 else 0.0))
     determined = rotation.rank >= (dx if free_sign else dx - 1)

@@ -13,37 +13,30 @@ With X and Y about their means, and the singular values σ of XᵀY:
 - the share of each row's nearest neighbours that are neighbours in both sets.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.engine import as_engine
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
-from gnomon.moments import CrossMoments, moments_of_rows
-from gnomon.neighbors import find_neighbors
-from gnomon.parallel import map_blocks, row_blocks
-from gnomon.procrustes.frame import Frame, Rules, fit_frame
-from gnomon.procrustes.pairs import Pair, read_pair
-from gnomon.procrustes.streams import (
-    SAMPLE_ROWS,
-    SAMPLE_SEED,
-    Kernels,
-    PairStream,
-    as_sources,
-    open_pair,
-)
-from gnomon.procrustes.tables import read_table
+from gnomon.neighbors.search import find_neighbors
+from gnomon.numeric.moments import CrossMoments
+from gnomon.procrustes.pairs import Pair, Weights, block_rows, view_pair
+from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
+from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
 from gnomon.records import Record
-from gnomon.rows import Rows
+from gnomon.typing import Floats64
 
-Floats64 = NDArray[np.float64]
+# Rows that are drawn for what cannot be added up: shares of them are then known to about 0.5 %.
+SAMPLE_ROWS = 10_000
+SAMPLE_SEED = 0
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["SAMPLE_ROWS", "SAMPLE_SEED", "Comparison", "compare"]
 
 
 @dataclass(frozen=True)
@@ -127,17 +120,17 @@ def compare(
 
     Parameters
     ----------
-    X, Y : arrays or dataframes, or both sources or Dask arrays
-        Sources are read in blocks, in four passes; the overlap of neighbourhoods is then that of
-        10,000 rows drawn at random.
+    X, Y : arrays, dataframes, sources or Dask arrays
+        Tables that are not in memory are read in blocks, in five passes; the overlap of
+        neighbourhoods is then that of 10,000 rows drawn at random.
     n_neighbors : int
         For the overlap of neighbourhoods; at most half of the other rows, since all of them are
         the nearest of both sets by construction.
     id : str, optional
-        For sources: a column of numbers, ascending in both, by which rows belong together. By
-        default they do by their order.
+        A column of numbers, ascending in both tables, by which rows belong together. By default
+        they do by their order.
     engine : Dask client or engine, optional
-        For sources: who reads them; by default threads of this machine.
+        Who works through the tables; by default `n_jobs` threads of this process.
 
     Examples
     --------
@@ -149,71 +142,74 @@ def compare(
     (1.0, 1.0, 1.0)
     """
     k = check_integer("n_neighbors", n_neighbors, 1)
-    sources = as_sources(X, Y, id, engine)
-    if sources is not None:
-        return _compare_sources(open_pair(*sources, id, engine, n_jobs), k, n_jobs)
-    left, right = read_table(X, "X"), read_table(Y, "Y")
-    pair = read_pair(left, right, None, n_jobs=n_jobs).in_float64()
-    n = pair.rows()
-    frame = _shape_frame(pair.moments, n, min(left.shape[1], right.shape[1]))
-    pair = pair.in_units_of(frame.moments)
-    frame, _ = frame.with_rows(pair, None)
-    kernels = _kernels_of(pair)
-    return _comparison(frame, kernels, left, right, k, n_jobs)
-
-
-def _compare_sources(stream: PairStream, k: int, n_jobs: int | None) -> Comparison:
-    n = stream.source.rows
-    widths = stream.source.widths
-    frame = _shape_frame(lambda: stream.moments(float64=True), n, min(widths))
-    frame = stream.with_rows(frame)
-    left, right = stream.sample(SAMPLE_ROWS, SAMPLE_SEED)
-    kernels = stream.kernels(frame.moments)
-    return _comparison(frame, kernels, left, right, k, n_jobs)
-
-
-def _shape_frame(moments: Callable[[], CrossMoments], n: int, d: int) -> Frame:
-    """The best rotation of two sets that both have a shape, of rows enough for a verdict."""
+    workers = as_engine(engine, n_jobs=n_jobs)
+    table = pair_tables(X, Y, id, workers)
+    n, d = table.rows, min(table.widths)
     refuse_empty_verdict(n, d)
-    frame = fit_frame(moments(), Rules())
-    for name, sq in (("X", frame.sq_x), ("Y", frame.sq_y)):
+    view = view_pair(table, workers).in_float64()
+    found = fit_similarity(view.moments(), Rules())
+    for name, sq in (("X", found.sq_x), ("Y", found.sq_y)):
         if sq == 0:
             raise DataError(f"{name} has norm 0 (all rows are the same point): it has no shape.")
-    warn_of_weak_verdict(n, d, stacklevel=4)
-    return frame
+    warn_of_weak_verdict(n, d, stacklevel=3)
+    found, _ = found.with_rows(view, None, keep=False)
+    left, right = view.some_or_all(SAMPLE_ROWS, SAMPLE_SEED)
+    return _comparison(found, view.total(_KernelsOf(found.moments)), left, right, k, n_jobs)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Sums over rows x, y about the means: XᵀX, YᵀY, and of k = ‖x‖² and m = ‖y‖².
+
+    `sums` are Σk, Σm, Σk², Σm², Σkm.
+    """
+
+    xx: Floats64
+    yy: Floats64
+    sums: Floats64
+
+    def __add__(self, other: "Kernels") -> "Kernels":
+        return Kernels(self.xx + other.xx, self.yy + other.yy, self.sums + other.sums)
+
+
+@dataclass(frozen=True)
+class _KernelsOf:
+    """What RV and the unbiased CKA are made of, about the means of `moments`."""
+
+    moments: CrossMoments
+
+    def step(self, pair: Pair, _: int) -> int:
+        return block_rows(pair)
+
+    def __call__(self, pair: Pair, _: Weights, start: int, stop: int) -> Kernels:
+        x, y = (
+            rows.scaled(exponent=m.exponent, offset=m.offset).read(start, stop)
+            for rows, m in ((pair.left, self.moments.x), (pair.right, self.moments.y))
+        )
+        k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
+        sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])
+        return Kernels(x.T @ x, y.T @ y, sums)
 
 
 def _comparison(
-    frame: Frame, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
+    found: Similarity, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
 ) -> Comparison:
     """All numbers; `left` and `right` are the rows whose neighbours are looked for."""
-    n, k = frame.moments.x.n, min(k, (len(left) - 1) // 2)
-    rv, unbiased = _kernel_alignment(kernels, frame.cross, n)
+    n, k = found.moments.x.n, min(k, (len(left) - 1) // 2)
+    rv, unbiased = _kernel_alignment(kernels, found.cross, n)
     return Comparison(
         n=n,
-        disparity=frame.disparity,
-        correlation=float(np.sqrt(1 - frame.disparity)),
+        disparity=found.disparity,
+        correlation=float(np.sqrt(1 - found.disparity)),
         # arcsin of the root of a small number is exact where arccos of nearly 1 is not
-        angular_distance=float(np.arcsin(np.sqrt(frame.disparity))),
-        rmsd=float(np.ldexp(np.sqrt(frame.residual_sum / n), frame.unit)),
+        angular_distance=float(np.arcsin(np.sqrt(found.disparity))),
+        rmsd=float(np.ldexp(np.sqrt(found.residual_sum / n), found.unit)),
         rv=rv,
         unbiased_cka=unbiased,
         neighbor_overlap=_overlap(left, right, k, n_jobs),
         n_neighbors=k,
         overlap_rows=len(left),
     )
-
-
-def _kernels_of(pair: Pair) -> Kernels:
-    """XᵀX, YᵀY and the sums of squared norms, of tables in memory."""
-    scatters, norms = [], []
-    for rows in (pair.left, pair.right):
-        moments = moments_of_rows(rows, None, n_jobs=pair.n_jobs)
-        scatters.append(moments.scatter)
-        norms.append(_sq_norms(rows, moments.offset, pair.n_jobs))
-    k, m = norms
-    xx, yy = scatters
-    return Kernels(xx, yy, np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m]))
 
 
 def _kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, float]:
@@ -235,19 +231,6 @@ def _kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float,
 def _unbiased(product: float, k: float, m: float, km: float, n: int) -> float:
     """From Σk, Σm and Σkm."""
     return float(product - km * n / (n - 2) + k * m / ((n - 1) * (n - 2)))
-
-
-def _sq_norms(rows: Rows, offset: Floats64, n_jobs: int | None) -> Floats64:
-    """‖x − μ‖² of every row."""
-    centred = rows.centred(offset, None)
-    out = np.empty(rows.shape[0])
-
-    def block(start: int, stop: int) -> None:
-        z = centred.read(start, stop)
-        np.einsum("ij,ij->i", z, z, out=out[start:stop])
-
-    map_blocks(block, row_blocks(rows.shape[0], rows.block_rows()), n_jobs=n_jobs)
-    return out
 
 
 def _overlap(X: Any, Y: Any, k: int, n_jobs: int | None) -> float:

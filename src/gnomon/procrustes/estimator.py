@@ -7,25 +7,27 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.threads import thread_count
+from gnomon.engine import Engine, as_engine
+from gnomon.engine.pairs import PairedSource, pair_by_row
 from gnomon.errors import DataError, UnavailableError, refuse
-from gnomon.inputs import Table, check_choice, check_table, check_weights
+from gnomon.inputs import about_table, check_choice, check_weights
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
-from gnomon.moments import CrossMoments
-from gnomon.parallel import thread_count
+from gnomon.numeric.apply import check_columns, check_rows
+from gnomon.numeric.moments import CrossMoments
 from gnomon.procrustes.batch import Batch, fit_batch
 from gnomon.procrustes.certificate import certify_rotation
-from gnomon.procrustes.frame import Frame, Rules, fit_frame
 from gnomon.procrustes.leave_one_out import leave_one_out
-from gnomon.procrustes.pairs import Pair, read_pair
+from gnomon.procrustes.pairs import PairView, Weights, view_pair
 from gnomon.procrustes.robust import ROBUST, fit_robust
+from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.solve import REFLECTIONS
 from gnomon.procrustes.state import FIELDS, unpack
-from gnomon.procrustes.streams import as_sources, open_pair
-from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.tables import open_table, pair_tables
 from gnomon.procrustes.transform import Transformation
-from gnomon.procrustes.warn import warn_of_frame
+from gnomon.procrustes.warn import warn_of_similarity
 
 SCALINGS = (False, True, "norm-ratio")
 
@@ -125,6 +127,8 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         Procrustes correlation.
     certificate_ : RotationCertificate
         How exact R is.
+    similarity_ : Similarity
+        The map as plain numbers, for other processes.
     moments_ : CrossMoments or None
         What `partial_fit` and `merge` add up; None after a robust fit.
 
@@ -175,75 +179,58 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         X : array, dataframe, source or Dask array, shape (n, dx)
         y : array, dataframe, source or Dask array, shape (n, dy)
             Y, by the name that scikit-learn gives to what is fitted to. Row i of X belongs to row i
-            of Y. A 1-D Y is one column. Sources and Dask arrays are read in blocks, once or twice.
+            of Y. A 1-D Y is one column. Tables that are not in memory are read in blocks: twice and
+            for a few rows, a robust fit in two passes a step.
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the pair, 0 an absent pair.
         id : str, optional
-            For sources: a column of numbers, ascending in both, by which rows belong together.
+            A column of numbers, ascending in both tables, by which rows belong together. What is
+            known of rows then is in the order of those that both tables hold.
         engine : Dask client or engine, optional
-            For sources: who reads them; by default threads of this machine.
+            Who works through the tables; by default `n_jobs` threads of this process. The bits of
+            the result do not depend on it.
         """
         self._forget()
-        sources = as_sources(X, y, id, engine)
-        if sources is not None:
-            return self._fit_sources(*sources, sample_weight, id, engine)
-        X, Y, weights = self._check_pair(X, y, sample_weight, reset=True)
-        rules = self._rules(X.shape[1], Y.shape[1])
-        pair = read_pair(X, Y, weights, names=self._names(), n_jobs=self.n_jobs)
-        own: NDArray[np.float64] | None = None
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        table = self._pair(X, y, id, workers, reset=True)
+        weights = self._weights(sample_weight, table)
+        rules = self._rules(*table.widths)
+        view = view_pair(table, workers, weights, names=self._names())
+        own: Weights = None
         sq: NDArray[np.float64] | None
         if self.robust:
-            self._refuse_too_few(len(X) if weights is None else int(np.count_nonzero(weights)))
-            found = fit_robust(pair, weights, rules, str(self.robust))
-            own = found.weights
-            weights = own if weights is None else own * weights
-            frame, sq = found.frame, found.sq_residuals
+            self._refuse_too_few(table.rows if weights is None else int(np.count_nonzero(weights)))
+            found, sq, own = fit_robust(view, weights, rules, str(self.robust))
         else:
-            frame, sq = self._fit_pair(pair, weights, rules)
-        self._settle(frame)
+            found, sq = self._fit_pair(view, weights, rules)
+        self._settle(found)
         self.weights_ = own
-        self.moments_: CrossMoments | None = frame.moments if own is None else None
-        self._n_rows = X.shape[0]
+        self.moments_: CrossMoments | None = found.moments if own is None else None
+        self._n_rows = table.rows
         if sq is not None:
             distances = np.sqrt(sq, out=sq)
-            self.residuals_ = np.ldexp(distances, frame.unit) if frame.unit else distances
+            self.residuals_ = np.ldexp(distances, found.unit) if found.unit else distances
         return self
 
-    def _fit_sources(self, X: Any, Y: Any, sample_weight: Any, id: Any, engine: Any) -> Self:
-        """The same from two tables that are read in blocks."""
-        self._check_parameters()
-        if self.robust:
-            refuse("robust", "be False for sources, which keep no rows", self.robust)
-        if sample_weight is not None:
-            refuse("sample_weight", "be None for sources", "weights")
-        stream = open_pair(X, Y, id, engine, self.n_jobs)
-        rules = self._rules(*stream.source.widths)
-        self._refuse_too_few(stream.source.rows)
-        frame = fit_frame(stream.moments(), rules)
-        if frame.rotation.rank < _most_rank(frame) and stream.source.dtype != np.float64:
-            frame = fit_frame(stream.moments(float64=True), rules)
-        self._settle(stream.with_rows(frame) if frame.is_close() else frame)
-        self.weights_, self.moments_ = None, frame.moments
-        self.n_features_in_ = stream.source.widths[0]
-        if X.names is not None:
-            named = [name for name in X.names if name != id]
-            self.feature_names_in_ = np.array(named, dtype=object)
-        return self
+    @property
+    def similarity_(self) -> Similarity:
+        """The map as plain numbers, with what it does to arrays: what workers get."""
+        return self._frame
 
     def _fit_pair(
-        self, pair: Pair, weights: NDArray[np.float64] | None, rules: Rules
-    ) -> tuple[Frame, NDArray[np.float64] | None]:
+        self, view: PairView, weights: Weights, rules: Rules
+    ) -> tuple[Similarity, NDArray[np.float64] | None]:
         """The map, and each row's squared residual where that is cheap or needed."""
-        moments = pair.moments(weights)
+        moments = view.moments(weights)
         self._refuse_too_few(moments.x.n)
-        frame = fit_frame(moments, rules)
-        (n, dx), dy = pair.left.shape, pair.right.shape[1]
-        if frame.rotation.rank < _most_rank(frame) and pair.left.work != np.float64:
+        found = fit_similarity(moments, rules)
+        if found.rotation.rank < _most_rank(found) and not view.is_float64:
             # Rounding of float32 products hides directions that the rows hold.
-            frame = fit_frame(pair.in_float64().moments(weights), rules)
-        if n * dx * max(dx, dy) > CHEAP and not frame.is_close():
-            return frame, None
-        return frame.with_rows(pair, weights)
+            found = fit_similarity(view.in_float64().moments(weights), rules)
+        dx, dy = view.table.widths
+        if view.rows * dx * max(dx, dy) > CHEAP and not found.is_close():
+            return found, None
+        return found.with_rows(view, weights, keep=False)
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -256,13 +243,15 @@ class Procrustes(Transformation, Saved, BaseEstimator):
             refuse("robust", "be False for partial_fit, which keeps no rows", self.robust)
         first = not hasattr(self, "moments_")
         moments = None if first else self._mergeable("partial_fit")
-        X, Y, weights = self._check_pair(X, y, sample_weight, reset=first)
-        self._rules(X.shape[1], Y.shape[1])
+        workers = as_engine(n_jobs=self.n_jobs)
+        table = self._pair(X, y, None, workers, reset=first)
+        weights = self._weights(sample_weight, table)
+        self._rules(*table.widths)
         shifts = (None, None) if moments is None else (moments.x.shift, moments.y.shift)
-        if moments is not None and Y.shape[1] != moments.y.shift.size:
-            refuse("Y", f"have {moments.y.shift.size} columns, as before", Y.shape[1])
-        pair = read_pair(X, Y, weights, shifts=shifts, names=self._names(), n_jobs=self.n_jobs)
-        batch = pair.moments(weights)
+        if moments is not None and table.widths[1] != moments.y.shift.size:
+            refuse("Y", f"have {moments.y.shift.size} columns, as before", table.widths[1])
+        view = view_pair(table, workers, weights, shifts=shifts, names=self._names())
+        batch = view.moments(weights)
         moments = batch if moments is None else moments + batch
         self._forget(keep_columns=True)
         self.moments_ = moments
@@ -297,19 +286,28 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         return merged
 
     @one_blas_thread()
-    def loo_residuals(self, X: Any, Y: Any, sample_weight: Any = None) -> NDArray[np.float64]:
+    def loo_residuals(
+        self,
+        X: Any,
+        Y: Any,
+        sample_weight: Any = None,
+        *,
+        id: str | None = None,
+        engine: Any = None,
+    ) -> NDArray[np.float64]:
         """Distance of each row from its partner under the map fitted to all other rows, (n,).
 
         One small decomposition a row, of moments that the row was taken out of: quick up to about
-        ten columns. Fits `X` and `Y` anew with this model's parameters.
+        ten columns. Fits `X` and `Y` anew with this model's parameters; those here are as in `fit`.
         """
         if self.robust:
             refuse("robust", "be False for loo_residuals", self.robust, "Look at `weights_`.")
         plain = type(self)(**self.get_params())
-        X, Y, weights = plain._check_pair(X, Y, sample_weight, reset=True)
-        rules = plain._rules(X.shape[1], Y.shape[1])
-        pair = read_pair(X, Y, weights, names=plain._names(), n_jobs=self.n_jobs).in_float64()
-        return leave_one_out(pair, weights, rules)
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        table = plain._pair(X, Y, id, workers, reset=True)
+        weights = self._weights(sample_weight, table)
+        view = view_pair(table, workers, weights, names=plain._names())
+        return leave_one_out(view.in_float64(), weights, plain._rules(*table.widths))
 
     @one_blas_thread()
     def fit_many(self, X: Any, Y: Any) -> Batch:
@@ -346,9 +344,9 @@ class Procrustes(Transformation, Saved, BaseEstimator):
             if name in self.__dict__:
                 return self.__dict__[name]
         if name in _OF_ROWS and "moments_" in self.__dict__:
-            why = "would double the time of this fit"
+            why = "would double the time of this fit, or take too much memory"
             if "_n_rows" not in self.__dict__:
-                why = "needs the rows themselves, which are not kept of batches and sources"
+                why = "needs the rows themselves, which are not kept of batches"
             raise _NoRowsError(f"`{name}` {why}. Use `residuals(X, Y)` for the distance of rows.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -356,47 +354,64 @@ class Procrustes(Transformation, Saved, BaseEstimator):
     def _solve_moments(self) -> None:
         moments: CrossMoments = self.__dict__["moments_"]
         self._refuse_too_few(moments.x.n)
-        self._settle(fit_frame(moments, self._rules(*moments.cross.shape)))
+        self._settle(fit_similarity(moments, self._rules(*moments.cross.shape)))
 
-    def _settle(self, frame: Frame) -> None:
+    def _settle(self, found: Similarity) -> None:
         """Turn a map in units of its moments into the fitted attributes, in the user's units."""
-        x, rotation, unit = frame.moments.x, frame.rotation, frame.unit
-        R, norms = rotation.matrix, frame.norms
-        self._frame, self._n_features_out = frame, R.shape[1]
+        x, rotation, unit = found.moments.x, found.rotation, found.unit
+        R, norms = rotation.matrix, found.norms
+        self._frame, self._n_features_out = found, R.shape[1]
         self.n_samples_ = x.size
         self.rank_, self.reflected_ = rotation.rank, rotation.reflected
         self.reflection_margin_ = rotation.margin / norms if norms > 0 else 0.0
         self.singular_values_ = rotation.singular / norms if norms > 0 else rotation.singular
-        self.disparity_ = frame.disparity
+        self.disparity_ = found.disparity
         with np.errstate(over="ignore", under="ignore"):
-            self.scale_ = float(np.ldexp(frame.scale, unit - x.exponent))
-            self.residual_sum_ = float(np.ldexp(frame.residual_sum, 2 * unit))
-            self.rmsd_ = float(np.ldexp(np.sqrt(frame.residual_sum / x.weight), unit))
+            self.scale_ = float(np.ldexp(found.scale, unit - x.exponent))
+            self.residual_sum_ = float(np.ldexp(found.residual_sum, 2 * unit))
+            self.rmsd_ = float(np.ldexp(np.sqrt(found.residual_sum / x.weight), unit))
         self.translation_ = np.zeros(R.shape[1])
-        if frame.rules.centering:
+        centre = found.centre
+        if centre is not None:
             mean = np.ldexp(x.mean, -x.exponent)
-            moved = np.ldexp(frame.scale * (mean @ R), unit)
-            self.translation_ = self._centre() - moved
+            moved = np.ldexp(found.scale * (mean @ R), unit)
+            self.translation_ = centre - moved
         self.angle_ = _angle(R, rotation.reflected)
-        self.certificate_ = certify_rotation(frame)
+        self.certificate_ = certify_rotation(found)
         self.rotation_ = R  # last: `__getattr__` takes it for the sign that all is there
-        warn_of_frame(frame)
+        warn_of_similarity(found)
 
-    def _check_pair(
-        self, X: Any, Y: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Table, Table, NDArray[np.float64] | None]:
+    def _pair(self, X: Any, Y: Any, id: str | None, engine: Engine, *, reset: bool) -> PairedSource:
+        """Both tables, checked: as those of this model's columns, or its first if `reset`."""
         self._check_parameters()
-        X = check_table(self, X, reset=reset, sparse=False)
         if Y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "fit(X, Y) moves X onto Y."
             )
-        Y = read_table(Y, "Y")
-        weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
+        if id is None:
+            with about_table("X"):
+                left = check_rows(self, X, reset=reset, sparse=False)
+            return pair_by_row(left, open_table(Y, "Y"))
+        table = pair_tables(X, Y, id, engine)
+        names = table.names_of(0)
+        check_columns(
+            self,
+            table.widths[0],
+            None if names is None else names.tolist(),
+            table.left.dtype,
+            reset=reset,
+        )
+        return table
+
+    def _weights(self, sample_weight: Any, table: PairedSource) -> Weights:
+        if sample_weight is not None and table.ids is not None:
+            must = "be None where rows are joined by `id`, which says not how many there are"
+            refuse("sample_weight", must, "weights")
+        weights = check_weights("sample_weight", sample_weight, table.rows, of="row")
         if weights is not None and not weights.any():
             refuse("sample_weight", "have a weight above zero", "every weight zero")
-        return X, Y, weights
+        return weights
 
     def _check_parameters(self) -> None:
         check_choice("reflection", self.reflection, REFLECTIONS)
@@ -474,10 +489,10 @@ class Procrustes(Transformation, Saved, BaseEstimator):
         return tags
 
 
-def _most_rank(frame: Frame) -> int:
+def _most_rank(found: Similarity) -> int:
     """The rank that XᵀY can have at most."""
-    dx, dy = frame.moments.cross.shape
-    return min(int(dx), int(dy), frame.moments.x.n - int(frame.rules.centering))
+    dx, dy = found.moments.cross.shape
+    return min(int(dx), int(dy), found.moments.x.n - int(found.rules.centering))
 
 
 def _angle(R: NDArray[np.float64], reflected: bool | None) -> float | None:

@@ -12,12 +12,10 @@ layout of the table, so the bits are those of the numbers only.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-from gnomon.rows import Rows, scratch
-
-Floats64 = NDArray[np.float64]
+from gnomon.compute.kernels import kernel
+from gnomon.numeric.scaling import Rows, scratch
+from gnomon.typing import Floats64
 
 # Columns up to which these loops are used. They are quicker than BLAS up to 12 or so, by the rows
 # `width-…` of `benchmarks/procrustes.py`: 2.6 ms against 13 at 2 columns, 7 against 17 at 6.
@@ -34,9 +32,10 @@ def column_block(rows: Rows, start: int, stop: int, slot: int) -> Floats64:
     d = rows.shape[1]
     out: Floats64 = scratch((d, stop - start), DOUBLE, slot)  # type: ignore[assignment]
     X = rows.X
-    plain = rows.exponent == 0 and rows.offset is None and rows.shift.dtype == DOUBLE
+    how = rows.scaling
+    plain = how.exponent == 0 and how.offset is None and how.shift.dtype == DOUBLE
     if plain and X.dtype == DOUBLE and X.dtype.isnative and X.flags.c_contiguous:
-        _shift_columns(X[start:stop], rows.shift, out)
+        _shift_columns(X[start:stop], how.shift, out)
     else:
         z = rows.read(start, stop, scratch((stop - start, d), rows.work, slot + 1))
         out[...] = z.T

@@ -1,180 +1,486 @@
-"""Two tables read row beside row: their moments in one pass, their residuals in another.
+"""Two tables read row beside row, wherever they lie: their moments, and numbers of every row.
 
-`Pair.moments` is what `CrossMoments.of` gives, in one reading of both tables instead of three.
-Tables of up to `narrow.WIDEST` columns go through compiled loops, wider ones through BLAS, both
-over blocks that depend on the tables' size only.
+A `PairView` is a pair of tables, a `Scaling` of each, and the engine that works through them. Work
+is a function of a range of rows of a `Pair`, which is two arrays: the tables themselves where both
+are in memory, or one part of them. Ranges depend on a part's shape alone, and parts on the columns
+of both tables (`engine.pairs`). Ranges are added up within their part, in their order, and parts in
+the tree of the engines. So arrays, memory maps and files give the same bits, on any number of
+threads or workers; and of arrays in memory threads share the ranges of all parts.
+
+`PairView.moments` is what `CrossMoments.of` gives, in one reading of both tables instead of three.
+Tables of up to `narrow.WIDEST` columns go through compiled loops, wider ones through BLAS.
 """
 
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import DataError
-from gnomon.inputs import Table, refuse_bad_values
-from gnomon.moments import FLUSH_ROWS, RANGE_NUMBERS, CrossMoments, Moments
-from gnomon.parallel import fold_blocks, map_blocks, quiet, row_blocks
-from gnomon.procrustes.narrow import BLOCK, WIDEST, column_block, pair_sums, sq_residuals
-from gnomon.procrustes.tables import speaking_of
-from gnomon.roundoff import ROUNDINGS
-from gnomon.rows import Rows, amplitude, exponent_for, read_rows, scratch
+from gnomon.compute.threads import fold_blocks, quiet, row_blocks
+from gnomon.engine import Block, Engine, LocalEngine, Partition
+from gnomon.engine.arrays import ArraySource
+from gnomon.engine.pairs import Both, PairedSource, called, pair_by_row
+from gnomon.engine.tree import Tree
+from gnomon.inputs import NOTHING_BAD, Found, find_bad_values, refuse_bad_values, refuse_found
+from gnomon.numeric.moments import FLUSH_ROWS, RANGE_NUMBERS, CrossMoments, Moments
+from gnomon.numeric.roundoff import ROUNDINGS
+from gnomon.numeric.scaling import (
+    Rows,
+    Sample,
+    Scaling,
+    amplitude,
+    choose_scaling,
+    exponent_for,
+    sample_size,
+    scratch,
+)
+from gnomon.numeric.view import some_rows, weights_of
+from gnomon.procrustes.narrow import BLOCK, WIDEST, column_block, pair_sums
+from gnomon.typing import Floats64, Table
 
-if TYPE_CHECKING:
-    from gnomon.procrustes.frame import Frame
-
-Floats64 = NDArray[np.float64]
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Weights = Floats64 | None
+Shifts = tuple[NDArray[Any] | None, NDArray[Any] | None]
 
 ONES = np.ones(BLOCK)
+WIDE = np.dtype(np.float64)
 
-__all__ = ["Pair", "read_pair"]
+__all__ = ["Pair", "PairView", "RowWork", "Work", "block_rows", "view_arrays", "view_pair"]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Tables X (n, dx) and Y (n, dy), prepared for reading, and how many threads read them."""
+    """X (n, dx) and Y (n, dy) as arrays, and how their rows are read."""
 
     left: Rows
     right: Rows
-    n_jobs: int | None = None
 
     @property
     def is_narrow(self) -> bool:
         """Whether the compiled loops are used."""
         return max(self.left.shape[1], self.right.shape[1]) <= WIDEST
 
-    def in_units_of(self, moments: CrossMoments) -> "Pair":
-        """The same tables, read with the exponents of `moments`."""
-        left = replace(self.left, exponent=moments.x.exponent)
-        return replace(self, left=left, right=replace(self.right, exponent=moments.y.exponent))
 
-    def in_float64(self) -> "Pair":
-        """The same tables, their products in float64."""
-        wide = np.dtype(np.float64)
-        return replace(
-            self, left=replace(self.left, work=wide), right=replace(self.right, work=wide)
-        )
+class Work(Protocol[T_co]):
+    """What is done with a range of rows; it can be pickled."""
 
+    def step(self, pair: Pair, rows: int, /) -> int:
+        """Rows of a range, in a part of so many rows."""
+
+    def __call__(self, pair: Pair, weights: Weights, start: int, stop: int, /) -> T_co:
+        """The result of rows `start` to `stop`; `weights` are those of all rows of `pair`."""
+
+
+class RowWork(Protocol):
+    """What is done with every row of a range; it can be pickled."""
+
+    def step(self, pair: Pair, rows: int, /) -> int:
+        """Rows of a range, in a part of so many rows."""
+
+    def __call__(
+        self, pair: Pair, weights: Weights, start: int, stop: int, out: Floats64, /
+    ) -> None:
+        """Numbers of rows `start` to `stop` into `out` (lines, stop − start)."""
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Two tables, how their rows are read, and who reads them (see the module).
+
+    Attributes
+    ----------
+    table : PairedSource
+    left, right : Scaling
+    engine : Engine
+    names : array (dx,) or None
+        Names of the columns of X, for error messages.
+    """
+
+    table: PairedSource
+    left: Scaling
+    right: Scaling
+    engine: Engine
+    names: NDArray[Any] | None = None
+
+    @property
     def rows(self) -> int:
         """How many there are."""
-        return self.left.shape[0]
+        return self.table.rows
 
-    def threads(self, blocks: int) -> int | None:
-        """`n_jobs`, or 1 for one block: counting CPUs takes as long as a small fit."""
-        return 1 if blocks == 1 else self.n_jobs
+    @property
+    def is_float64(self) -> bool:
+        """Whether products of both tables are in float64."""
+        return self.left.work == self.right.work == WIDE
 
-    def moments(self, weights: Floats64 | None = None) -> CrossMoments:
-        """Count, means, column variances and Σ w (x − μₓ)(y − μᵧ)ᵀ."""
-        found = _Sums(self, weights)
-        if not found.finite:
-            refuse_bad_values(self.left.X, names=self.left.names)
-            with speaking_of("Y"):
-                refuse_bad_values(self.right.X)
-        if not found.finite or found.vanished:
-            found = _Sums(self._measured(), weights)  # finite, but too large or small to square
-        return found.about_the_means()
+    def in_units_of(self, moments: CrossMoments) -> "PairView":
+        """The same tables, read with the exponents of `moments`."""
+        return self._with_exponents(moments.x.exponent, moments.y.exponent)
 
-    def _measured(self) -> "Pair":
-        """With the exponents that the largest numbers of the whole tables ask for."""
-        left, right = (
-            replace(rows, exponent=exponent_for(amplitude(rows, self.n_jobs), rows.work))
-            for rows in (self.left, self.right)
-        )
+    def in_float64(self) -> "PairView":
+        """The same tables, their products in float64."""
+        left, right = (replace(side, work=WIDE) for side in (self.left, self.right))
         return replace(self, left=left, right=right)
 
-    def sq_residuals(self, frame: "Frame", scale: float, factor: float) -> Floats64:
-        """‖scale·xR − factor·y‖² of every row x, y in the units of `frame`'s moments, shape (n,).
+    def total(self, work: Work[T], weights: Weights = None) -> T:
+        """`work` of every range, added up in a fixed order."""
+        array = self._array()
+        if array is not None:
+            parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
+            return _total(work, array, weights, parts, self._n_jobs)
+        function = _OfPart(work, self.left, self.right, _total_of_part, self._n_jobs)
+        beside = self._beside(weights)
+        total: T = self.engine.reduce(function, self.table, operator.add, beside=beside)
+        return total
 
-        Rows are about their means if `frame` is.
-        """
-        left, right = frame.about(self.left, self.right)
-        out = np.empty(self.rows())
-        one = _narrow_residuals if self.is_narrow else _wide_residuals
+    def each_row(self, work: RowWork, weights: Weights = None, lines: int = 1) -> Floats64:
+        """`lines` numbers of every row, shape (lines, n)."""
+        array = self._array()
+        if array is not None:
+            parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
+            return _each_row(work, array, weights, parts, lines, self._n_jobs)
+        out, done = np.empty((lines, self.rows)), 0
 
-        def block(start: int, stop: int) -> None:
-            one(left, right, frame.rotation.matrix, scale, factor, out[start:stop], start)
+        def add(part: Floats64) -> None:
+            nonlocal done
+            out[:, done : done + part.shape[1]] = part
+            done += part.shape[1]
 
-        blocks = row_blocks(self.rows(), BLOCK if self.is_narrow else _step(left, right))
-        map_blocks(quiet(block), blocks, n_jobs=self.threads(len(blocks)))
+        each = partial(_each_row_of_part, lines=lines)
+        function = _OfPart(work, self.left, self.right, each, self._n_jobs)
+        self.engine.write(function, self.table, add, beside=self._beside(weights))
         return out
 
+    def row_total(self, values: Floats64, weights: Weights = None) -> float:
+        """Sum of a number of each row, times the row's weight, part by part: that of `total`."""
+        tree: Tree[float] = Tree(operator.add)
+        for partition in self.table.partitions:
+            at = slice(partition.start, partition.start + partition.rows)
+            tree.add(sum_rows(values[at], None if weights is None else weights[at]))
+        return tree.total()
 
-def read_pair(
-    X: Table,
-    Y: Table,
-    weights: Floats64 | None,
-    *,
-    shifts: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
-    names: NDArray[Any] | None = None,
-    n_jobs: int | None = None,
-) -> Pair:
-    """X and Y with the shifts and exponents chosen for reading."""
-    if X.shape[0] != Y.shape[0]:
-        raise DataError(
-            f"X and Y must have the same number of rows; got {X.shape[0]} and {Y.shape[0]}. "
-            "Rows are points, and row i of X belongs to row i of Y; `gnomon.align` joins them by "
-            "ids."
+    def rows_at(self, at: NDArray[np.intp]) -> Both:
+        """Rows of both tables as they are, by their ascending numbers."""
+        array = self.table.array()
+        if array is not None:
+            return Both(array.X[at], array.Y[at])
+        stops = [partition.start + partition.rows for partition in self.table.partitions]
+        chosen = np.split(at, np.searchsorted(at, stops[:-1]))
+        wanted = {
+            partition.index: rows - partition.start
+            for partition, rows in zip(self.table.partitions, chosen, strict=True)
+            if rows.size
+        }
+        some = [part for part in self.table.partitions if part.index in wanted]
+        return _stacked(self.engine.map(_SomeRows(wanted), self.table.only(some)))
+
+    def some_or_all(self, most: int, seed: int) -> Both:
+        """All rows of tables in memory; of all others at most so many, drawn with a seed."""
+        array = self.table.array()
+        if array is not None:
+            return array
+        n = self.rows
+        drawn = np.sort(np.random.default_rng(seed).choice(n, min(most, n), replace=False))
+        found = self.rows_at(drawn)
+        if not all(np.isfinite(Z).all() for Z in found):
+            self.refuse_bad_values()
+        return found
+
+    def moments(self, weights: Weights = None) -> CrossMoments:
+        """Count, means, column variances and Σ w (x − μₓ)(y − μᵧ)ᵀ."""
+        found = _Sums(self, self.total(_PAIR_SUMS, weights), weights)
+        if not found.finite:
+            self.refuse_bad_values()
+        if not found.finite or found.vanished:  # finite, but too large or small to square
+            view = self._measured()
+            found = _Sums(view, view.total(_PAIR_SUMS, weights), weights)
+        return found.about_the_means()
+
+    def refuse_bad_values(self) -> None:
+        """Raise an error that names the row, and the file, of the first bad value."""
+        tables = (self.table.left, "X"), (self.table.right, "Y")
+        array = self.table.array()
+        if array is not None:
+            for side, (Z, (table, name)) in enumerate(zip(array, tables, strict=True)):
+                refuse_bad_values(Z, names=self._names_of(side), table=called(table, name))
+            return
+        found = self.engine.map(_BadValues(self.table), self.table)
+        for side, (table, name) in enumerate(tables):
+            for kind in range(2):
+                there = [part[side][kind] for part in found if part[side][kind][1].many]
+                if not there:
+                    continue
+                file, first = there[0]
+                told = [NOTHING_BAD, NOTHING_BAD]
+                told[kind] = first._replace(many=sum(each.many for _, each in there))
+                names = self._names_of(side)
+                refuse_found(*told, names=names, file=file, table=called(table, name))
+
+    @property
+    def _n_jobs(self) -> int | None:
+        """Threads for what is done in one process."""
+        return self.engine.n_jobs if isinstance(self.engine, LocalEngine) else 1
+
+    def _array(self) -> Pair | None:
+        """Both tables as arrays, where they are in memory and worked on here."""
+        both = self.table.array() if self.engine.is_local else None
+        return None if both is None else Pair(Rows(both.X, self.left), Rows(both.Y, self.right))
+
+    def _names_of(self, side: int) -> NDArray[Any] | None:
+        names = self.table.names_of(side)
+        return self.names if names is None and side == 0 else names
+
+    def _beside(self, weights: Weights) -> Sequence[Any] | None:
+        if weights is None:
+            return None
+        return [weights[part.start : part.start + part.rows] for part in self.table.partitions]
+
+    def _with_exponents(self, x: int, y: int) -> "PairView":
+        left, right = replace(self.left, exponent=x), replace(self.right, exponent=y)
+        return replace(self, left=left, right=right)
+
+    def amplitudes(self) -> Floats64:
+        """Largest |x − shift| and |y − shift| of the whole tables, in one pass."""
+        largest: Floats64 = self.each_part(_LARGEST).max(axis=0)
+        return largest
+
+    def each_part(self, work: Work[Floats64]) -> Floats64:
+        """`work` of every part, one line each."""
+        parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
+        array = self._array()
+        if array is not None:
+            return np.array([work(array, None, *part) for part in parts])
+        function = _OfPart(work, self.left, self.right, _whole_part, self._n_jobs)
+        return np.array(self.engine.map(function, self.table))
+
+    def _measured(self) -> "PairView":
+        """With the exponents that the largest numbers of the whole tables ask for."""
+        x, y = self.amplitudes()
+        return self._with_exponents(
+            exponent_for(float(x), self.left.work), exponent_for(float(y), self.right.work)
         )
-    narrow = max(X.shape[1], Y.shape[1]) <= WIDEST
-    work = np.float64 if narrow else None
-    left = read_rows(X, shift=shifts[0], work=work, weights=weights, names=names)
-    right = read_rows(Y, shift=shifts[1], work=work, weights=weights)
-    return Pair(left, right, n_jobs)
+
+
+def view_arrays(
+    X: Table, Y: Table, weights: Weights = None, *, n_jobs: int | None = None
+) -> PairView:
+    """`view_pair` for two arrays, on threads of this process."""
+    left, right = ArraySource(X, checked=False), ArraySource(Y, checked=False)
+    return view_pair(pair_by_row(left, right), LocalEngine(n_jobs), weights)
+
+
+def view_pair(
+    table: PairedSource,
+    engine: Engine,
+    weights: Weights = None,
+    *,
+    shifts: Shifts = (None, None),
+    names: NDArray[Any] | None = None,
+) -> PairView:
+    """`table` with shifts and exponents chosen from a sample of its rows.
+
+    A few parts are read for that, however large the tables are. Rows of weight 0 are absent.
+    """
+    wanted = some_rows(table, weights, sample_size(max(table.widths)))
+    array = table.array()
+    if array is not None:
+        at = np.concatenate([part.start + rows for part, rows in wanted])
+        rows = Both(np.ascontiguousarray(array.X[at]), np.ascontiguousarray(array.Y[at]))
+    else:
+        some = table.only([part for part, _ in wanted])
+        of_part = {part.index: rows for part, rows in wanted}
+        rows = _stacked(engine.map(_SomeRows(of_part), some))
+    work = WIDE if max(table.widths) <= WIDEST else None
+    sampled = weights_of(wanted, weights)
+    left, right = (
+        choose_scaling(side.dtype, Sample(Z, sampled), shift, work, weights)
+        for side, Z, shift in zip((table.left, table.right), rows, shifts, strict=True)
+    )
+    return PairView(table, left, right, engine, names)
+
+
+def block_rows(pair: Pair) -> int:
+    """Rows of both tables that stay in the cache."""
+    return min(pair.left.scaling.block_rows(), pair.right.scaling.block_rows())
+
+
+def sum_rows(values: Floats64, weights: Weights) -> float:
+    """Sum of the numbers of a part's rows, each times its weight."""
+    return float(values.sum() if weights is None else weights @ values)
+
+
+@dataclass(frozen=True)
+class _OfPart:
+    """Work on the ranges of a part, as engines want it: a function of blocks."""
+
+    work: Any
+    left: Scaling
+    right: Scaling
+    function: Callable[[Any, Pair, Weights, int | None], Any]
+    n_jobs: int | None
+
+    def __call__(self, block: Block) -> Any:
+        both: Any = block.X
+        pair = Pair(Rows(both.X, self.left), Rows(both.Y, self.right))
+        return self.function(self.work, pair, block.beside, self.n_jobs)
+
+
+def _total_of_part(work: Work[T], pair: Pair, weights: Weights, n_jobs: int | None) -> T:
+    return _total(work, pair, weights, [(0, pair.left.shape[0])], n_jobs)
+
+
+def _each_row_of_part(
+    work: RowWork, pair: Pair, weights: Weights, n_jobs: int | None, *, lines: int
+) -> Floats64:
+    return _each_row(work, pair, weights, [(0, pair.left.shape[0])], lines, n_jobs)
+
+
+def _whole_part(work: Work[T], pair: Pair, weights: Weights, _: int | None) -> T:
+    return work(pair, weights, 0, pair.left.shape[0])
+
+
+def _ranges(
+    work: Work[Any] | RowWork, pair: Pair, parts: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    return [
+        (first + start, first + stop)
+        for first, last in parts
+        for start, stop in row_blocks(last - first, work.step(pair, last - first))
+    ]
+
+
+def _total(
+    work: Work[T],
+    pair: Pair,
+    weights: Weights,
+    parts: list[tuple[int, int]],
+    n_jobs: int | None,
+) -> T:
+    """Ranges added up within their part, and the parts in the engines' tree."""
+    ranges = _ranges(work, pair, parts)
+    if len(ranges) == 1:
+        return quiet(partial(work, pair, weights))(*ranges[0])
+    ends = {last for _, last in parts}
+    tree: Tree[T] = Tree(operator.add)
+    found: list[T] = []  # the sum of the part that is under way
+    done = iter(ranges)
+
+    def add(value: T) -> None:
+        if found:
+            found[0] += value  # type: ignore[operator]  # sums
+        else:
+            found.append(value)
+        if next(done)[1] in ends:
+            tree.add(found.pop())
+
+    fold_blocks(quiet(partial(work, pair, weights)), ranges, add, n_jobs=n_jobs)
+    return tree.total()
+
+
+def _each_row(
+    work: RowWork,
+    pair: Pair,
+    weights: Weights,
+    parts: list[tuple[int, int]],
+    lines: int,
+    n_jobs: int | None,
+) -> Floats64:
+    out = np.empty((lines, parts[-1][1]))
+
+    def run(start: int, stop: int) -> None:
+        work(pair, weights, start, stop, out[:, start:stop])
+
+    ranges = _ranges(work, pair, parts)
+    # Counting CPUs takes as long as a small fit.
+    threads = 1 if len(ranges) == 1 else n_jobs
+    fold_blocks(quiet(run), ranges, _nothing, n_jobs=threads)
+    return out
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class _PairSums:
+    """Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ about the shifts, one after the other."""
+
+    def step(self, pair: Pair, rows: int) -> int:
+        if pair.is_narrow:
+            return BLOCK
+        widest = max(pair.left.shape[1], pair.right.shape[1])
+        longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * widest)))
+        return min(side.scaling.range_rows(rows, longest) for side in (pair.left, pair.right))
+
+    def __call__(self, pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
+        return (_narrow_sums if pair.is_narrow else _wide_sums)(pair, weights, start, stop)
+
+
+_PAIR_SUMS = _PairSums()
+
+
+def _narrow_sums(pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
+    x = column_block(pair.left, start, stop, 0)
+    y = column_block(pair.right, start, stop, 2)
+    w = ONES[: stop - start] if weights is None else weights[start:stop]
+    dx, dy = x.shape[0], y.shape[0]
+    out = np.empty(2 * (dx + dy) + dx * dy)
+    pair_sums(x, y, w, out)
+    return out
+
+
+def _wide_sums(pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
+    left, right = pair.left, pair.right
+    dx, dy, step = left.shape[1], right.shape[1], block_rows(pair)
+    x_block = scratch((step, dx), left.work)
+    y_block = scratch((step, dy), right.work, slot=1)
+    product = np.empty((dx, dy), np.result_type(left.work, right.work))
+    total = np.zeros(2 * (dx + dy) + dx * dy)
+    cross = total[2 * (dx + dy) :].reshape(dx, dy)
+    for at in range(start, stop, step):
+        end = min(at + step, stop)
+        a, b = left.read(at, end, x_block), right.read(at, end, y_block)
+        roots = np.ones(end - at)
+        if weights is not None:
+            roots = np.sqrt(weights[at:end])
+            a *= roots[:, None].astype(a.dtype)
+            b *= roots[:, None].astype(b.dtype)
+        total[:dx] += roots.astype(a.dtype) @ a
+        total[dx : dx + dy] += roots.astype(b.dtype) @ b
+        total[dx + dy : 2 * dx + dy] += np.einsum("ij,ij->j", a, a)
+        total[2 * dx + dy : 2 * (dx + dy)] += np.einsum("ij,ij->j", b, b)
+        np.matmul(a.T, b, out=product)
+        cross += product
+    return total
+
+
+@dataclass(frozen=True)
+class _Largest:
+    """Largest |x − shift| and |y − shift| of a part."""
+
+    def step(self, _: Pair, rows: int) -> int:
+        return rows
+
+    def __call__(self, pair: Pair, _: Weights, start: int, stop: int) -> Floats64:
+        sides = (pair.left, pair.right)
+        return np.array([amplitude(Rows(Z.X[start:stop], Z.scaling), None) for Z in sides])
+
+
+_LARGEST = _Largest()
 
 
 class _Sums:
-    """Σw, Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ about the shifts."""
+    """What `_PairSums` gives of a whole pair."""
 
-    def __init__(self, pair: Pair, weights: Floats64 | None) -> None:
-        self.pair, self.weights = pair, weights
-        self.n = pair.rows() if weights is None else int(np.count_nonzero(weights))
+    def __init__(self, view: PairView, sums: Floats64, weights: Weights) -> None:
+        self.view, self.sums = view, sums
+        self.n = view.rows if weights is None else int(np.count_nonzero(weights))
         self.weight = float(self.n) if weights is None else float(weights.sum())
-        (n, dx), dy = pair.left.shape, pair.right.shape[1]
-        self.dx, self.dy = dx, dy
-        self.sums = np.zeros(2 * (dx + dy) + dx * dy)
-        if pair.is_narrow:
-            one, step = self._narrow, BLOCK
-        else:
-            one = self._wide
-            longest = FLUSH_ROWS * max(1, -(-RANGE_NUMBERS // (FLUSH_ROWS * max(dx, dy))))
-            step = min(pair.left.range_rows(longest), pair.right.range_rows(longest))
-        blocks = row_blocks(n, step)
-        fold_blocks(quiet(one), blocks, self._add, n_jobs=pair.threads(len(blocks)))
-
-    def _add(self, part: Floats64) -> None:
-        self.sums += part
-
-    def _narrow(self, start: int, stop: int) -> Floats64:
-        x = column_block(self.pair.left, start, stop, 0)
-        y = column_block(self.pair.right, start, stop, 2)
-        w = ONES[: stop - start] if self.weights is None else self.weights[start:stop]
-        out = np.empty(self.sums.size)
-        pair_sums(x, y, w, out)
-        return out
-
-    def _wide(self, start: int, stop: int) -> Floats64:
-        left, right, dx, dy = self.pair.left, self.pair.right, self.dx, self.dy
-        step = _step(left, right)
-        x_block = scratch((step, dx), left.work)
-        y_block = scratch((step, dy), right.work, slot=1)
-        product = np.empty((dx, dy), np.result_type(left.work, right.work))
-        total = np.zeros(self.sums.size)
-        cross = total[2 * (dx + dy) :].reshape(dx, dy)
-        for at in range(start, stop, step):
-            end = min(at + step, stop)
-            a, b = left.read(at, end, x_block), right.read(at, end, y_block)
-            roots = np.ones(end - at)
-            if self.weights is not None:
-                roots = np.sqrt(self.weights[at:end])
-                a *= roots[:, None].astype(a.dtype)
-                b *= roots[:, None].astype(b.dtype)
-            total[:dx] += roots.astype(a.dtype) @ a
-            total[dx : dx + dy] += roots.astype(b.dtype) @ b
-            total[dx + dy : 2 * dx + dy] += np.einsum("ij,ij->j", a, a)
-            total[2 * dx + dy : 2 * (dx + dy)] += np.einsum("ij,ij->j", b, b)
-            np.matmul(a.T, b, out=product)
-            cross += product
-        return total
+        self.dx, self.dy = view.table.widths
 
     @property
     def finite(self) -> bool:
@@ -183,55 +489,63 @@ class _Sums:
     @property
     def vanished(self) -> bool:
         """Whether a side's squares are so small that digits were lost, though it is not zero."""
-        squares = self.sums[self.dx + self.dy : 2 * (self.dx + self.dy)]
-        sides = ((self.pair.left, squares[: self.dx]), (self.pair.right, squares[self.dx :]))
-        return any(
-            rows.exponent == 0
-            and squares.max(initial=0.0) < 1e-280
-            and amplitude(rows, self.pair.n_jobs) > 0
-            for rows, squares in sides
-        )
+        dx, dy = self.dx, self.dy
+        squares = np.split(self.sums[dx + dy : 2 * (dx + dy)], [dx])
+        scalings = (self.view.left, self.view.right)
+        small = [
+            scaling.exponent == 0 and side.max(initial=0.0) < 1e-280
+            for scaling, side in zip(scalings, squares, strict=True)
+        ]
+        return any(small) and bool((self.view.amplitudes()[small] > 0).any())
 
     def about_the_means(self) -> CrossMoments:
         """Sums about the shifts become sums about the means."""
         dx, dy = self.dx, self.dy
         first, second = self.sums[: dx + dy], self.sums[dx + dy : 2 * (dx + dy)]
         cross = self.sums[2 * (dx + dy) :].reshape(dx, dy)
-        x = self._side(self.pair.left, first[:dx], second[:dx])
-        y = self._side(self.pair.right, first[dx:], second[dx:])
+        x = self._side(self.view.left, first[:dx], second[:dx])
+        y = self._side(self.view.right, first[dx:], second[dx:])
         return CrossMoments(x, y, cross - self.weight * np.outer(x.offset, y.offset))
 
-    def _side(self, rows: Rows, first: Floats64, second: Floats64) -> Moments:
+    def _side(self, scaling: Scaling, first: Floats64, second: Floats64) -> Moments:
         offset = first / self.weight
         scatter = np.maximum(second - self.weight * offset * offset, 0.0)
-        rounding = ROUNDINGS * float(np.finfo(rows.work).eps) * float(second.max(initial=0.0))
-        return Moments(self.n, self.weight, rows.shift, offset, scatter, rows.exponent, rounding)
+        rounding = ROUNDINGS * float(np.finfo(scaling.work).eps) * float(second.max(initial=0.0))
+        shift, exponent = scaling.shift, scaling.exponent
+        return Moments(self.n, self.weight, shift, offset, scatter, exponent, rounding)
 
 
-def _step(left: Rows, right: Rows) -> int:
-    return min(left.block_rows(), right.block_rows())
+@dataclass(frozen=True)
+class _SomeRows:
+    """Chosen rows of both tables, by the number of their part."""
+
+    wanted: dict[int, NDArray[np.intp]]
+
+    def __call__(self, block: Block) -> Both:
+        both: Any = block.X
+        at = self.wanted[block.partition.index]
+        return Both(np.ascontiguousarray(both.X[at]), np.ascontiguousarray(both.Y[at]))
 
 
-def _narrow_residuals(
-    left: Rows, right: Rows, R: Floats64, scale: float, factor: float, out: Floats64, start: int
-) -> None:
-    stop = start + out.size
-    # The offsets are left to the kernel: the shifted rows are read as quickly as they can be.
-    x = column_block(replace(left, offset=None), start, stop, 0)
-    y = column_block(replace(right, offset=None), start, stop, 2)
-    ox = np.zeros(x.shape[0]) if left.offset is None else left.offset
-    oy = np.zeros(y.shape[0]) if right.offset is None else right.offset
-    sq_residuals(x, y, R, scale, factor, ox, oy, out)
+def _stacked(parts: list[Both]) -> Both:
+    return Both(*(np.concatenate(side) for side in zip(*parts, strict=True)))
 
 
-def _wide_residuals(
-    left: Rows, right: Rows, R: Floats64, scale: float, factor: float, out: Floats64, start: int
-) -> None:
-    """In float64: what is left is small against what it is the difference of."""
-    stop, wide = start + out.size, np.dtype(np.float64)
-    x = replace(left, work=wide).read(start, stop)
-    y = replace(right, work=wide).read(start, stop)
-    away = x @ R
-    away *= scale
-    away[:, : y.shape[1]] -= factor * y
-    np.einsum("ij,ij->i", away, away, out=out)
+@dataclass(frozen=True)
+class _BadValues:
+    """Of both tables the infinities and missing values of a block, and the file of the first."""
+
+    table: PairedSource
+
+    def __call__(self, block: Block) -> list[list[tuple[str, Found]]]:
+        both: Any = block.X
+        return [
+            [self._placed(block.partition, side, found) for found in find_bad_values(Z)]
+            for side, Z in enumerate(both)
+        ]
+
+    def _placed(self, partition: Partition, side: int, found: Found) -> tuple[str, Found]:
+        if not found.many:
+            return "", found
+        file, row = self.table.origin(partition, side, found.row)
+        return file, found._replace(row=row)

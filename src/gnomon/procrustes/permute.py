@@ -19,19 +19,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.engine import as_engine
 from gnomon.errors import DataError, DataWarning, refuse
-from gnomon.inputs import Table, check_choice, check_integer
-from gnomon.parallel import map_blocks, row_blocks
-from gnomon.procrustes.frame import Rules, fit_frame
-from gnomon.procrustes.pairs import read_pair
+from gnomon.inputs import check_choice, check_integer
+from gnomon.numeric.scaling import Rows
+from gnomon.procrustes.compare import SAMPLE_ROWS, SAMPLE_SEED
+from gnomon.procrustes.pairs import view_arrays, view_pair
+from gnomon.procrustes.similarity import Rules, fit_similarity
 from gnomon.procrustes.solve import REFLECTIONS, solve_many
-from gnomon.procrustes.streams import SAMPLE_ROWS, SAMPLE_SEED, as_sources, open_pair
-from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64, Table
 
 SHUFFLES = 8  # a block; fixed, whatever the number of threads
 ALPHA = 0.05  # p-values that few rows cannot reach are warned of
@@ -101,15 +102,16 @@ def permutation_test(
 
     Parameters
     ----------
-    X, Y : arrays or dataframes, or both sources or Dask arrays
-        Of sources, 10,000 rows drawn at random are tested, always with the same seed.
+    X, Y : arrays, dataframes, sources or Dask arrays
+        Of tables that are not in memory, 10,000 rows drawn at random are tested, always with the
+        same seed.
     n_permutations : int, default=999
         At most; rows with fewer other orders are put into each of them once.
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
         For the shuffles, which do not depend on `n_jobs`. None is as good as 0.
     id, engine
-        For sources; see `compare`.
+        See `compare`.
 
     Examples
     --------
@@ -121,10 +123,9 @@ def permutation_test(
     """
     count = check_integer("n_permutations", n_permutations, 1)
     check_choice("reflection", reflection, REFLECTIONS)
-    sources = as_sources(X, Y, id, engine)
-    if sources is not None:
-        X, Y = open_pair(*sources, id, engine, n_jobs).sample(SAMPLE_ROWS, SAMPLE_SEED)
-    left, right = read_table(X, "X"), read_table(Y, "Y")
+    workers = as_engine(engine, n_jobs=n_jobs)
+    view = view_pair(pair_tables(X, Y, id, workers), workers)
+    left, right = view.some_or_all(SAMPLE_ROWS, SAMPLE_SEED)
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)
     refuse_empty_verdict(len(left), min(left.shape[1], right.shape[1]))
@@ -185,16 +186,16 @@ def _unit_sets(
     X: Table, Y: Table, reflection: str, n_jobs: int | None
 ) -> tuple[Floats64, Floats64, float]:
     """Both sets about their means with norm 1, in float64, and their correlation."""
-    pair = read_pair(X, Y, None, n_jobs=n_jobs).in_float64()
-    frame = fit_frame(pair.moments(), Rules(reflection=reflection))
-    for name, sq in (("X", frame.sq_x), ("Y", frame.sq_y)):
+    view = view_arrays(X, Y, n_jobs=n_jobs).in_float64()
+    found = fit_similarity(view.moments(), Rules(reflection=reflection))
+    for name, sq in (("X", found.sq_x), ("Y", found.sq_y)):
         if sq == 0:
             raise DataError(f"{name} has norm 0 (all rows are the same point): it has no shape.")
-    pair = pair.in_units_of(frame.moments)
-    left, right = frame.about(pair.left, pair.right)
-    x = left.read(0, pair.rows()) / np.sqrt(frame.sq_x)
-    y = right.read(0, pair.rows()) / np.sqrt(frame.sq_y)
-    return x, y, min(1.0, max(frame.rotation.trace, 0.0) / frame.norms)
+    x, y = (
+        Rows(Z, scaling).read(0, len(Z)) / np.sqrt(sq)
+        for Z, scaling, sq in zip((X, Y), found.scalings(), (found.sq_x, found.sq_y), strict=True)
+    )
+    return x, y, min(1.0, max(found.rotation.trace, 0.0) / found.norms)
 
 
 def _seed(random_state: Any) -> int:

@@ -19,22 +19,17 @@ the limits here are the same quantiles of it.
    Tukey's alone, since its objective has many minima and the right one is near.
 """
 
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from gnomon.errors import NotConvergedWarning
-from gnomon.parallel import row_blocks
-from gnomon.procrustes.frame import Frame, Rules, fit_frame
-from gnomon.procrustes.pairs import Pair
-from gnomon.rows import Rows
-
-Floats64 = NDArray[np.float64]
+from gnomon.errors import NotConvergedWarning, warn_caller
+from gnomon.procrustes.pairs import Pair, PairView, Weights, block_rows
+from gnomon.procrustes.similarity import Rules, Similarity, Squares, fit_similarity
+from gnomon.typing import Floats64
 
 SHARES = {"huber": 0.8213728, "tukey": 1 - 2.8e-6}  # of a normal sample within k, within c
 START_STEPS = 20
@@ -53,83 +48,105 @@ ROBUST = ("huber", "tukey")
 class RobustFit(NamedTuple):
     """The map, each row's squared distance, and each row's weight in [0, 1]."""
 
-    frame: Frame
+    map: Similarity
     sq_residuals: Floats64
     weights: Floats64
 
 
-def fit_robust(pair: Pair, weights: Floats64 | None, rules: Rules, kind: str) -> RobustFit:
-    """Fit `pair` with Huber's or Tukey's weights on top of the rows' own `weights`."""
-    given = np.ones(pair.rows()) if weights is None else weights
+def fit_robust(view: PairView, weights: Weights, rules: Rules, kind: str) -> RobustFit:
+    """Fit a pair with Huber's or Tukey's weights on top of the rows' own `weights`.
+
+    Every step is a pass over both tables for the sums and one for the distances; weights and
+    distances of all rows are held here.
+    """
+    given = np.ones(view.rows) if weights is None else weights
     # One pass says in which units the sums exist; all later ones use them.
-    first = fit_frame(pair.moments(weights), rules)
-    pair = pair.in_units_of(first.moments)
-    frame, r = first, _distances(pair, first)
+    first = fit_similarity(view.moments(weights), rules)
+    view = view.in_units_of(first.moments)
+    found, r = first, _distances(view, first)
     size = float(np.sqrt(first.sq_y / first.moments.y.weight)) * first.factor
     least = max(ROUNDING * size, float(np.finfo(np.float64).tiny))
-    calm = np.minimum(_calm(pair.left), _calm(pair.right))
+    calm = _calm(view)
     if calm.min() < 1:
-        frame, r = _refit(pair, given * calm, rules)
+        found, r = _refit(view, given * calm, rules)
     for _ in range(START_STEPS):
         pull = _relative(1.0 / np.maximum(r, least)) * calm
-        frame, r = _refit(pair, given * pull, rules)
-    degrees = max(pair.left.shape[1], pair.right.shape[1])
+        found, r = _refit(view, given * pull, rules)
+    degrees = max(view.table.widths)
     sigma = max(_weighted_median(r, given) / _quantile(degrees, 0.5), least)
     for name in ROBUST[: 1 + ROBUST.index(kind)]:
         weigh = _huber if name == "huber" else _tukey
         limit = _quantile(degrees, SHARES[name]) * sigma
         lever = calm if name == "huber" else np.ones_like(calm)
-        frame, r, own = _settle(pair, given * lever, rules, weigh, limit, r)
+        found, r, own = _settle(view, given * lever, rules, weigh, limit, r)
         own = own * lever
-    frame, sq = frame.with_rows(pair, given * own)
-    return RobustFit(frame, sq, own)
+    found, sq = found.with_rows(view, given * own)
+    assert sq is not None
+    return RobustFit(found, sq, own)
 
 
-def _calm(rows: Rows) -> Floats64:
-    """1 for rows that are not far out, less for those that are; see step 0."""
-    n = rows.shape[0]
+def _calm(view: PairView) -> Floats64:
+    """1 for rows that are not far out in either table, less for those that are; see step 0."""
+    n = view.rows
     at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
-    sample = replace(rows, X=rows.X[at]).read(0, at.size).astype(np.float64)
-    median = np.median(sample, axis=0)
-    away = np.empty(n)
-    for start, stop in row_blocks(n, rows.block_rows()):
-        away[start:stop] = np.linalg.norm(rows.read(start, stop) - median, axis=1)
-    usual = FAR * float(np.median(away))
-    return (usual / np.maximum(away, usual)) ** 2 if usual > 0 else np.ones(n)
+    some = view.rows_at(at)
+    medians = [
+        np.median(scaling.apply(Z).astype(np.float64), axis=0)
+        for scaling, Z in zip((view.left, view.right), some, strict=True)
+    ]
+    calm = np.ones(n)
+    for away in view.each_row(_Away(medians[0], medians[1]), lines=2):
+        usual = FAR * float(np.median(away))
+        if usual > 0:
+            np.minimum(calm, (usual / np.maximum(away, usual)) ** 2, out=calm)
+    return calm
+
+
+@dataclass(frozen=True)
+class _Away:
+    """Distance of rows of X and of Y from the medians."""
+
+    x: Floats64
+    y: Floats64
+
+    def step(self, pair: Pair, _: int) -> int:
+        return block_rows(pair)
+
+    def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
+        for line, rows, median in zip(out, (pair.left, pair.right), (self.x, self.y), strict=True):
+            line[:] = np.linalg.norm(rows.read(start, stop) - median, axis=1)
 
 
 def _settle(
-    pair: Pair,
+    view: PairView,
     given: Floats64,
     rules: Rules,
     weigh: Callable[[Floats64, float], Floats64],
     limit: float,
     r: Floats64,
-) -> tuple[Frame, Floats64, Floats64]:
+) -> tuple[Similarity, Floats64, Floats64]:
     own = weigh(r, limit)
     for _ in range(STEPS):
-        frame, r = _refit(pair, given * own, rules)
+        found, r = _refit(view, given * own, rules)
         new = weigh(r, limit)
         change = float(np.abs(new - own).max())
         own = new
         if change <= SETTLED:
             break
     if change > WORTH_SAYING:
-        warnings.warn(
-            f"The weights of a robust fit still change by {change:.1e} after {STEPS} steps.",
-            NotConvergedWarning,
-            stacklevel=2,
-        )
-    return frame, r, own
+        text = f"The weights of a robust fit still change by {change:.1e} after {STEPS} steps."
+        warn_caller(NotConvergedWarning(text))
+    return found, r, own
 
 
-def _refit(pair: Pair, weights: Floats64, rules: Rules) -> tuple[Frame, Floats64]:
-    frame = fit_frame(pair.moments(weights), rules)
-    return frame, _distances(pair, frame)
+def _refit(view: PairView, weights: Floats64, rules: Rules) -> tuple[Similarity, Floats64]:
+    found = fit_similarity(view.moments(weights), rules)
+    return found, _distances(view, found)
 
 
-def _distances(pair: Pair, frame: Frame) -> Floats64:
-    return np.sqrt(pair.sq_residuals(frame, frame.scale, frame.factor))
+def _distances(view: PairView, found: Similarity) -> Floats64:
+    sq = view.each_row(Squares(found, ((found.scale, found.factor),)))[0]
+    return np.asarray(np.sqrt(sq, out=sq))
 
 
 def _huber(r: Floats64, limit: float) -> Floats64:

@@ -24,10 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import TooLargeError
-from gnomon.memory import available_bytes, readable_bytes
-
-Floats64 = NDArray[np.float64]
+from gnomon.budget import check_free
+from gnomon.typing import Floats64
 
 EPS = float(np.finfo(np.float64).eps)
 HARMLESS = 2**27  # bytes
@@ -212,9 +210,5 @@ def refuse_too_large(dx: int, D: int) -> None:
     needed = 8 * 6 * max(dx, D) ** 2
     if needed < HARMLESS:  # asking the system takes longer than a small fit
         return
-    free = available_bytes()
-    if needed > free:
-        raise TooLargeError(
-            f"A rotation of {max(dx, D):,} columns needs about {readable_bytes(needed)}; "
-            f"{readable_bytes(free)} are free. Reduce the columns first, for instance by PCA."
-        )
+    way_out = "Reduce the columns first, for instance by PCA."
+    check_free(f"A rotation of {max(dx, D):,} columns", needed, way_out)

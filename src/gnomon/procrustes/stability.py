@@ -19,11 +19,10 @@ from sklearn.utils import _safe_indexing, get_tags
 
 from gnomon.errors import refuse
 from gnomon.inputs import check_choice, check_integer, check_real, random_generator
-from gnomon.neighbors import find_neighbors
-from gnomon.procrustes.consensus import Consensus, consensus
+from gnomon.neighbors.search import find_neighbors
+from gnomon.procrustes.consensus.fit import Consensus, consensus
 from gnomon.records import Record
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64
 
 __all__ = ["Stability", "stability"]
 

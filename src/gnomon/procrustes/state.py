@@ -16,9 +16,9 @@ from gnomon.models.fields import (
     UnfitError,
     Whole,
 )
-from gnomon.moments import CrossMoments, check_cross, moments_field
+from gnomon.numeric.moments import CrossMoments, check_cross, moments_field
 from gnomon.procrustes.certificate import RotationCertificate
-from gnomon.procrustes.frame import Frame, Rules
+from gnomon.procrustes.similarity import Rules, Similarity
 from gnomon.procrustes.solve import REFLECTIONS, Rotation
 
 __all__ = ["FIELDS", "unpack"]
@@ -35,7 +35,7 @@ CROSS = RecordOf(
 )
 MAYBE_FLAG = Either.none_or(Flag())
 FRAME = RecordOf(
-    Frame,
+    Similarity,
     {
         "moments": CROSS,
         "rules": RecordOf(

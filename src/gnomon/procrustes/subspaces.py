@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_choice, refuse_bad_values
 from gnomon.procrustes.solve import solve
-from gnomon.procrustes.tables import read_table, speaking_of
+from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -170,8 +169,7 @@ def _basis(model: Any, name: str) -> Floats64:
 
 def _rows(model: Any, name: str) -> Floats64:
     rows = read_table(getattr(model, "components_", model), name)
-    with speaking_of(name):
-        refuse_bad_values(rows)
+    refuse_bad_values(rows, table=name)
     return np.asarray(rows, np.float64)
 
 

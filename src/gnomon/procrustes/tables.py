@@ -1,26 +1,34 @@
-"""The second table of a pair, and tables given to functions: checked like X, and called by name."""
+"""Tables that belong together, from whatever the user gave: checked, called by name, paired."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from gnomon.errors import DataError, GnomonError
-from gnomon.inputs import Table, as_table, check_table, is_sparse
+from gnomon.engine import Engine, Source
+from gnomon.engine.arrays import ArraySource, as_source, names_of
+from gnomon.engine.pairs import PairedSource, called, pair_by_id, pair_by_row
+from gnomon.errors import DataError
+from gnomon.inputs import about_table, as_table, check_table, is_sparse
+from gnomon.typing import Table
 
-__all__ = ["read_table", "speaking_of"]
+__all__ = ["open_table", "pair_tables", "read_table"]
 
 
-@contextmanager
-def speaking_of(name: str) -> Iterator[None]:
-    """Errors of the checks inside, which all speak of X, speak of `name`."""
-    try:
-        yield
-    except GnomonError as error:
-        raise type(error)(re.sub(r"\bX\b", name, str(error))) from None
+def pair_tables(X: Any, Y: Any, id: str | None, engine: Engine) -> PairedSource:
+    """Two tables whose rows belong together: by their order, or by the ascending column `id`."""
+    left, right = (open_table(Z, name, id is not None) for Z, name in ((X, "X"), (Y, "Y")))
+    return pair_by_row(left, right) if id is None else pair_by_id(left, right, id, engine)
+
+
+def open_table(Z: Any, name: str, named: bool = False) -> Source:
+    """`Z` as a table with rows; its columns have the names of a dataframe if `named`."""
+    source = as_source(Z)
+    if source is None:
+        return ArraySource(read_table(Z, name), names=names_of(Z) if named else None, checked=False)
+    if source.rows == 0:
+        raise DataError(f"{called(source, name)} has 0 rows; at least 1 is needed. Add rows.")
+    return source
 
 
 def read_table(Z: Any, name: str) -> Table:
@@ -35,7 +43,7 @@ def read_table(Z: Any, name: str) -> Table:
         Z = _as_array(Z, name)
     if isinstance(Z, np.ndarray) and Z.ndim == 1:
         Z = Z.reshape(-1, 1)
-    with speaking_of(name):  # scikit-learn knows how nullable columns are read
+    with about_table(name):  # scikit-learn knows how nullable columns are read
         table = check_table(_Reader(), Z, reset=True) if framed else as_table(Z)
     n, d = table.shape
     if n == 0 or d == 0:

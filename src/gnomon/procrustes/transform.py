@@ -1,5 +1,7 @@
 """Rows carried through a fitted map and back, and how far they land from their partners."""
 
+from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,14 +9,17 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.blas import one_blas_thread
-from gnomon.carry import carry
-from gnomon.errors import UnavailableError, refuse
-from gnomon.inputs import Table, check_table, refuse_bad_values
-from gnomon.procrustes.frame import Frame
-from gnomon.procrustes.pairs import read_pair
-from gnomon.procrustes.tables import read_table, speaking_of
-from gnomon.rows import Rows, working_type
+from gnomon.compute.blas import one_blas_thread
+from gnomon.engine import Engine, as_engine
+from gnomon.engine.arrays import ArraySource, as_source
+from gnomon.engine.pairs import PairedSource
+from gnomon.errors import refuse
+from gnomon.events import On
+from gnomon.inputs import about_table
+from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
+from gnomon.procrustes.pairs import PairView
+from gnomon.procrustes.similarity import Residuals, Similarity
+from gnomon.procrustes.tables import read_table
 
 
 class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -22,81 +27,107 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     if TYPE_CHECKING:
         n_jobs: int | None
-        _frame: Frame
+        n_features_in_: int
+        _frame: Similarity
 
-        def _check_pair(
-            self, X: Any, Y: Any, sample_weight: Any, *, reset: bool
-        ) -> tuple[Table, Table, NDArray[np.float64] | None]: ...
+        def _pair(
+            self, X: Any, Y: Any, id: str | None, engine: Engine, *, reset: bool
+        ) -> PairedSource: ...
         def _names(self) -> NDArray[Any] | None: ...
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        on: On | None = None,
+    ) -> Any:
         """The rows of X in the frame of Y, s·XR + t, shape (n, D).
 
         A row's result does not depend on the rows beside it. float32 stays float32.
+
+        Parameters
+        ----------
+        X : whatever `fit` takes, shape (n, dx)
+        to : path, optional
+            Write them block by block into this file, ``.npy`` or ``.parquet``, instead of returning
+            them; its path is returned. The file is whole or not there.
+        force : bool
+            Whether a file that exists is replaced.
+        engine : Dask client or engine, optional
+            Who works through blocks, as in `fit`.
+        on : callable, optional
+            Called with a `gnomon.events.Event` after every block: `done` and `total` are rows. True
+            from it raises `Interrupted`.
         """
         check_is_fitted(self)
-        frame: Frame = self._frame  # solves, after partial_fit
-        X = check_table(self, X, reset=False, min_rows=0, sparse=False)
-        left, _ = frame.about(_rows(X), _rows(X))
-        out = carry(
-            left,
-            frame.scale * frame.rotation.matrix,
-            exponent=frame.unit,
-            centre=self._centre() if frame.rules.centering else None,
-            n_jobs=self.n_jobs,
+        model = self._frame  # solves, after partial_fit
+        table = check_rows(self, X, reset=False, sparse=False)
+        names = [str(name) for name in self.get_feature_names_out()]
+        columns = self._names()
+        function = partial(model.transform, names=columns)
+        output = Output(to, force, on)
+        return apply_rows(
+            function, table, names, output, engine=engine, n_jobs=self.n_jobs, columns=columns
         )
-        if not np.isfinite(out).all():
-            refuse_bad_values(X, names=self._names())
-        return out
 
-    def inverse_transform(self, Y: Any) -> NDArray[Any]:
-        """Rows of Y's frame back in that of X, (Y − t) Rᵀ / s, shape (n, dx)."""
+    def inverse_transform(
+        self,
+        Y: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        on: On | None = None,
+    ) -> Any:
+        """Rows of Y's frame back in that of X, (Y − t) Rᵀ / s, shape (n, dx).
+
+        `Y` has the columns of the Y that was fitted, or those of `transform`; the other parameters
+        are those of `transform`.
+        """
         check_is_fitted(self)
-        frame: Frame = self._frame
-        x, y = frame.moments.x, frame.moments.y
-        dy, D = y.shift.size, frame.rotation.matrix.shape[1]
-        if frame.scale == 0:
-            raise UnavailableError("`scale_` is 0: every point went to one, and none comes back.")
-        Y = read_table(Y, "Y") if np.size(Y) else np.asarray(Y)
-        if Y.ndim != 2 or Y.shape[1] not in (dy, D):
+        model = self._frame
+        model.refuse_no_way_back()
+        dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
+        source = as_source(Y)
+        if source is None:
+            Y = read_table(Y, "Y") if np.size(Y) else np.asarray(Y)
+        shape = Y.shape if source is None else source.shape
+        if len(shape) != 2 or shape[1] not in (dy, D):
             wide = f"{dy} or {D}" if dy != D else str(D)
-            refuse("Y", f"have {wide} columns", f"shape {Y.shape}")
-        shift = self._centre()[: Y.shape[1]] if frame.rules.centering else np.zeros(Y.shape[1])
-        out = carry(
-            Rows(Y, working_type(Y), shift, exponent=frame.unit),
-            frame.rotation.matrix[:, : Y.shape[1]].T / frame.scale,
-            exponent=x.exponent,
-            centre=x.mean if frame.rules.centering else None,
-            n_jobs=self.n_jobs,
-        )
-        if not np.isfinite(out).all():
-            with speaking_of("Y"):
-                refuse_bad_values(Y)
-        return out
+            refuse("Y", f"have {wide} columns", f"shape {shape}")
+        table = ArraySource(Y, checked=False) if source is None else source
+        names = self._names()
+        given = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+        with about_table("Y"):
+            return apply_rows(
+                model.restore, table, given, Output(to, force, on), engine=engine,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
 
     @one_blas_thread()
-    def residuals(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Distance of each mapped row of `X` from its partner in `Y`, shape (n,); any rows."""
+    def residuals(
+        self, X: Any, Y: Any, *, id: str | None = None, engine: Any = None
+    ) -> NDArray[np.float64]:
+        """Distance of each mapped row of `X` from its partner in `Y`, shape (n,); any rows.
+
+        The parameters are those of `fit`.
+        """
         check_is_fitted(self)
-        frame: Frame = self._frame
-        X, Y, _ = self._check_pair(X, Y, None, reset=False)
-        if Y.shape[1] != frame.moments.y.shift.size:
-            refuse("Y", f"have {frame.moments.y.shift.size} columns", Y.shape[1])
-        pair = read_pair(X, Y, None, names=self._names(), n_jobs=self.n_jobs)
-        sq = pair.sq_residuals(frame, frame.scale, frame.factor)
-        if not np.isfinite(sq).all():
-            refuse_bad_values(X, names=self._names())
-            with speaking_of("Y"):
-                refuse_bad_values(Y)
-        return np.asarray(np.ldexp(np.sqrt(sq), frame.unit))
-
-    def _centre(self) -> NDArray[np.float64]:
-        """Mean of Y, with zeros for the columns that it lacks."""
-        mean = self._frame.moments.y.mean
-        centre = np.zeros(self._frame.rotation.matrix.shape[1])
-        centre[: mean.size] = mean
-        return centre
+        model = self._frame
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        table = self._pair(X, Y, id, workers, reset=False)
+        if table.widths[1] != model.moments.y.shift.size:
+            refuse("Y", f"have {model.moments.y.shift.size} columns", table.widths[1])
+        view = PairView(table, *model.scalings(), workers, self._names())
+        found: NDArray[np.float64] = view.each_row(Residuals(model))[0]
+        if not np.isfinite(found).all():
+            view.refuse_bad_values()
+        return found
 
 
-def _rows(X: Table) -> Rows:
-    return Rows(X, working_type(X), np.zeros(X.shape[1]))
+Transformation.transform = paths_as_they_are(  # type: ignore[method-assign]
+    Transformation.transform
+)

@@ -17,8 +17,8 @@ from markupsafe import Markup
 
 from gnomon.charts import Chart
 from gnomon.charts.theme import PAGE, STYLE
-from gnomon.report.content import Content
-from gnomon.report.payload import PAGE_BUDGET, Payload, payload
+from gnomon.report.content import Content, in_map_order
+from gnomon.report.payload import MANY_ROWS, PAGE_BUDGET, Payload, payload
 from gnomon.report.section import Section, shown
 from gnomon.report.sections import SECTIONS
 
@@ -48,10 +48,13 @@ def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
     budget : int
         Bytes that the whole page may take; what is left out to stay below is said on the page.
     """
+    if content.n > MANY_ROWS:
+        content = in_map_order(content)
     sections = [section for make in SECTIONS if (section := make(content))]
     # Once without data, to see how much room there is for them.
     around = len(_render(content, sections, Payload("", ())).encode()) + ROOM_FOR_NOTES
-    data = payload(content, budget=max(0, budget - around))
+    says = next(section for section in sections if section.id == "map").lead
+    data = payload(content, budget=max(0, budget - around), says=says)
     return _render(content, sections, data)
 
 
@@ -82,6 +85,7 @@ def _environment() -> jinja2.Environment:
         finalize=_printable,
     )
     environment.filters["drawing"] = _drawing
+    environment.filters["breakable"] = _breakable
     return environment
 
 
@@ -93,6 +97,11 @@ def _asset(name: str) -> str:
 def _printable(value: Any) -> Any:
     """What is printed, without characters that no page may hold."""
     return UNPRINTABLE.sub("", value) if type(value) is str else value
+
+
+def _breakable(title: str) -> Markup:
+    """A title that may break behind the marks that names of files are made of."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_./\\-])(?=\w)", _printable(title)))
 
 
 def _drawing(chart: Chart) -> Markup:

@@ -12,7 +12,7 @@ from gnomon.errors import refuse
 from gnomon.pca.labels import holds_labels
 from gnomon.pca.labels import read_labels as read_groups
 
-__all__ = ["as_label", "column_names", "read_ids", "read_labels"]
+__all__ = ["as_label", "column_names", "read_ids", "read_labels", "read_texts"]
 
 
 def column_names(names: Any, X: Any, model: Any) -> tuple[str, ...]:
@@ -40,6 +40,20 @@ def read_ids(ids: Any, X: Any, n: int) -> tuple[str, NDArray[np.object_]] | None
     if array.shape != (n,):
         refuse("ids", f"hold one value for each of the {n} rows", f"shape {array.shape}")
     return _name_of(ids, "id"), _objects([str(value) for value in array.tolist()])
+
+
+def read_texts(
+    option: str, values: Any, n: int, *, missing: str | None = ""
+) -> tuple[str, NDArray[np.object_]]:
+    """A column of texts (n,) under its name; bytes stay bytes, and gaps are `missing`."""
+    array = list(values)
+    if len(array) != n:
+        refuse(option, f"hold one value for each of the {n} rows", f"{len(array)} values")
+    known = [
+        missing if v is None or v != v else v if isinstance(v, (bytes, dict)) else str(v)
+        for v in array
+    ]
+    return _name_of(values, option), _objects(known)
 
 
 def read_labels(labels: Any, n: int) -> tuple[tuple[str, NDArray[Any]], ...]:

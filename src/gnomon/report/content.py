@@ -5,29 +5,42 @@ import platform
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.names import stem_of
 from gnomon.data.spread import measure_spread
 from gnomon.errors import DataWarning
-from gnomon.neighbors import find_neighbors
+from gnomon.neighbors.search import find_neighbors
 from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.stability import Stability
+from gnomon.report import clusters
+from gnomon.report.encode import MAP_BITS, morton_codes
+from gnomon.report.pictures import OrderedPictures, RowPictures
+from gnomon.report.pixels import Pixels
 from gnomon.scores import MapScores, score_map
 from gnomon.scores.few import FEW_ROWS, trusted
 from gnomon.scores.kept import neighbors_kept
 from gnomon.scores.tables import METRICS
 from gnomon.tsne import TSNE
+from gnomon.typing import Array
 
-Floats = NDArray[Any]
+__all__ = [
+    "NEIGHBORS",
+    "SUGGESTED",
+    "Content",
+    "gather",
+    "in_map_order",
+    "lay_scores",
+    "versions",
+]
 
-__all__ = ["NEIGHBORS", "Content", "Floats", "gather", "lay_scores", "versions"]
-
+SUGGESTED = "suggested groups"
 NEIGHBORS = 5  # of each row, that the page names
 # Sizes of neighbourhoods that the map is scored for, where there are rows enough.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
@@ -35,6 +48,9 @@ SIZES = (5, 10, 15, 25, 50, 100, 200)
 WIDE, LEADING = 100, 50
 # Beyond, neighbours are looked for only where a map of all rows was worth their search before.
 MOST_SEARCHED = 200_000
+# From so many columns with one stem and numbers (`embedding[57]`), their names say nothing.
+NUMBERED = 50
+DENSITY_ROWS = 65_536  # whose distances are computed at once
 # Pairs whose distances are drawn; with fewer than the least there is no picture.
 PAIRS, LEAST_PAIRS = 20_000, 100
 
@@ -80,6 +96,17 @@ class Content:
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
+    density : array (n,) or None
+        Share of the rows whose fifth neighbour in the data is farther away than a row's own.
+    suggested : array (n,) of str, or None
+        Groups that were found where no label groups the rows; None where a row is in none.
+    pixels : Pixels or None
+        Where the columns are the pixels of a picture.
+    pictures : RowPictures or None
+    texts, links : pair of str and array (n,) of str, or None
+        What the rows say, and addresses that they lead to.
+    replay : tuple of pairs of int and array (n, 2)
+        Iterations, and where the rows were then.
     preparation : tuple of pairs of str
         What was done to the table first: name and sentence.
     roles : tuple of pairs of str
@@ -111,8 +138,15 @@ class Content:
     space: str
     total: int
     quality: MapScores | None = None
-    pairs: tuple[Floats, Floats] | None = None
+    pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
+    density: NDArray[np.float64] | None = None
+    suggested: NDArray[np.object_] | None = None
+    pixels: Pixels | None = None
+    pictures: RowPictures | None = None
+    texts: tuple[str, NDArray[np.object_]] | None = None
+    links: tuple[str, NDArray[np.object_]] | None = None
+    replay: tuple[tuple[int, NDArray[Any]], ...] = ()
     preparation: tuple[tuple[str, str], ...] = ()
     roles: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
@@ -130,9 +164,28 @@ class Content:
         return model
 
     @cached_property
-    def spread(self) -> Floats | None:
+    def spread(self) -> Array | None:
         """Standard deviations (d,) of what the PCA was fitted to; None without the data."""
         return None if self.prepared is None else measure_spread(self.prepared).std
+
+    @cached_property
+    def numbered(self) -> str | None:
+        """What the columns are, where their names are one stem and numbers and say nothing else."""
+        if self.pixels is not None:
+            return str(self.pixels)
+        stems = {stem_of(name) for name in self.names}
+        if len(stems) != 1 or stems & {None, "#"} or self.d < NUMBERED:
+            return None  # a number alone is a wavelength, or a year
+        if stems & {"column #", "x#"}:
+            return f"{self.d:,} columns without names"
+        return f"the {self.d:,} columns {self.names[0]} … {self.names[-1]}"
+
+    @property
+    def groups(self) -> tuple[str, NDArray[Any]] | None:
+        """What points are coloured by in charts: the label, or groups that were suggested."""
+        if self.labels:
+            return self.labels[0]
+        return None if self.suggested is None else (SUGGESTED, self.suggested)
 
     @property
     def n(self) -> int:
@@ -230,6 +283,8 @@ def gather(
         wanted = min(NEIGHBORS if trust is not None else max(NEIGHBORS, of_trust), n - 1)
         mapped = tsne is not None and len(tsne.embedding_) == n
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
+        ungrouped = _groups(labels) is None and clusters.LEAST_ROWS <= n <= clusters.MOST_ROWS
+        wanted = max(wanted, min(clusters.NEIGHBORS, n - 1)) if ungrouped else wanted
         own = space is not None or _is_of_map(prepared, scores, pca, tsne)
         near = _nearest(Z, wanted, tsne, own, metric, n_jobs)
     if Y is not None and score:
@@ -238,7 +293,7 @@ def gather(
         if quality is None and metric in METRICS:
             groups = _groups(labels)
             quality = score_map(Z, Y, groups, n_neighbors=sizes(n), metric=metric, n_jobs=n_jobs)
-    return Content(
+    content = Content(
         title=title or source,
         source=source,
         names=tuple(names),
@@ -257,9 +312,67 @@ def gather(
         total=n if total is None else total,
         quality=quality,
         pairs=None if Y is None or not score else draw_pairs(Z, Y),
+        density=_density(Z, near) if metric == "euclidean" else None,
         versions=said.pop("versions", None) or versions(),
         **said,
     )
+    if _groups(labels) is not None:
+        return content
+    return replace(content, suggested=_suggested(content, near[:, : clusters.NEIGHBORS]))
+
+
+def _suggested(content: Content, near: NDArray[np.int32]) -> NDArray[np.object_] | None:
+    """Groups of the rows, named by what sets them apart; None where there are none to be found."""
+    groups = clusters.suggest_groups(near)
+    if groups is None:
+        return None
+    X = None if content.numbered else content.X
+    texts = None if content.texts is None else content.texts[1].tolist()
+    return clusters.describe_groups(groups, X, content.names, texts)
+
+
+def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | None:
+    """Share of rows whose fifth neighbour is farther away than each row's own."""
+    n, last = len(Z), min(NEIGHBORS, near.shape[1]) - 1
+    if last < 0 or n < 2 * NEIGHBORS:
+        return None
+    away = np.empty(n)
+    for start in range(0, n, DENSITY_ROWS):
+        rows = slice(start, start + DENSITY_ROWS)
+        gaps = np.asarray(Z[rows], np.float64) - Z[near[rows, last]]
+        away[rows] = np.linalg.norm(gaps, axis=1)
+    _, place, counts = np.unique(away, return_inverse=True, return_counts=True)
+    farther = n - np.cumsum(counts)
+    shares: NDArray[np.float64] = farther[place] / (n - 1)
+    return shares
+
+
+def in_map_order(content: Content) -> Content:
+    """The same rows along a Morton curve over the map, under their former numbers."""
+    positions = np.asarray(content.pca_map if content.Y is None else content.Y[:, :2], np.float64)
+    order = np.argsort(morton_codes(positions, MAP_BITS)[0], kind="stable")
+    place = np.empty(content.n, np.int32)
+    place[order] = np.arange(content.n, dtype=np.int32)
+
+    def taken(values: Any) -> Any:
+        return None if values is None else values[order]
+
+    def pair(values: tuple[str, Any] | None) -> Any:
+        return None if values is None else (values[0], values[1][order])
+
+    ids: Any = pair(content.ids) or ("row", order)
+    return replace(
+        content,
+        **{name: taken(getattr(content, name)) for name in
+           ("X", "prepared", "scores", "Y", "pca_map", "trust", "density", "suggested")},
+        neighbors=place[content.neighbors[order]],
+        ids=ids,
+        labels=tuple((name, values[order]) for name, values in content.labels),
+        pictures=None if content.pictures is None else OrderedPictures(content.pictures, order),
+        texts=pair(content.texts),
+        links=pair(content.links),
+        replay=tuple((i, places[order]) for i, places in content.replay),
+    )  # fmt: skip
 
 
 def sizes(n: int) -> list[int]:
@@ -286,7 +399,7 @@ def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float
         return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
 
 
-def draw_pairs(space: Floats, Y: Floats) -> tuple[Floats, Floats] | None:
+def draw_pairs(space: Array, Y: Array) -> tuple[Array, Array] | None:
     """Distances of some pairs of rows in the data and on the map; None where there are too few."""
     n = len(space)
     if n * (n - 1) // 2 < LEAST_PAIRS:
@@ -300,14 +413,14 @@ def draw_pairs(space: Floats, Y: Floats) -> tuple[Floats, Floats] | None:
     return _distances(space, i, j), _distances(Y, i, j)
 
 
-def _distances(Z: Floats, i: NDArray[Any], j: NDArray[Any]) -> Floats:
-    distances: Floats = np.linalg.norm(Z[i].astype(np.float64) - Z[j], axis=1)
+def _distances(Z: Array, i: NDArray[Any], j: NDArray[Any]) -> Array:
+    distances: Array = np.linalg.norm(Z[i].astype(np.float64) - Z[j], axis=1)
     return distances
 
 
 def versions() -> dict[str, str]:
     """Of Python and of what a result depends on."""
-    packages = ("gnomon", "numpy", "scipy", "scikit-learn", "numba", "faiss-cpu")
+    packages = ("gnomon", "numpy", "scipy", "scikit-learn", "numba")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"python": platform.python_version(), **found}
 
@@ -366,11 +479,7 @@ def _nearest(
         return np.empty((len(Z), 0), np.int32)
     search = None if tsne is None or not own else tsne._search
     if search is not None and len(search.Z) == len(Z):
-        # The map has found neighbours before, and knows its lists. A copy, which probes as few of
-        # them as these fewer neighbours need: new rows are placed by as many as the map needed.
-        again = copy(search)
-        again.n_probes, again.n_jobs = 1, n_jobs
-        return again.among_themselves(k).indices
+        return search.nearest(k, n_jobs)  # the map has found them before
     params = None if tsne is None or tsne.metric != metric else tsne.metric_params
     return find_neighbors(Z, k, metric=metric, metric_params=params, n_jobs=n_jobs).indices
 

@@ -20,6 +20,8 @@ __all__ = [
     "category_field",
     "label_field",
     "map_part",
+    "morton_codes",
+    "morton_part",
     "number_field",
     "row_numbers",
     "texts",
@@ -33,6 +35,8 @@ Part = dict[str, Any]
 MOST_LEVELS = 255
 # Codes of two bytes: the last is for gaps.
 STEPS = 65_534
+# Bits of each coordinate on the map of very many rows.
+MAP_BITS = 12
 
 
 def number_field(name: str, values: NDArray[Any]) -> Part:
@@ -100,6 +104,34 @@ def map_part(name: str, positions: NDArray[Any]) -> Part:
         "step": step,
         "x": whole_numbers(codes[:, 0]),
         "y": whole_numbers(codes[:, 1]),
+    }
+
+
+def morton_codes(positions: NDArray[Any], bits: int) -> tuple[NDArray[np.uint64], Any, float]:
+    """Places (n, 2) along a Morton curve, x in the even bits; the lowest corner and the step."""
+    low = positions.min(axis=0)
+    step = float((positions.max(axis=0) - low).max()) / (2**bits - 1) or 1.0
+    codes = np.rint((positions - low) / step).astype(np.uint64)
+    mixed = np.zeros(len(codes), np.uint64)
+    for bit in range(bits):
+        for axis in (0, 1):
+            mixed |= ((codes[:, axis] >> np.uint64(bit)) & np.uint64(1)) << np.uint64(
+                2 * bit + axis
+            )
+    return mixed, low, step
+
+
+def morton_part(name: str, positions: NDArray[Any]) -> Part:
+    """Positions (n, 2) in the order of a Morton curve, as the gaps between them along it."""
+    codes, low, step = morton_codes(positions, MAP_BITS)
+    gaps = np.diff(codes.astype(np.int64), prepend=0)
+    if (gaps < 0).any():
+        raise ValueError("rows must be in the order of the curve")
+    return {
+        "name": name,
+        "low": low.tolist(),
+        "step": step,
+        "gaps": whole_numbers(gaps.astype(smallest(int(gaps.max(initial=0))))),
     }
 
 

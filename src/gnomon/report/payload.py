@@ -2,12 +2,18 @@
 
 What is worth most is put in first. When room runs out, columns are left out first (those with the
 smallest contributions before the others), then scores of the components (the last before the
-first), neighbours (the farthest before the nearest), further columns to colour by, ids, and last
-the PCA map. Room that is too small for one may still be used for what comes after it. The map, its
-first colour and the trust of each row are always there.
+first), neighbours (the farthest before the nearest), further columns to colour by, links, texts
+(shortened first), pictures (fewer first), ids, and last the PCA map. Room that is too small for one
+may still be used for what comes after it. The map, its first colour and the trust of each row are
+always there.
+
+Very many rows stand in the order of a Morton curve over the map (`content.in_map_order`), and their
+positions are the gaps along it; their numbers in the table are ids, which may be left out.
 """
 
+import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,20 +22,29 @@ from numpy.typing import NDArray
 
 from gnomon.charts.view import seen
 from gnomon.charts.words import count
-from gnomon.report.content import Content
+from gnomon.report.content import SUGGESTED, Content
 from gnomon.report.encode import (
     Part,
+    category_field,
     label_field,
     map_part,
+    morton_part,
     number_field,
     row_numbers,
     texts,
     whole_numbers,
 )
+from gnomon.report.pictures import pack_pictures
 
-__all__ = ["PAGE_BUDGET", "Payload", "payload"]
+__all__ = ["MANY_ROWS", "PAGE_BUDGET", "Payload", "payload"]
 
 PAGE_BUDGET = 3_000_000  # bytes
+MANY_ROWS = 200_000  # beyond, rows stand in the order of the map
+# Shares of the room that is left, which pictures, texts and the replay may take.
+OF_PIXELS, OF_PICTURES, OF_TEXTS, OF_REPLAY = 0.8, 0.6, 0.6, 0.6
+TEXT_LENGTHS = (4_000, 1_000, 400, 160, 80)  # letters of a text, as many as there is room for
+LINK_LENGTH = 2_000
+REPLAY_STEPS = 4_095  # places along the longer side of a frame
 
 # More components than these say little about a group of rows, and more columns make a list that
 # nobody reads; the budget is spent on neither.
@@ -55,7 +70,7 @@ class Payload:
     notes: tuple[str, ...]
 
 
-def payload(content: Content, *, budget: int = PAGE_BUDGET) -> Payload:
+def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] = ()) -> Payload:
     """The data of the page that shows `content`.
 
     Parameters
@@ -64,25 +79,59 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET) -> Payload:
     budget : int
         Bytes there are for the data: what the whole page may take less what its other parts do.
         What cannot be left out is put in even if it takes more.
+    says : sequence of str
+        Sentences that stand beside the map.
     """
     room = _Room(budget - NOTES)
     notes: list[str] = []
     data: Part = {
         "title": content.title,
         "source": content.source,
+        "caption": _caption(content),
+        "says": list(says),
         "rows": content.n,
         "space": content.space,
         "maps": _maps(content, room, notes),
     }
     data["labels"] = [label_field(name, values) for name, values in content.labels[:1]]
-    data["trust"] = None if content.trust is None else number_field("trust", content.trust)
+    if content.suggested is not None:
+        suggested = category_field(SUGGESTED, content.suggested) | {"suggested": True}
+        data["labels"].append(suggested)
+    data["trust"] = data["density"] = None
+    if content.trust is not None:
+        near = "nearest row" if content.trusted == 1 else f"{content.trusted} nearest rows"
+        about = f"share of a row's {near} in the data that the map keeps near"
+        data["trust"] = number_field("trust", content.trust) | {"about": about}
+    if content.density is not None:
+        about = "share of rows that lie in sparser parts of the data; t-SNE does not show it"
+        data["density"] = number_field("density in the data", content.density) | {"about": about}
     room.take(data)
     _put_ids(data, content, room, notes)
+    _put_pictures(data, content, room, notes)
+    _put_texts(data, content, room, notes)
     _put_labels(data, content, room, notes)
     _put_neighbors(data, content, room, notes)
+    _put_replay(data, content, room, notes)
     _put_components(data, content, room, notes)
     _put_columns(data, content, room, notes)
+    data["digest"] = hashlib.sha256(_script_text(data).encode()).hexdigest()[:16]
     return Payload(_script_text(data), tuple(notes))
+
+
+def _caption(content: Content) -> str:
+    """What a figure of the map says about itself."""
+    table = f"{count(content.n, 'row')}, {count(content.d, 'column')}"
+    if content.tsne is None:
+        return f"{table}, placed by their scores on the first two principal components."
+    shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
+    scale = " and ".join(f"{value:.3g}" for value in shape)
+    said = (
+        f"t-SNE of {table} (perplexity {scale}). Neighbours are alike; gaps and axes mean little."
+    )
+    if content.trust is None:
+        return said
+    kept = f"{100 * float(content.trust.mean()):.0f}\u00a0%"
+    return f"{said} The map keeps {kept} of each row's {content.trusted} nearest rows."
 
 
 class _Room:
@@ -105,10 +154,13 @@ class _Room:
 
 def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
     """The map that is shown first, and where they have room its other sides and the PCA map."""
+    first_part = morton_part if content.n > MANY_ROWS else map_part
+    if content.n > MANY_ROWS:
+        notes.append("Positions are rounded to 1/4,095 of the map's longer side.")
     if content.Y is None:
-        return [map_part("PCA", content.pca_map)]
+        return [first_part("PCA", content.pca_map)]
     seen_first, *others = _views(content.Y)
-    maps = [map_part(*seen_first)]
+    maps = [first_part(*seen_first)]
     if content.Y.shape[1] == 1:
         notes.append("The map has one dimension; its height is only for points to be seen.")
     for name, positions in (*others, ("PCA", content.pca_map)):
@@ -140,11 +192,79 @@ def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> Non
     if content.ids is None:
         return
     name, values = content.ids
-    part = {"name": name, "texts": texts([str(value) for value in values.tolist()])}
+    part: Part = {"name": name}
+    if values.dtype.kind in "iu":  # numbers of rows
+        part["numbers"] = row_numbers(values, int(values.max(initial=0)) + 1)
+    else:
+        part["texts"] = texts([str(value) for value in values.tolist()])
     if room.takes(part):
         data["ids"] = part
+    elif "numbers" in part:
+        notes.append(
+            "The rows' numbers in the table were left out, and rows are numbered along the map"
+            + _TOO_LARGE.replace("it", "them", 1)
+        )
     else:
         notes.append(f"The ids in {name} were left out and rows have numbers instead" + _TOO_LARGE)
+
+
+def _put_pictures(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    data["pictures"] = None
+    if content.pictures is None:
+        return
+    share = OF_PIXELS if content.pixels is not None else OF_PICTURES
+    positions = content.pca_map if content.Y is None else content.Y[:, :2]
+    part, said = pack_pictures(content.pictures, positions, int(share * max(0, room.left)))
+    notes += said
+    if part is not None and room.takes(part):
+        data["pictures"] = part
+
+
+def _put_texts(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    """What rows say, whole or as much of it as there is room for, and where they lead to."""
+    data["texts"] = data["links"] = None
+    if content.texts is not None:
+        name, values = content.texts
+        longest = max((len(str(value)) for value in values.tolist()), default=0)
+        most = OF_TEXTS * room.left
+        for length in TEXT_LENGTHS:
+            part = {"name": name, "texts": texts([str(v)[:length] for v in values.tolist()])}
+            if len(_script_text(part)) <= most and room.takes(part):
+                data["texts"] = part
+                if longest > length:
+                    notes.append(f"Texts in {name} are shortened to {length:,} letters.")
+                break
+        else:
+            notes.append(f"The texts in {name} were left out" + _TOO_LARGE)
+    if content.links is not None:
+        name, values = content.links
+        links = {"name": name, "texts": texts([str(v)[:LINK_LENGTH] for v in values.tolist()])}
+        if room.takes(links):
+            data["links"] = links
+        else:
+            notes.append(f"The links in {name} were left out" + _TOO_LARGE)
+
+
+def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+    """Frames of the making of the map, each as the differences from the one before."""
+    data["replay"] = None
+    if not content.replay:
+        return
+    frames = np.stack([places[:, :2] for _, places in content.replay]).astype(np.float64)
+    low = frames.min(axis=(0, 1))
+    step = float((frames.max(axis=(0, 1)) - low).max()) / REPLAY_STEPS or 1.0
+    codes = np.rint((frames - low) / step).astype(np.uint16)
+    changes = np.diff(codes, axis=0, prepend=np.zeros_like(codes[:1]))  # comes round at 65,536
+    part = {
+        "iterations": [int(iteration) for iteration, _ in content.replay],
+        "low": low.tolist(),
+        "step": step,
+        "frames": [{"x": whole_numbers(c[:, 0]), "y": whole_numbers(c[:, 1])} for c in changes],
+    }
+    if len(_script_text(part)) <= OF_REPLAY * room.left and room.takes(part):
+        data["replay"] = part
+    else:
+        notes.append("The replay was left out" + _TOO_LARGE)
 
 
 def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -175,7 +295,8 @@ def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) 
 def _put_components(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
     """Scores in 256 steps, and how all columns go with them (`PCA.correlations`)."""
     data["components"] = []
-    data["columns"] = {"names": None, "held": []}
+    # Where single columns say nothing, rows are not compared by them.
+    data["columns"] = {"names": None, "held": [], "numbered": content.numbered}
     names = texts(list(content.names))
     if not room.takes(names):
         notes.append("The names of the columns were left out" + _TOO_LARGE.replace("it", "them", 1))

@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from gnomon.budget import check_free, readable_bytes
 from gnomon.charts import words
-from gnomon.errors import DataError, TooLargeError, refuse
+from gnomon.errors import DataError, refuse
 from gnomon.files import writing
 from gnomon.inputs import as_table, check_integer, is_sparse
-from gnomon.memory import available_bytes, readable_bytes
 from gnomon.pca import PCA
 from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
 from gnomon.report.build import build
-from gnomon.report.columns import column_names, read_ids, read_labels
+from gnomon.report.columns import column_names, read_ids, read_labels, read_texts
 from gnomon.report.content import Content, gather
 from gnomon.report.payload import PAGE_BUDGET
+from gnomon.report.pictures import GivenPictures, PixelPictures, RowPictures
+from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.tsne import TSNE
 
 __all__ = ["LEAST_BUDGET", "Report", "find_stability", "report"]
@@ -89,6 +91,10 @@ def report(
     names: Any = None,
     title: str | None = None,
     stability: int | Stability | None = None,
+    text: Any = None,
+    images: Any = None,
+    links: Any = None,
+    pixels: str | None = None,
     page_budget: int = PAGE_BUDGET,
     n_jobs: int | None = None,
 ) -> Report:
@@ -111,6 +117,16 @@ def report(
     title : str, optional
     stability : int or Stability, optional
         How often to make the map again to see which points stay, or what `gnomon.stability` found.
+    text : column, optional
+        What each row says: shown beside its point, and searched.
+    images : column, optional
+        A picture of each row: bytes of PNG, JPEG, WebP or GIF, or a path below the working folder;
+        None for none. Decoding takes Pillow (``pip install 'gnomon[pictures]'``).
+    links : column, optional
+        An address for each row.
+    pixels : str, optional
+        How the columns of `X` make a picture, such as ``"28x28"``, ``"32x32x3"``, ``"28x28,F"``
+        (down the columns first) or ``"none"``; recognised by default.
     page_budget : int
         Bytes that the page may take, by default 3 million; what is left out is said on it.
     n_jobs : int, optional
@@ -146,10 +162,22 @@ def report(
                 "was fitted to."
             )
     table = _without_gaps(table, pca)
+    called = column_names(names, X, pca)
+    shape = find_pixels(called, table) if pixels is None else parse_pixels(pixels, d)
+    pictures: RowPictures | None = None
+    if images is not None:
+        given = read_texts("images", images, n, missing=None)
+        pictures = GivenPictures(given[1].tolist(), Path.cwd())
+    elif shape is not None:
+        pictures = PixelPictures(table, shape)
     content = gather(
         table,
         pca=pca,
-        names=column_names(names, X, pca),
+        names=called,
+        pixels=shape,
+        pictures=pictures,
+        texts=None if text is None else read_texts("text", text, n),
+        links=None if links is None else read_texts("links", links, n),
         tsne=tsne,
         title=title or f"{'PCA' if tsne is None else 'Map'} of {words.count(n, 'row')}",
         ids=read_ids(ids, X, n),
@@ -166,11 +194,8 @@ def _table(X: Any) -> NDArray[Any]:
     if not is_sparse(table):
         return np.asarray(table)
     needed = table.shape[0] * table.shape[1] * table.dtype.itemsize
-    if needed > available_bytes() / 2:
-        raise TooLargeError(
-            f"A page needs the whole table: {readable_bytes(needed)} as a dense one. Give fewer "
-            "columns, or the scores of a PCA."
-        )
+    way_out = "Give fewer columns, or the scores of a PCA."
+    check_free("A page of the whole table, as a dense one,", 2 * needed, way_out)
     return np.asarray(table.toarray())
 
 
@@ -178,7 +203,7 @@ def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
     """The table, filled in if the model was told to do that; `transform` refuses other gaps."""
     if getattr(pca, "missing_", None) is None or np.isfinite(table).all():
         return table
-    return np.asarray(pca._filled(table))
+    return np.asarray(pca._model().filled(table))
 
 
 def find_stability(

@@ -1,5 +1,6 @@
 """A page of a run: of a table that was read from a file, made ready, reduced and mapped."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -17,6 +18,8 @@ from gnomon.report.build import build
 from gnomon.report.columns import as_label
 from gnomon.report.content import gather
 from gnomon.report.payload import PAGE_BUDGET
+from gnomon.report.pictures import GivenPictures, PixelPictures
+from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.report.report import LEAST_BUDGET, Report, find_stability
 from gnomon.tsne import TSNE
 
@@ -26,6 +29,7 @@ WITHOUT = (
     "The page was built without the table: the columns' own numbers and the rows that are rebuilt "
     "worst are missing."
 )
+MOST_CLASSES = 50  # whole numbers that may be names of groups, as in `gnomon.data.guess`
 MOST_ROWS = 1_000_000  # more are not to be looked at, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read of a file too large to be read as a whole
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
@@ -39,6 +43,8 @@ def report_run(
     *,
     title: str | None = None,
     stability: Any = None,
+    pixels: str | None = None,
+    image_root: Path | None = None,
     page_budget: int = PAGE_BUDGET,
     n_jobs: int | None = None,
     **found: Any,
@@ -53,6 +59,10 @@ def report_run(
         Its rows as `pca` and `tsne` got them.
     title, stability, page_budget, n_jobs
         As for `gnomon.report`.
+    pixels : str, optional
+        How the columns make a picture, such as "28x28" or "none"; recognised by default.
+    image_root : path, optional
+        Where pictures that are named by the table are looked for; by default its own folder.
     found : optional
         What else is known: scores, Y, trust, neighbors, quality, notes, warnings, seconds,
         command, versions.
@@ -64,6 +74,9 @@ def report_run(
         found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
                   and part is not None}  # fmt: skip
     used = prepared.table
+    if rows is not None or (found.get("Y") is not None and found["Y"].shape[1] != 2):
+        found.pop("replay", None)
+    shown = find_shown(used, pixels=pixels, image_root=image_root)
     content = gather(
         prepared.X,
         X=used.X,
@@ -81,9 +94,27 @@ def report_run(
         source=table.name,
         roles=tuple(table.roles.final().lines()),
         notes=(*table.notes, *found.pop("notes", ()), *notes),
+        **shown,
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def find_shown(
+    table: Table, *, pixels: str | None = None, image_root: Path | None = None
+) -> dict[str, Any]:
+    """Pictures, texts and links of the rows, for `gather`."""
+    shown: dict[str, Any] = {}
+    if pixels is None:
+        shown["pixels"] = find_pixels(table.columns, table.X)
+    else:
+        shown["pixels"] = parse_pixels(pixels, len(table.columns))
+    if table.image is not None:
+        shown["pictures"] = GivenPictures(table.image[1].tolist(), image_root or table.folder)
+    elif shown["pixels"] is not None:
+        shown["pictures"] = PixelPictures(table.X, shown["pixels"])
+    shown["texts"], shown["links"] = table.text, table.link
+    return shown
 
 
 def shown_rows(n: int, Y: NDArray[Any] | None) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
@@ -108,7 +139,17 @@ def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
     """The column that rows are coloured by, and then others that they can be coloured by."""
     labels = [] if table.labels is None else [(str(table.label_name), table.labels)]
-    return [(name, read_quantity(values)) for name, values in (*labels, *table.others)]
+    labels = [
+        (name, values if _are_classes(values) else read_quantity(values)) for name, values in labels
+    ]
+    return [*labels, *((name, read_quantity(values)) for name, values in table.others)]
+
+
+def _are_classes(texts: NDArray[Any]) -> bool:
+    """Whether labels are few whole numbers, each of several rows: names of groups, not amounts."""
+    found = Counter(text for text in texts.tolist() if text is not None)
+    whole = all(text.lstrip("-").isdigit() for text in found)
+    return whole and len(found) <= MOST_CLASSES and min(found.values(), default=0) >= 2
 
 
 def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:

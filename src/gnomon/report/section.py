@@ -15,6 +15,7 @@ __all__ = [
     "Facts",
     "Figures",
     "Grid",
+    "Pictures",
     "RowLink",
     "Section",
     "Words",
@@ -65,6 +66,20 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """Small pictures with a name each, in lines; `lines` are pairs of a name and its pictures.
+
+    A picture is a pair of what it is called, which may be empty, and an address that holds it.
+    """
+
+    kind: ClassVar[str] = "pictures"
+    caption: str
+    note: str
+    lines: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    width: int  # of a picture, in pixels of the page
+
+
+@dataclass(frozen=True)
 class Facts:
     """Names and what is said of them."""
 
@@ -89,7 +104,7 @@ class Words:
     text: str
 
 
-Block = Figures | Grid | Facts | Bullets | Code | Words
+Block = Figures | Grid | Pictures | Facts | Bullets | Code | Words
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
-from gnomon.parallel import map_blocks, row_blocks
-from gnomon.scores.ranks import Indices, block_rows, find_nearest
+from gnomon.scores.ranks import block_rows, find_nearest
 from gnomon.scores.sample import choose_rows, make_generator
 from gnomon.scores.tables import read_points
+from gnomon.typing import Indices32
 
-Codes = NDArray[np.int64]
-
-__all__ = ["Codes", "class_accuracy", "read_codes", "vote"]
+__all__ = ["class_accuracy", "read_codes", "vote"]
 
 
 def class_accuracy(
@@ -64,7 +63,7 @@ def class_accuracy(
     return float(right[judged].mean()) if judged.any() else float("nan")
 
 
-def read_codes(labels: Any, n: int) -> Codes:
+def read_codes(labels: Any, n: int) -> Indices32:
     """A number for each label, −1 for none."""
     if nw.dependencies.is_into_series(labels):
         values = nw.from_native(labels, series_only=True).to_list()
@@ -92,7 +91,7 @@ def _is_none(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def vote(codes: Codes, rows: NDArray[np.int64], near: Indices) -> NDArray[np.float64]:
+def vote(codes: Indices32, rows: NDArray[np.int64], near: Indices32) -> NDArray[np.float64]:
     """1 for each of `rows` whose neighbours `near`, (m, k), vote for its label, 0 or NaN if not."""
     m, classes = len(rows), int(codes.max()) + 1
     cast, own = codes[near], codes[rows]

@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.inputs import check_integer
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
 from gnomon.records import Record
 from gnomon.scores.sample import make_generator, none_if_nan, say
 from gnomon.scores.tables import read_pair
-
-Floats64 = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from gnomon.typing import Floats64, Indices
 
 PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
 GROUPS = 20  # a standard error from 20 parts is itself known to about 16 %

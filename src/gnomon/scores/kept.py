@@ -1,7 +1,7 @@
 """How many of its neighbours each row keeps: one number for every row, at any number of rows.
 
 The same share as `recall`, whose neighbours are exact and which samples rows where there are many;
-here all rows are scored, by neighbours of a measured recall (`gnomon.neighbors`).
+here all rows are scored, by neighbours of a measured recall (`gnomon.neighbors.search`).
 """
 
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.neighbors import find_neighbors
-from gnomon.parallel import row_blocks
+from gnomon.compute.threads import row_blocks
+from gnomon.neighbors.search import find_neighbors
 
 __all__ = ["neighbors_kept", "share_kept"]
 

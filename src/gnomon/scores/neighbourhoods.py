@@ -18,16 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
-from gnomon.parallel import map_blocks, row_blocks
-from gnomon.scores.classes import Codes, vote
+from gnomon.scores.classes import vote
 from gnomon.scores.distances import order_within
-from gnomon.scores.ranks import Indices, Ranks, block_rows, rank_rows
+from gnomon.scores.ranks import Ranks, block_rows, rank_rows
 from gnomon.scores.sample import choose_rows, make_generator
 from gnomon.scores.tables import read_pair
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64, Indices32
 
 USUAL = (5, 15, 50)  # a point's closest company, the neighbourhood of most maps, and beyond
 
@@ -166,7 +165,7 @@ def score_rows(
     W: NDArray[Any],
     rows: NDArray[np.int64],
     sizes: tuple[int, ...],
-    codes: Codes | None = None,
+    codes: Indices32 | None = None,
     *,
     n_jobs: int | None = None,
 ) -> RowScores:
@@ -198,7 +197,7 @@ def _score_block(scores: RowScores, ranks: Ranks, part: slice, column: int, k: i
     scores.order[part, column] = order_within(ranks.sq_x[:, :k], ranks.sq_y[:, :k])
 
 
-def _kept(rank: Indices, k: int, n: int) -> Floats64:
+def _kept(rank: Indices32, k: int, n: int) -> Floats64:
     """1 − c Σ max(0, rank − k), over the k neighbours of each row."""
     too_far = np.maximum(rank.astype(np.int64) - k, 0).sum(axis=1)
     kept: Floats64 = 1 - too_far * (2 / (k * (2 * n - 3 * k - 1)))

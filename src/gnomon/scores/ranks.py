@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-
-Floats64 = NDArray[np.float64]
-Indices = NDArray[np.int32]
+from gnomon.compute.kernels import kernel
+from gnomon.typing import Floats64, Indices32
 
 TILE_NUMBERS = 2**14  # rows of a tile, in numbers: 128 KB, which a core's second cache holds
 BLOCK_NUMBERS = 2**21  # distances of a block: 16 MB a table and thread
@@ -45,10 +43,10 @@ class Ranks(NamedTuple):
         Squared distances of `near_x`, in the data and in the map, each in its own unit.
     """
 
-    near_x: Indices
-    near_y: Indices
-    rank_x: Indices
-    rank_y: Indices
+    near_x: Indices32
+    near_y: Indices32
+    rank_x: Indices32
+    rank_y: Indices32
     sq_x: Floats64
     sq_y: Floats64
 
@@ -73,7 +71,7 @@ def rank_rows(Z: NDArray[Any], W: NDArray[Any], rows: NDArray[np.int64], k: int)
     return Ranks(near_x, near_y, rank_x, rank_y, sq_x, sq_y)
 
 
-def find_nearest(W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Indices:
+def find_nearest(W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Indices32:
     """The `k` nearest of `rows` in one table, shape (m, k)."""
     near = np.empty((len(rows), k), np.int32)
     _nearest(_all_sq_distances(W, rows), near)
@@ -106,7 +104,7 @@ def _sq_distances(Z: NDArray[Any], rows: NDArray[np.int64], tile: int, out: Floa
 
 
 @kernel
-def _sift_down(sq: Floats64, at: Indices, size: int) -> None:
+def _sift_down(sq: Floats64, at: Indices32, size: int) -> None:
     """Move the first of `size` pairs down a heap whose top is the last by (sq, at)."""
     value, row, place = sq[0], at[0], 0
     while True:
@@ -126,7 +124,7 @@ def _sift_down(sq: Floats64, at: Indices, size: int) -> None:
 
 
 @kernel
-def _sift_up(sq: Floats64, at: Indices, place: int) -> None:
+def _sift_up(sq: Floats64, at: Indices32, place: int) -> None:
     """Move the pair at `place`, the last of a heap, up to where it belongs."""
     value, row = sq[place], at[place]
     while place > 0:
@@ -139,7 +137,7 @@ def _sift_up(sq: Floats64, at: Indices, place: int) -> None:
 
 
 @kernel
-def _unheap(sq: Floats64, at: Indices) -> None:
+def _unheap(sq: Floats64, at: Indices32) -> None:
     """Sort the pairs of a heap by (sq, at), ascending."""
     for last in range(sq.size - 1, 0, -1):
         sq[0], sq[last] = sq[last], sq[0]
@@ -148,7 +146,7 @@ def _unheap(sq: Floats64, at: Indices) -> None:
 
 
 @kernel
-def _nearest(all_sq: Floats64, near: Indices) -> None:
+def _nearest(all_sq: Floats64, near: Indices32) -> None:
     """near[q] = the first k columns of row q by (distance, column)."""
     m, n = all_sq.shape
     k = near.shape[1]
@@ -170,7 +168,7 @@ def _nearest(all_sq: Floats64, near: Indices) -> None:
 
 
 @kernel
-def _place(sq: Floats64, at: Indices, value: float, row: int) -> int:
+def _place(sq: Floats64, at: Indices32, value: float, row: int) -> int:
     """How many of the sorted pairs stand before (value, row)."""
     low, size = 0, sq.size
     while size > 0:  # no jump depends on a comparison: one wrongly foreseen costs more than a step
@@ -183,7 +181,7 @@ def _place(sq: Floats64, at: Indices, value: float, row: int) -> int:
 
 
 @kernel
-def _rank(all_sq: Floats64, near: Indices, rank: Indices) -> None:
+def _rank(all_sq: Floats64, near: Indices32, rank: Indices32) -> None:
     """rank[q, r] = place of column near[q, r] among all of row q by (distance, column), from 1."""
     m, n = all_sq.shape
     k = near.shape[1]

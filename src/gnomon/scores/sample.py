@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
 from gnomon.records import Record
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64
 
 # All rows of 5,000 are as many distances as 1,000 rows of 25,000. A sample of 1,000 rows gives any
 # share a standard error of at most 0.5/√1000 = 0.016; `benchmarks/scores.py` times both.

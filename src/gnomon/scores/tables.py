@@ -11,15 +11,13 @@ distance exactly 0. What differences do need:
 A float32 or float64 table that lies in C order needs neither and is not copied.
 """
 
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import DataError, DataTypeError, refuse
-from gnomon.inputs import Table, as_table, check_choice, is_sparse, refuse_bad_values
+from gnomon.errors import DataError, refuse
+from gnomon.inputs import about_table, as_table, check_choice, is_sparse, refuse_bad_values
 
 METRICS = ("euclidean", "cosine")
 LEAST_ROWS = 3  # the fewest for which one neighbour is less than half of the rows
@@ -74,19 +72,12 @@ def _read(name: str, X: Any) -> NDArray[Any]:
             "Give the reduced table, such as gnomon.PCA(50).fit_transform(X), or X.toarray().",
             kind=True,
         )  # fmt: skip
-    table = _speaking_of(name, as_table, X)
-    _speaking_of(name, refuse_bad_values, table)
+    with about_table(name):
+        table = as_table(X)
+    refuse_bad_values(table, table=name)
     if table.shape[0] < LEAST_ROWS or table.shape[1] < 1:
         refuse(name, f"have at least {LEAST_ROWS} rows and 1 column", f"shape {table.shape}")
     return np.asarray(table)
-
-
-def _speaking_of(name: str, check: Callable[[Any], Table], X: Any) -> Table:
-    """``check(X)``, whose errors speak of X, with errors that speak of `name`."""
-    try:
-        return check(X)
-    except (DataError, DataTypeError) as error:
-        raise type(error)(re.sub(r"\bX\b", name, str(error))) from None
 
 
 def _ready(A: NDArray[Any]) -> NDArray[Any]:

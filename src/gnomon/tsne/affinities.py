@@ -27,18 +27,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
-from gnomon.inputs import Table
-from gnomon.kernels import kernel
-from gnomon.neighbors import Neighbors
-from gnomon.parallel import map_blocks, row_blocks
-
-Floats64 = NDArray[np.float64]
+from gnomon.neighbors.search import Neighbors
+from gnomon.typing import Floats32, Floats64, Table
 
 STEPS = 200  # more than the digits of a double need
 ROWS = 1024
+GROUP_BITS, MOST_GROUPS = 8, 512  # rows of a group, which a core's cache holds the entries of
+MOST_BLOCKS = 64  # of rows whose entries are dealt
 
-__all__ = ["Conditional", "gaussian_rows", "joint", "uniform_rows"]
+__all__ = ["Conditional", "calibrate", "gaussian_rows", "joint", "uniform_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +109,42 @@ def gaussian_rows(
             refuse("perplexity", f"be from 1 to the number of neighbours, {counted:g}", scale)
 
         def block(start: int, stop: int, entropy: float = float(np.log(scale))) -> None:
-            _search(distances, masses, own, entropy, total, total_own, start, stop)
+            _search(distances, masses, own, entropy, 0.0, total, total_own, start, stop)
 
         map_blocks(block, row_blocks(n, ROWS), n_jobs=n_jobs)
     if len(scales) > 1:
         total, total_own = total / len(scales), total_own / len(scales)
     return Conditional(neighbors.indices, total, total_own)
+
+
+def calibrate(
+    distances: Floats64, masses: Floats64, own: float, perplexities: Sequence[float], beta: float
+) -> tuple[Floats64, float]:
+    """Conditional probabilities of one row to others in any order, and to its own copies.
+
+    `masses` counts copies of the others, `own` those of the row; `beta` is where the search for
+    1/2σ² begins, 0 if nothing is known of it.
+    """
+    total, total_own = np.zeros((1, distances.size)), np.zeros(1)
+    ends = _ends_in_place(distances)
+    row, copies = _above_subnormals(distances[None, ends]), masses[None, ends]
+    begin = beta if row[0, -1] == distances[ends[-1]] else 0.0
+    for scale in perplexities:
+        entropy = float(np.log(scale))
+        _search(row, copies, np.array([own]), entropy, begin, total, total_own, 0, 1)
+    p = np.empty(distances.size)
+    p[ends] = total[0] / len(perplexities)
+    return p, float(total_own[0] / len(perplexities))
+
+
+def _ends_in_place(distances: Floats64) -> NDArray[np.intp]:
+    """An order with the least distance first and the largest last."""
+    order = np.arange(distances.size)
+    last = int(np.argmax(distances))
+    order[[last, -1]] = order[[-1, last]]
+    first = int(np.argmin(distances[order[:-1]])) if distances.size > 1 else 0
+    order[[first, 0]] = order[[0, first]]
+    return order
 
 
 def _above_subnormals(distances: Floats64) -> Floats64:
@@ -137,14 +167,15 @@ def _masses(neighbors: Neighbors, weights: Floats64, k: float) -> tuple[Floats64
 
 @kernel
 def _search(
-    distances: Floats64, masses: Floats64, copies: Floats64, entropy: float,
+    distances: Floats64, masses: Floats64, copies: Floats64, entropy: float, begin: float,
     rows: Floats64, own: Floats64, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Add rows with H = log z + β E[d²] = `entropy` (in nats), z = Σ m exp(−β d²), β = 1/2σ².
 
     Newton's method on log β, within a bracket that bisection falls back on. Distances are measured
     from the nearest neighbour and in units of the row's mean, so that exponents neither overflow
-    nor depend on the data's units.
+    nor depend on the data's units. β begins at `begin`, in the data's units, or at 1 in those of
+    the row if that is 0. Of the distances the first must be the least and the last the largest.
     """
     k = distances.shape[1]
     sq, p = np.empty(k), np.empty(k)
@@ -161,6 +192,8 @@ def _search(
             for j in range(k):
                 sq[j] /= mean
         low, high, beta = 0.0, np.inf, 1.0
+        if begin > 0 and mean > 0:
+            beta = min(max(begin * farthest * mean * farthest, 1e-6), 1e6)
         z = 1.0
         for _ in range(STEPS):
             z, first, second = copies[i], 0.0, 0.0
@@ -193,12 +226,12 @@ def joint(
     conditional: Conditional, *, weights: Floats64 | None = None, n_jobs: int | None = None
 ) -> Table:
     """P of conditional rows, as a CSR array of float32 that sums to 1, columns in order."""
-    n, k = conditional.rows.shape
+    n = len(conditional.rows)
     masses = np.ones(n) if weights is None else weights
-    named = np.ascontiguousarray(conditional.neighbors).ravel()
-    given = (conditional.rows * masses[:, None]).ravel()
-    naming = _transposed(np.arange(0, n * k + 1, k), named, given)  # who named each row, in order
-    named_in_order = _transposed(*naming)  # and back: whom each row named, now in order
+    weighted = conditional.rows if weights is None else conditional.rows * masses[:, None]
+    given = weighted.astype(np.float32)
+    named_in_order = _in_order(conditional.neighbors, given, n_jobs)
+    naming = _transposed(conditional.neighbors, given, n_jobs)
     own = 2 * masses * conditional.own if weights is not None else np.empty(0)
     lengths = np.empty(n, np.int64)
 
@@ -221,29 +254,96 @@ def joint(
     return sp.csr_array((data, columns, indptr), shape=(n, n))
 
 
-Lists = tuple[NDArray[np.int64], NDArray[np.int32], Floats64]  # starts, numbers, values
+Lists = tuple[NDArray[np.int64], NDArray[np.int32], Floats32]  # starts, numbers, values
 
 
-def _transposed(starts: NDArray[np.int64], numbers: NDArray[np.int32], values: Floats64) -> Lists:
-    """For every row, the rows whose list holds it, in order, with their values."""
-    n = starts.size - 1
-    counts = np.bincount(numbers, minlength=n)
-    new_starts = np.concatenate([[0], np.cumsum(counts)])
-    new_numbers, new_values = np.empty_like(numbers), np.empty_like(values)
-    _transpose(starts, numbers, values, new_starts[:-1].copy(), new_numbers, new_values)
-    return new_starts, new_numbers, new_values
+def _in_order(numbers: NDArray[np.int32], values: Floats32, n_jobs: int | None) -> Lists:
+    """The lists, rows of arrays (n, k), with their numbers ascending.
+
+    Number and value, which is not negative, are sorted as the halves of one integer.
+    """
+    n, k = numbers.shape
+    new_numbers, new_values = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+
+    def block(start: int, stop: int) -> None:
+        both = numbers[start:stop].astype(np.int64) << 32
+        both |= values[start:stop].view(np.int32)
+        both.sort(axis=1)
+        new_numbers[start:stop] = both >> 32
+        new_values[start:stop] = both.astype(np.int32).view(np.float32)
+
+    map_blocks(block, row_blocks(n, ROWS), n_jobs=n_jobs)
+    return np.arange(0, n * k + 1, k), new_numbers.ravel(), new_values.ravel()
+
+
+def _transposed(numbers: NDArray[np.int32], values: Floats32, n_jobs: int | None) -> Lists:
+    """For every row, the rows whose list holds it, in order, with their values.
+
+    Entries are dealt twice, so that each time they go to few places: to groups of rows, and within
+    each group to its rows. Both times a block of entries has places of its own, in order.
+    """
+    n, k = numbers.shape
+    shift = max(GROUP_BITS, (n // MOST_GROUPS).bit_length())
+    groups, blocks = row_blocks(n, 2**shift), row_blocks(n, max(ROWS, -(-n // MOST_BLOCKS)))
+    step, counts = blocks[0][1], np.zeros((len(blocks), len(groups)), np.int64)
+    of_group = np.empty(n * k, np.int32), np.empty(n * k, np.int32), np.empty(n * k, np.float32)
+    starts = np.zeros(n + 1, np.int64)
+    of_row = np.empty(n * k, np.int32), np.empty(n * k, np.float32)
+
+    def count(start: int, stop: int) -> None:
+        _count_keys(numbers[start:stop].reshape(-1), shift, 0, counts[start // step])
+
+    def deal_to_groups(start: int, stop: int) -> None:
+        _deal_to_groups(numbers, values, shift, places[start // step], *of_group, start, stop)
+
+    def deal_to_rows(start: int, stop: int) -> None:
+        group = start >> shift
+        first, last = ends[group], ends[group + 1]
+        lengths = np.zeros(stop - start, np.int64)
+        _count_keys(of_group[0][first:last], 0, start, lengths)
+        starts[start + 1 : stop + 1] = first + np.cumsum(lengths)
+        place = starts[start + 1 : stop + 1] - lengths
+        _deal_to_rows(*of_group, start, place, *of_row, first, last)
+
+    map_blocks(count, blocks, n_jobs=n_jobs)
+    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = ends[:-1] + np.cumsum(counts, axis=0) - counts
+    map_blocks(deal_to_groups, blocks, n_jobs=n_jobs)
+    map_blocks(deal_to_rows, groups, n_jobs=n_jobs)
+    return starts, *of_row
 
 
 @kernel
-def _transpose(
-    starts: Any, numbers: Any, values: Floats64, place: Any, new_numbers: Any, new_values: Floats64
-) -> None:
-    """`place`, where the next entry of each list goes, is moved along."""
-    for i in range(starts.shape[0] - 1):
-        for at in range(starts[i], starts[i + 1]):
-            to = place[numbers[at]]
-            new_numbers[to], new_values[to] = i, values[at]
-            place[numbers[at]] = to + 1
+def _count_keys(keys: Any, shift: int, first: int, counts: Any) -> None:
+    """How many keys there are of each 2^shift, from `first` on."""
+    for at in range(keys.shape[0]):
+        counts[(keys[at] >> shift) - first] += 1
+
+
+@kernel
+def _deal_to_groups(
+    numbers: Any, values: Floats32, shift: int, place: Any, to_keys: Any, to_rows: Any,
+    to_values: Floats32, start: int, stop: int,
+) -> None:  # fmt: skip
+    """`place`, where the next entry of each group goes, is moved along."""
+    for i in range(start, stop):
+        for j in range(numbers.shape[1]):
+            key = numbers[i, j]
+            to = place[key >> shift]
+            to_keys[to], to_rows[to], to_values[to] = key, i, values[i, j]
+            place[key >> shift] = to + 1
+
+
+@kernel
+def _deal_to_rows(
+    keys: Any, rows: Any, values: Floats32, first: int, place: Any, to_rows: Any,
+    to_values: Floats32, start: int, stop: int,
+) -> None:  # fmt: skip
+    """The same for each row of a group, the first of which is `first`."""
+    for at in range(start, stop):
+        to = place[keys[at] - first]
+        to_rows[to], to_values[to] = rows[at], values[at]
+        place[keys[at] - first] = to + 1
 
 
 @kernel
@@ -265,7 +365,7 @@ def _count_union(
 
 @kernel
 def _merge(
-    starts: Any, named: Any, given: Floats64, naming_starts: Any, naming: Any, received: Floats64,
+    starts: Any, named: Any, given: Floats32, naming_starts: Any, naming: Any, received: Floats32,
     own: Floats64, scale: float, indptr: Any, columns: Any, data: Any, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Row i of P: whom it named and who named it, merged by column, with itself in between."""
@@ -281,10 +381,10 @@ def _merge(
                 column, value, itself = i, own[i], False
             else:
                 if first == column:
-                    value += given[a]
+                    value += np.float64(given[a])
                     a += 1
                 if second == column:
-                    value += received[b]
+                    value += np.float64(received[b])
                     b += 1
             columns[at], data[at] = column, scale * value
             at += 1

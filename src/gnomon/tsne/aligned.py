@@ -17,18 +17,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import DataError, refuse
-from gnomon.inputs import Table, is_sparse
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.inputs import is_sparse
 from gnomon.procrustes import Procrustes
 from gnomon.records import Record
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64, Table
 
 ROWS = 1024
 
-__all__ = ["MapAlignment", "Shared", "find_shared", "lay_over", "row_keys", "start_from"]
+__all__ = [
+    "MapAlignment",
+    "Shared",
+    "find_shared",
+    "lay_over",
+    "own_index",
+    "row_keys",
+    "start_from",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +87,14 @@ class MapAlignment(Record):
             ("new rows", f"{self.only_new:,}"),
             ("rows gone", f"{self.only_former:,}"),
         ]
+
+
+def own_index(X: Any) -> Any:
+    """The index of a pandas dataframe, if its owner gave it one; polars and Arrow have none."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return np.asarray(index) if getattr(index, "is_unique", False) else None
 
 
 def row_keys(X: Table, ids: Any, n_jobs: int | None) -> NDArray[Any]:

@@ -19,12 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.inputs import Table
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
-
-Floats = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.typing import Floats32, Floats64, Table
 
 ROWS = 2048
 
@@ -48,20 +45,21 @@ class Attraction:
         self, P: Table, dof: float, n_jobs: int | None = None, weights: Floats64 | None = None
     ) -> None:
         self.indptr = P.indptr.astype(np.uint64)
-        self.indices = P.indices.astype(np.uint32)
-        self.values = P.data.astype(np.float32)
+        short = P.indices.itemsize == 4
+        self.indices = P.indices.view(np.uint32) if short else P.indices.astype(np.uint32)
+        self.values = P.data.astype(np.float32, copy=False)
         self.weights = np.ones(P.shape[0]) if weights is None else weights
         self.weighted = bool(self.weights.max(initial=1) > 1)
         self.dof, self.n_jobs = dof, n_jobs
-        self.negative_entropy = log_masses(P, weights)
+        self.negative_entropy = log_masses(P, weights, n_jobs)
 
-    def pull(self, Y: Floats) -> tuple[Floats, Floats]:
+    def pull(self, Y: Floats32) -> tuple[Floats32, Floats32]:
         """Pull on one copy of every point, shape (n, dimensions), and its degree, shape (n,)."""
         out, degree, block = self.pull_by_blocks(Y)
         map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return out, degree
 
-    def pull_by_blocks(self, Y: Floats) -> tuple[Floats, Floats, Callable[[int, int], None]]:
+    def pull_by_blocks(self, Y: Floats32) -> tuple[Floats32, Floats32, Callable[[int, int], None]]:
         """Arrays for pull and degree, and a function that computes them for a range of rows."""
         out, degree = np.empty(Y.shape, np.float32), np.empty(len(Y), np.float32)
         inverse = np.float32(1 / self.dof)
@@ -75,7 +73,7 @@ class Attraction:
 
         return out, degree, block
 
-    def kl(self, Y: Floats, total: float) -> float:
+    def kl(self, Y: Floats32, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
         inverse = np.float32(1 / self.dof)
         work = _LOG_SUM[Y.shape[1]]
@@ -107,23 +105,29 @@ class Attraction:
         return new
 
 
-def log_masses(P: Table, weights: Floats64 | None = None) -> float:
+def log_masses(P: Table, weights: Floats64 | None = None, n_jobs: int | None = None) -> float:
     """Σ p log p over copies: a pair of points with masses w_i, w_j is w_i·w_j pairs of copies.
 
     A point and itself are w_i (w_i − 1) pairs.
     """
-    p = P.data.astype(np.float64)
-    if weights is None:
-        return float(p @ np.log(np.where(p > 0, p, 1.0)))
-    i = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-    pairs = weights[i] * np.where(i == P.indices, weights[i] - 1, weights[P.indices])
-    return float(p @ np.log(np.where(p > 0, p / np.maximum(pairs, 1e-300), 1.0)))
+
+    def block(start: int, stop: int) -> float:
+        entries = slice(P.indptr[start], P.indptr[stop])
+        p = P.data[entries].astype(np.float64)
+        pairs: Any = 1.0
+        if weights is not None:
+            i = np.repeat(np.arange(start, stop), np.diff(P.indptr[start : stop + 1]))
+            j = P.indices[entries]
+            pairs = np.maximum(weights[i] * np.where(i == j, weights[i] - 1, weights[j]), 1e-300)
+        return float(p @ np.log(np.where(p > 0, p / pairs, 1.0)))
+
+    return float(sum(map_blocks(block, row_blocks(P.shape[0], ROWS), n_jobs=n_jobs)))
 
 
 @kernel
 def _permute(
-    indptr: Any, indices: Any, values: Floats, order: Any, place: Any,
-    to_indptr: Any, to_indices: Any, to_values: Floats, start: int, stop: int,
+    indptr: Any, indices: Any, values: Floats32, order: Any, place: Any,
+    to_indptr: Any, to_indices: Any, to_values: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         shift = to_indptr[i] - indptr[order[i]]
@@ -134,8 +138,8 @@ def _permute(
 
 @kernel
 def _pull1(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    degree: Floats, start: int, stop: int,
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
+    degree: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         x = Y[i, 0]
@@ -150,8 +154,8 @@ def _pull1(
 
 @kernel
 def _pull2(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    degree: Floats, start: int, stop: int,
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
+    degree: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         x, y = Y[i, 0], Y[i, 1]
@@ -168,8 +172,8 @@ def _pull2(
 
 @kernel
 def _pull3(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, out: Floats,
-    degree: Floats, start: int, stop: int,
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
+    degree: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
         x, y, z = Y[i, 0], Y[i, 1], Y[i, 2]
@@ -206,7 +210,7 @@ def _log(u: Any) -> Any:
 
 @kernel
 def _log_sum1(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, start: int, stop: int
 ) -> float:
     """Σ p log(1 + d/α) over some rows."""
     total = 0.0
@@ -221,7 +225,7 @@ def _log_sum1(
 
 @kernel
 def _log_sum2(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, start: int, stop: int
 ) -> float:
     total = 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -236,7 +240,7 @@ def _log_sum2(
 
 @kernel
 def _log_sum3(
-    indptr: Any, indices: Any, values: Floats, Y: Floats, inverse: Any, start: int, stop: int
+    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, start: int, stop: int
 ) -> float:
     total = 0.0
     for i in range(np.uint64(start), np.uint64(stop)):

@@ -1,19 +1,23 @@
 """How far a map can be from the exact descent's: measured, on the map itself."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.records import Record
-from gnomon.tsne.exact import field as exact_field
+from gnomon.tsne.descent import Forces, State
+from gnomon.tsne.forces import OverMesh, node_spacing
+from gnomon.tsne.reference import field as exact_field
+from gnomon.typing import Floats64
 
-Floats64 = NDArray[np.float64]
+if TYPE_CHECKING:
+    from gnomon.tsne.estimator import TSNE
 
 SAMPLED = 256
 
-__all__ = ["FieldCheck", "MapCertificate", "check_field"]
+__all__ = ["FieldCheck", "MapCertificate", "certify", "check_field"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,17 @@ class MapCertificate(Record):
     Attributes
     ----------
     kl_divergence : float
-        KL(P‖Q), with Z of a mesh corrected by the ratio of exact to computed φ on sampled points.
+        KL(P‖Q) over the neighbours kept in P, which the descent minimises; Z of a mesh is corrected
+        by the ratio of exact to computed φ on sampled points.
+    exact_kl : float or None
+        KL(P‖Q) with P over all pairs of rows: `kl_divergence` plus their difference on sampled
+        rows. The same number where P is complete (``method="exact"``, ``affinity="uniform"``, given
+        affinities); None where the distances between other rows are not known (a given graph of
+        neighbours, and maps saved by Gnomon 0.1).
+    exact_kl_error : float
+        Its standard error; 0 where all rows were summed.
+    exact_kl_rows : int
+        How many rows were.
     force_error : float
         Root mean square error of the repulsive force, relative to the exact sum, on `sampled`
         points of the final map.
@@ -53,6 +67,9 @@ class MapCertificate(Record):
     """
 
     kl_divergence: float
+    exact_kl: float | None
+    exact_kl_error: float
+    exact_kl_rows: int
     force_error: float
     sampled: int
     recall: float
@@ -71,13 +88,59 @@ class MapCertificate(Record):
     def lines(self) -> list[tuple[str, str]]:
         """Name and sentence of each line."""
         coarser = " (coarser than asked for, to stay within memory)" if self.coarsened else ""
+        sampled = f", from {self.exact_kl_rows} sampled rows" if self.exact_kl_error else ""
         lines = [
+            ("KL", self.kl_in_words() + sampled),
             ("force error", f"{self.force_error:.2g} of the exact sum, on {self.sampled} points"),
             ("repulsion", self.repulsion + coarser),
             ("neighbours", f"{self.neighbors}; recall {self.recall:.3f} on {self.probed} rows"),
             ("stopped", self.stop_reason),
         ]
         return [*lines, ("reduced", self.reduced)] if self.reduced else lines
+
+    def kl_in_words(self) -> str:
+        """KL over the neighbours kept, and over all pairs as far as it is known."""
+        kl = f"{self.kl_divergence:.4f}"
+        if self.exact_kl is None:
+            return f"{kl} over the neighbours kept, not known over all pairs"
+        if self.exact_kl == self.kl_divergence:
+            return f"{kl} (P is complete)"
+        error = f" ± {self.exact_kl_error:.4f}" if self.exact_kl_error else ""
+        return f"{kl} over the neighbours kept, {self.exact_kl:.4f}{error} over all pairs"
+
+
+def certify(
+    model: "TSNE",
+    embedding: NDArray[Any],
+    state: State,
+    forces: Forces,
+    reason: str,
+) -> MapCertificate:
+    """Of the map that the descent of `model` ended with, for reason `reason`.
+
+    `embedding` is in the order of the data, `forces` are in that of `state`.
+    """
+    dof, weights, truncation = float(model.dof), model._sample_weight, model._truncation
+    Y = embedding[state.order]
+    low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
+    gradient, total, phi = forces.push(Y, low, high)
+    ordered = None if weights is None else weights[state.order]
+    check = check_field(Y, gradient, total, phi, dof, ordered, model._seed, model.n_jobs)
+    kl, exact_kl, exact_kl_error, compared = forces.kl(Y, check.total), None, 0.0, 0
+    if truncation is not None:
+        change, exact_kl_error = truncation.kl_change(embedding, dof)
+        exact_kl, compared = kl + change, truncation.rows.size or len(Y)
+    how, coarsened = "sum over all pairs, float64", False
+    if isinstance(forces, OverMesh):
+        how, mesh = forces.describe(high - low), forces.mesh_for(high - low)
+        coarsened = mesh is not None and mesh.spacing > node_spacing(model.force_tol, dof)
+    found, recall, probed = model._found
+    return MapCertificate(
+        kl_divergence=kl, exact_kl=exact_kl, exact_kl_error=exact_kl_error,
+        exact_kl_rows=compared, force_error=check.force_error, sampled=check.sampled,
+        recall=recall, probed=probed, neighbors=found, repulsion=how, coarsened=coarsened,
+        n_iter=state.iteration, stop_reason=reason, reduced=model._reduced,
+    )  # fmt: skip
 
 
 def check_field(

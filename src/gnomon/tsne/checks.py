@@ -1,4 +1,4 @@
-"""Checking of TSNE's parameters and weights, and the fingerprint of a run that can be continued."""
+"""Checking of TSNE's parameters and weights, and whether a run can be continued with them."""
 
 import hashlib
 import logging
@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import refuse
-from gnomon.inputs import Table, check_choice, check_integer, check_real, check_weights, is_sparse
+from gnomon.engine.arrays import as_source
+from gnomon.errors import DataTypeError, refuse
+from gnomon.inputs import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_table,
+    check_weights,
+    is_sparse,
+)
 from gnomon.tsne.schedule import QUALITIES
+from gnomon.typing import Floats64, Table
 
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
-Floats64 = NDArray[np.float64]
 
+LEAST_ROWS = 3
 LARGEST = 1e30  # factors that float32 can hold
 # Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
 DOF = (1e-3, 1e4)
@@ -23,7 +32,18 @@ COPIES = 1e15  # that float64 counts one by one, and whose square float32 has
 
 log = logging.getLogger("gnomon")
 
-__all__ = ["check_copies", "check_parameters", "fingerprint"]
+# How long a run is, and how it is done, may change between its parts; `angle` has no effect at all.
+LATER = frozenset({"max_iter", "n_jobs", "verbose", "warm_start", "angle"})
+
+__all__ = [
+    "check_copies",
+    "check_data",
+    "check_parameters",
+    "fingerprint",
+    "parameter_marks",
+    "refuse_changes",
+    "why_anew",
+]
 
 
 def check_parameters(model: "TSNE") -> None:
@@ -68,6 +88,26 @@ def _check_numbers(model: "TSNE") -> None:
         check_real("force_tol", model.force_tol, 0.0, 1.0, open_low=True)
 
 
+def check_data(model: "TSNE", X: Any) -> Table:
+    """Refuse what no map can be made of; the table as an array or a CSR array."""
+    if as_source(X) is not None:
+        raise DataTypeError(
+            "X is a source, which is read in blocks, and a map is made of rows that are in "
+            "memory all at once. Use gnomon.run, which maps as many rows of a source as there "
+            "is memory for, and places the others."
+        )
+    X = check_table(model, X, reset=True)
+    if X.shape[0] < LEAST_ROWS:
+        n = X.shape[0]
+        refuse(
+            "X", f"have at least {LEAST_ROWS} rows for a map",
+            f"{n} sample{'s' if n > 1 else ''}", "Add rows.",
+        )  # fmt: skip
+    if "precomputed" in (model.metric, model.affinity) and X.shape[0] != X.shape[1]:
+        refuse("X", "be square for precomputed input", f"shape {X.shape}")
+    return X
+
+
 def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
     """Weights as numbers of copies, none below 1; None if all are 1."""
     weights = check_weights("sample_weight", sample_weight, n, of="row")
@@ -89,17 +129,57 @@ def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
     return weights
 
 
-def fingerprint(model: "TSNE", X: Table, weights: Floats64 | None) -> str:
+def fingerprint(X: Table, weights: Floats64 | None, marks: dict[str, str]) -> str:
     """Of the data and of every parameter that the run so far depends on."""
-    later = {"max_iter", "n_jobs", "verbose", "warm_start"}
-    digest = hashlib.blake2b(digest_size=16)
     parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
-    init = getattr(model.init, "embedding_", model.init)
-    parts += [weights if weights is not None else np.empty(0), np.asarray(init)]
-    parts += [getattr(model.pca, name, np.empty(0)) for name in ("components_", "mean_")]
-    for part in parts:
+    parts += [weights if weights is not None else np.empty(0)]
+    return _digest(*parts, np.array(sorted(marks.items())))
+
+
+def parameter_marks(model: "TSNE") -> dict[str, str]:
+    """What each parameter that a run depends on is recognised by, fitted models by their arrays."""
+    return {
+        name: _mark(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in LATER
+    }
+
+
+def refuse_changes(model: "TSNE", must: str) -> None:
+    """Refuse what `set_params` has changed since the fit."""
+    for name in _changed_parameters(model, model._marks or parameter_marks(model)):
+        refuse(name, must, getattr(model, name), "Fit again, or set it back.")
+
+
+def why_anew(model: "TSNE") -> str:
+    """Why a fit with `warm_start` cannot go on from the former one."""
+    if not model._run or model._marks is None:
+        return "the former fit was made without it, or failed"
+    changed = _changed_parameters(model, model._marks)
+    if changed:
+        names = " and ".join(f"`{name}`" for name in changed)
+        return f"{names} changed since the former fit"
+    return "X or its weights are not those of the former fit"
+
+
+def _changed_parameters(model: "TSNE", marks: dict[str, str]) -> list[str]:
+    """Names of the parameters that are no longer what they were when `marks` were made."""
+    return [name for name, mark in parameter_marks(model).items() if marks[name] != mark]
+
+
+def _mark(value: Any) -> str:
+    names = ("embedding_", "_keys", "components_", "mean_")
+    fitted = [getattr(value, name) for name in names if hasattr(value, name)]
+    if fitted:
+        return _digest(*fitted)
+    if isinstance(value, np.ndarray):
+        return _digest(value)
+    return repr(value)
+
+
+def _digest(*parts: NDArray[Any]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in map(np.asarray, parts):
         digest.update(f"{part.shape}{part.dtype}".encode())
         digest.update(np.ascontiguousarray(part).tobytes())
-    plain = {k: v for k, v in model.get_params(deep=False).items() if k not in later | {"init"}}
-    digest.update(repr(sorted(plain.items(), key=str)).encode())
     return digest.hexdigest()

@@ -27,11 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, special
 
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.typing import Floats32, Floats64
 
-Floats = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
 Cells = tuple[int, ...]
 
 REACH = 20  # nodes after which the near part has ended
@@ -94,13 +93,13 @@ class Convolution:
             self.corner = self.near.corner + np.float32(far(np.ones(1))[0])
         self.shape = self.near.shape
 
-    def potential(self, charges: Floats) -> Floats:
+    def potential(self, charges: Floats32) -> Floats32:
         """φ at the nodes; it takes the place of the charges."""
         if self.far is None:
             return self.near.convolve(charges, self.n_jobs)
         parts = (self.near, charges), (self.far, self._to_coarse(charges))
 
-        def part(which: int, _: int) -> Floats:
+        def part(which: int, _: int) -> Floats32:
             convolution, values = parts[which]
             return convolution.convolve(values, self.n_jobs)
 
@@ -118,7 +117,7 @@ class Convolution:
             if part is not None:
                 part.half = None
 
-    def _to_coarse(self, values: Floats) -> Floats:
+    def _to_coarse(self, values: Floats32) -> Floats32:
         """Charges of every fourth node: the first axis, which then becomes the last, and so on."""
         assert self.far is not None
         for axis, cells in enumerate(self.cells):
@@ -128,7 +127,7 @@ class Convolution:
             values = np.ascontiguousarray(coarse.T)
         return values.reshape(self.far.shape)
 
-    def _add_from_coarse(self, values: Floats, potential: Floats) -> None:
+    def _add_from_coarse(self, values: Floats32, potential: Floats32) -> None:
         """Add φ of every fourth node: the last axis becomes the first, and so on."""
         assert self.far is not None
         for axis in reversed(range(len(self.cells))):
@@ -158,12 +157,12 @@ class _Periodic:
         self.half: NDArray[np.complex64] | None = None  # kept: fresh memory costs as much as an FFT
         self.spectrum, self.corner = _green([n // 2 for n in padded], kernel, dof, spacing)
 
-    def convolve(self, charges: Floats, n_jobs: int | None) -> Floats:
+    def convolve(self, charges: Floats32, n_jobs: int | None) -> Floats32:
         """All axes but the first within slabs, then the first, then back."""
         rows, first, rest = self.cells[0], self.padded[0], self.padded[1:]
         if not rest:
             values = fft.rfft(charges, n=first) * self.spectrum
-            line: Floats = fft.irfft(values, n=first)[:rows]
+            line: Floats32 = fft.irfft(values, n=first)[:rows]
             return line
         axes = tuple(range(1, charges.ndim))
         if self.half is None:
@@ -231,7 +230,7 @@ def _near(dof: float, border: float, u: Floats64) -> Floats64:
 
 def _green(
     halves: Sequence[int], kernel: Callable[[Floats64], Floats64], dof: float, spacing: float
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats32, Floats32]:
     """Spectrum of a part of K over those of the spline, and the corner of its inverse transform.
 
     K is even on every axis, so its spectrum is real and a cosine transform of one corner.
@@ -272,7 +271,7 @@ def _fast_even(length: int) -> int:
 
 
 @kernel
-def _restrict(fine: Floats, mask: Floats, coarse: Floats, cells: int) -> None:
+def _restrict(fine: Floats32, mask: Floats32, coarse: Floats32, cells: int) -> None:
     """Coarse row k, at fine row 4 (k − 1), gathers from the 6 fine rows on either side."""
     for k in range((cells + 5) // 4 + 2):
         middle = 4 * (k - 1)
@@ -283,7 +282,7 @@ def _restrict(fine: Floats, mask: Floats, coarse: Floats, cells: int) -> None:
 
 
 @kernel
-def _prolong(coarse: Floats, mask: Floats, fine: Floats, cells: int) -> None:
+def _prolong(coarse: Floats32, mask: Floats32, fine: Floats32, cells: int) -> None:
     """The same weights the other way: added to every fine row from the coarse ones around."""
     for i in range(cells):
         for k in range((i + 1) // 4, (i + 6) // 4 + 2):

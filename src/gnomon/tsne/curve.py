@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
-
-Floats = NDArray[np.floating[Any]]
-Floats64 = NDArray[np.float64]
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.typing import Floats, Floats64
 
 ROWS = 16_384
 BITS = 16  # of the curve, on each axis

@@ -13,7 +13,8 @@ at hand. Where it has risen since the last look, all velocities become 0 and mom
 **The branch.** Momentum as strong as that leaves points swinging, which 20 iterations of less
 momentum end: "cooling". They run on a copy of the state, the branch, which is the map; the state
 that is kept, the trunk, goes on from before them. So a run of M iterations that is continued for E
-has the bits of one of M + E.
+has the bits of one of M + E. The trunk follows rough forces, the branch refined ones; KL is looked
+at on the trunk only, so that no two looks are about different P.
 
 Strong attraction can draw a map together, up to where float32 no longer tells its points
 apart. A map that has become so small is moved to its mean and enlarged, velocities with it: at that
@@ -35,14 +36,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.blas import one_blas_thread
+from gnomon.compute.blas import one_blas_thread
 from gnomon.errors import GnomonError
 from gnomon.tsne.curve import along_curve
 from gnomon.tsne.schedule import COOLING_ITER, MOST_LOWERED, Schedule
 from gnomon.tsne.update import Factors, update
-
-Floats = NDArray[np.floating[Any]]
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats, Floats64
 
 SMALLEST, SMALL = 1e-5, 1e-4  # a map smaller than the one is enlarged to the other
 STILL = 1e-5  # of KL: less than this is no change
@@ -75,8 +74,11 @@ class Forces(Protocol):
     def reordered(self, order: NDArray[np.intp]) -> "Forces":
         """The same forces for renumbered points."""
 
-    def branched(self) -> "Forces":
-        """The same forces, whose meshes grow without these."""
+    def refined(self, order: NDArray[np.intp]) -> "Forces":
+        """The forces of the last iterations, for points in this order of the data."""
+
+    def mesh_cells(self) -> dict[float, tuple[int, ...]]:
+        """Sizes of the meshes, if there are any, by their spacing."""
 
     def at(self, Y: Floats, low: Floats64, high: Floats64) -> tuple[Floats, Floats, Floats, float]:
         """Pull Σ p w (y_i − y_j), degree Σ p w, ∇φ, and Z."""
@@ -135,15 +137,18 @@ class State:
 
 @dataclass(frozen=True)
 class Report:
-    """What a callback is told about an iteration.
+    """An iteration, for callbacks.
 
     `of` is how many there will be, as far as that is known: a rule may end the run before or after.
+    `kl` is that of the last look, over the P in use: on large tables not the whole one.
+    `positions()` gathers the map, in the order of the data, until the next iteration begins.
     """
 
     iteration: int
     of: int
     kl: float
     seconds_left: float
+    positions: Callable[[], Floats]
 
 
 def begin(Y: Floats64, forces: Forces) -> State:
@@ -197,7 +202,8 @@ class Descent:
                 return reason
             until = min(until, self.state.iteration + COOLING_ITER)
             if self.state.iteration < until:
-                copy = replace(self.state, forces=self.state.forces.branched())
+                now = self.state
+                copy = replace(now, forces=now.forces.refined(now.order))
                 self._branch = Descent(copy, self.schedule, self.n_jobs, cooling=True)
                 reason = self._branch._advance(until, until, tell) or reason
         except KeyboardInterrupt:
@@ -265,8 +271,7 @@ class Descent:
         kl = forces.kl(now.Y, total)
         if now.iteration < schedule.annealed:
             return replace(now, kl=kl), None
-        stretch = kl - forces.negative_entropy - math.log(total)
-        objective = kl + (schedule.exaggeration - 1) * stretch
+        objective = schedule.objective(kl, forces.negative_entropy, total)
         fallen = now.objective - objective  # infinite at the first look
         now = replace(now, kl=kl, objective=objective)
         if objective < now.best_objective - STILL * abs(kl):
@@ -297,7 +302,7 @@ class _Clock:
             return False
         each = (time.perf_counter() - self.begun) / (state.iteration - self.first)
         left = each * (of - state.iteration)
-        return self.report(Report(state.iteration, of, state.kl, left))
+        return self.report(Report(state.iteration, of, state.kl, left, state.positions))
 
 
 def _reorders_at(iteration: int) -> bool:

@@ -11,12 +11,10 @@ rounding of float32.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-from gnomon.parallel import fold_blocks, row_blocks
-
-Floats = NDArray[np.float32]
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import fold_blocks, row_blocks
+from gnomon.typing import Floats32
 
 TILE = 512  # points
 AT_ONCE = 3000  # up to so many points, waking a second thread costs more than it does
@@ -25,8 +23,8 @@ __all__ = ["direct_push"]
 
 
 def direct_push(
-    Y: Floats, charges: Floats | None, dof: float, n_jobs: int | None = None
-) -> tuple[Floats, float]:
+    Y: Floats32, charges: Floats32 | None, dof: float, n_jobs: int | None = None
+) -> tuple[Floats32, float]:
     """∇φ, shape (n, dimensions), and Z, both without what a point does to itself.
 
     `charges` are all 1 where there are none.
@@ -38,7 +36,7 @@ def direct_push(
     charged = None if charges is None else True  # None: a loop of its own, without them
     sums, total = np.zeros((tiles, d * TILE), np.float32), 0.0
 
-    def block(start: int, stop: int) -> tuple[Floats, float]:
+    def block(start: int, stop: int) -> tuple[Floats32, float]:
         """Tiles from the top, and as many from the bottom: all blocks have as many pairs."""
         part, z = np.zeros_like(sums), 0.0
         for k in range(start, stop):
@@ -46,7 +44,7 @@ def direct_push(
                 z += work(points, charged, dof, part, n, tile)
         return part, z
 
-    def add(found: tuple[Floats, float]) -> None:
+    def add(found: tuple[Floats32, float]) -> None:
         nonlocal total
         np.add(sums, found[0], out=sums)
         total += 2 * found[1]
@@ -57,7 +55,7 @@ def direct_push(
     return by_point * np.float32(-(dof + 1) / dof), total
 
 
-def _tiled(columns: Floats, tiles: int) -> Floats:
+def _tiled(columns: Floats32, tiles: int) -> Floats32:
     """A tile in each row, and in it one column after the other; zeros after the last point."""
     n, d = columns.shape
     padded = np.zeros((tiles * TILE, d), np.float32)
@@ -66,7 +64,7 @@ def _tiled(columns: Floats, tiles: int) -> Floats:
 
 
 @kernel
-def _cauchy1(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: int) -> float:
+def _cauchy1(points: Floats32, charged: Any, dof: float, sums: Floats32, n: int, a: int) -> float:
     """Add the pairs of the `a`-th tile with itself and with those after it; returns Σ c c K."""
     one, A, sums_a = np.float32(1), points[a], sums[a]
     total = 0.0
@@ -93,7 +91,7 @@ def _cauchy1(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: 
 
 
 @kernel
-def _cauchy2(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: int) -> float:
+def _cauchy2(points: Floats32, charged: Any, dof: float, sums: Floats32, n: int, a: int) -> float:
     one, A, sums_a = np.float32(1), points[a], sums[a]
     total = 0.0
     for b in range(a, points.shape[0]):
@@ -122,7 +120,7 @@ def _cauchy2(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: 
 
 
 @kernel
-def _cauchy3(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: int) -> float:
+def _cauchy3(points: Floats32, charged: Any, dof: float, sums: Floats32, n: int, a: int) -> float:
     one, A, sums_a = np.float32(1), points[a], sums[a]
     total = 0.0
     for b in range(a, points.shape[0]):
@@ -157,7 +155,7 @@ _cauchy: dict[int, Any] = {1: _cauchy1, 2: _cauchy2, 3: _cauchy3}
 
 
 @kernel
-def _any_dof(points: Floats, charged: Any, dof: float, sums: Floats, n: int, a: int) -> float:
+def _any_dof(points: Floats32, charged: Any, dof: float, sums: Floats32, n: int, a: int) -> float:
     one, inverse = np.float32(1), np.float32(1 / dof)
     power = np.float32((dof + 1) / 2)
     A, sums_a, end = points[a], sums[a], sums.shape[1]

@@ -3,29 +3,32 @@
 Both answer the same three questions (`descent.Forces`), so the descent is written once.
 """
 
-import copy
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.inputs import Table
-from gnomon.kernels import kernel
-from gnomon.parallel import beside, map_blocks, row_blocks
+from gnomon.budget import check_free
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import beside, map_blocks, row_blocks
 from gnomon.tsne.attraction import Attraction, log_masses
-from gnomon.tsne.convolve import padded_nodes
+from gnomon.tsne.convolve import kernel_width, padded_nodes
+from gnomon.tsne.cut import cut
 from gnomon.tsne.direct import direct_push
 from gnomon.tsne.mesh import Mesh, nodes_for
 from gnomon.tsne.tree import THETA, tree_push
+from gnomon.typing import Floats32, Floats64, Table
 
-Floats = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
+if TYPE_CHECKING:
+    from gnomon.tsne.estimator import TSNE
 
 ROWS = 64  # of all pairs at a time
 PULL_ROWS = 1024  # of P at a time
 WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
+CUT_FROM = 20_000  # rows for which rough forces leave small entries of P out
+ROUGH = 1.4  # times the spacing, for rough forces
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh,
 # a point by the tree.
@@ -36,7 +39,38 @@ POINT_NS = {1: 30.0, 2: 50.0, 3: 250.0}  # a point on the mesh, whatever its siz
 FIXED_NS = 300_000.0  # any mesh
 TREE_NS, ANY_DOF_TREE_NS = 600.0, 6_000.0  # in three dimensions
 
-__all__ = ["AllPairs", "OverMesh"]
+AUTO_FORCE_TOL = 0.035
+# The mesh's force error at a spacing of half the kernel's width, and the power of the spacing with
+# which it falls (benchmarks/tsne.py, "force error"). Sharper kernels need a little less.
+ERROR_AT_HALF = 0.035
+ORDER = 3.7
+SHARPNESS = 0.17  # (h / width) of equal error goes with this power of dof, where that is below 1
+
+__all__ = ["AUTO_FORCE_TOL", "AllPairs", "OverMesh", "make_forces", "node_spacing"]
+
+
+def make_forces(model: "TSNE") -> "AllPairs | OverMesh":
+    """By the parameters of `model`, for its P in the order of the data."""
+    P, weights, dof = model.affinities_, model._sample_weight, float(model.dof)
+    if model.method == "exact":
+        n = P.shape[0]
+        what = f"method='exact' with all pairs of {n:,} rows"
+        check_free(what, 2 * 8 * n**2, "Use method='auto'.")
+        return AllPairs(P, dof, weights=weights, n_jobs=model.n_jobs)
+    forces = OverMesh(
+        P, int(model.n_components), dof, node_spacing(model.force_tol, dof),
+        weights=weights, always_mesh=model.method == "mesh", rough=True, n_jobs=model.n_jobs,
+    )  # fmt: skip
+    forces.restore(model._mesh_cells)
+    return forces
+
+
+def node_spacing(force_tol: Any, dof: float) -> float:
+    """Distance of the mesh's nodes with which the force error stays below `force_tol`."""
+    tol = AUTO_FORCE_TOL if force_tol == "auto" else float(force_tol)
+    halves = (tol / ERROR_AT_HALF) ** (1 / ORDER)
+    sharp = min(dof, 1.0) ** SHARPNESS
+    return float(0.5 * kernel_width(dof) * sharp * min(max(halves, 0.1), 2.0))
 
 
 class OverMesh:
@@ -48,6 +82,9 @@ class OverMesh:
     The mesh's spacing is halved, up to four times, while the map is so small that the mesh costs
     next to nothing; it grows beyond `spacing` where the mesh would not fit into `most_nodes`. All
     of that depends on the number of points and the map's extent only.
+
+    Rough forces are enough until the map is nearly at rest: of a P without its small entries, where
+    points are many, and of a mesh with a wider spacing. `refined` gives the others.
 
     Parameters
     ----------
@@ -61,6 +98,7 @@ class OverMesh:
         That are transformed, zeros included.
     always_mesh : bool
         Neither a tree nor pair by pair.
+    rough : bool
     """
 
     dtype: Any = np.float32
@@ -75,12 +113,16 @@ class OverMesh:
         weights: Floats64 | None = None,
         most_nodes: int = 2**26,
         always_mesh: bool = False,
+        rough: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.dimensions, self.dof, self.spacing = dimensions, dof, spacing
+        self.dimensions, self.dof = dimensions, dof
+        self.spacing = ROUGH * spacing if rough else spacing
         self.always_mesh = always_mesh
         self.most_nodes, self.n_jobs = most_nodes, n_jobs
-        self.attraction = Attraction(P, dof, n_jobs, weights)
+        self._fine = (P, spacing, weights) if rough else None
+        followed = cut(P, n_jobs=n_jobs) if rough and P.shape[0] >= CUT_FROM else P
+        self.attraction = Attraction(followed, dof, n_jobs, weights)
         self.charges = self.attraction.weights.astype(np.float32)
         self.copies = float(self.attraction.weights @ (self.attraction.weights - 1))
         self.meshes: dict[float, Mesh] = {}
@@ -93,12 +135,25 @@ class OverMesh:
         new.charges = self.charges[order]
         return new
 
-    def branched(self) -> "OverMesh":
-        """The same forces, whose meshes grow without these."""
-        new = object.__new__(OverMesh)
-        new.__dict__.update(self.__dict__)
-        new.meshes = {spacing: copy.copy(mesh) for spacing, mesh in self.meshes.items()}
-        return new
+    def refined(self, order: NDArray[np.intp]) -> "OverMesh":
+        """Forces of the whole P and the finer mesh, for points in this order of the data.
+
+        Their meshes grow without these.
+        """
+        if self._fine is None:
+            new = object.__new__(OverMesh)
+            new.__dict__.update(self.__dict__, meshes={})
+            return new
+        P, spacing, weights = self._fine
+        fine = OverMesh(
+            P, self.dimensions, self.dof, spacing, weights=weights, most_nodes=self.most_nodes,
+            always_mesh=self.always_mesh, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return fine.reordered(order)
+
+    def mesh_cells(self) -> dict[float, tuple[int, ...]]:
+        """Sizes of the meshes, by their spacing."""
+        return {spacing: mesh.cells for spacing, mesh in self.meshes.items()}
 
     def restore(self, cells: dict[float, tuple[int, ...]]) -> None:
         """Give the meshes the sizes that they had: a continued run goes on in the same ones."""
@@ -113,7 +168,7 @@ class OverMesh:
 
     def at(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
-    ) -> tuple[Floats, Floats, Floats, float]:
+    ) -> tuple[Floats32, Floats32, Floats32, float]:
         """Pull Σ p w (y_i − y_j), degree Σ p w, ∇φ, and Z."""
         pull, degree, block = self.attraction.pull_by_blocks(Y)
         helped = self.attraction.values.size >= WORTH_WAKING
@@ -127,7 +182,7 @@ class OverMesh:
 
     def push(
         self, Y: NDArray[Any], low: Floats64, high: Floats64
-    ) -> tuple[Floats, float, Floats | None]:
+    ) -> tuple[Floats32, float, Floats32 | None]:
         """∇φ, Z = Σ_i w_i (φ_i + w_i − 1), as copies of a point lie on it; φ but for all pairs."""
         mesh = self.mesh_for(high - low)
         charges = self.charges if self.attraction.weighted else None
@@ -220,9 +275,13 @@ class AllPairs:
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
         return new
 
-    def branched(self) -> "AllPairs":
-        """These forces: there is no mesh that could grow."""
+    def refined(self, order: NDArray[np.intp]) -> "AllPairs":
+        """These forces: none are finer."""
         return self
+
+    def mesh_cells(self) -> dict[float, tuple[int, ...]]:
+        """None: there is no mesh."""
+        return {}
 
     def at(
         self, Y: NDArray[Any], low: Floats64, high: Floats64

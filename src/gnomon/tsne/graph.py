@@ -14,13 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.errors import DataError, refuse
-from gnomon.inputs import Table, check_integer, check_real, is_sparse, refuse_bad_values
-from gnomon.neighbors import Neighbors, NeighborSearch
+from gnomon.errors import DataError, Remedy, refuse
+from gnomon.inputs import check_integer, check_real, is_sparse, refuse_bad_values
+from gnomon.neighbors.search import Neighbors, NeighborSearch
 from gnomon.pca import PCA
 from gnomon.tsne.affinities import Conditional, gaussian_rows, uniform_rows
-
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats64, Table
 
 WIDE = 100  # more columns than this go through PCA
 REDUCED = 50  # and become this many
@@ -32,6 +31,7 @@ __all__ = [
     "Reduction",
     "given_affinities",
     "given_neighbors",
+    "nearest_given",
     "reduce",
     "search_table",
 ]
@@ -100,9 +100,9 @@ def _perplexity(value: Any, most: float) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and value > most:
         refuse(
             "perplexity",
-            f"be from 1 to n_samples - 1 = {most:g}",
+            f"be from 1 to {most:g}, one less than the rows",
             value,
-            "perplexity must be less than n_samples: lower it or add rows.",
+            Remedy.LOWER_PERPLEXITY,
         )
     return check_real("perplexity", value, 1.0, most)
 
@@ -185,6 +185,17 @@ def given_neighbors(X: Table, k: int) -> Neighbors:
     order = np.argsort(D, axis=1, kind="stable")[:, :k]  # equal distances by row number
     distances = np.take_along_axis(D, order, axis=1)
     return Neighbors(order.astype(np.int32), distances, 1.0, n, "distances that were given")
+
+
+def nearest_given(X: Table, k: int) -> tuple[NDArray[np.int32], Floats64]:
+    """The nearest rows of a map, from the distances (m, n) of new rows to all of them."""
+    if is_sparse(X):
+        refuse("X", "be a dense table of distances to the rows of the map", "a sparse table")
+    refuse_bad_values(X)
+    if (X < 0).any():
+        refuse("X", "hold distances, none of them negative", float(X.min()))
+    order = np.argsort(X, axis=1, kind="stable")[:, :k]
+    return order.astype(np.int32), np.take_along_axis(X, order, axis=1).astype(np.float64)
 
 
 def _from_graph(X: Table, k: int, n: int) -> Neighbors:

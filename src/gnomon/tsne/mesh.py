@@ -23,14 +23,11 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnomon.parallel import fold_blocks, map_blocks, row_blocks
+from gnomon.compute.threads import fold_blocks, map_blocks, row_blocks
 from gnomon.tsne.convolve import Convolution
-from gnomon.tsne.spread import READ_KERNELS, SPREAD_KERNELS
-
-Floats = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
+from gnomon.tsne.splines import READ_KERNELS, SPREAD_KERNELS
+from gnomon.typing import Floats32, Floats64
 
 LEAST_BLOCK, MOST_BLOCKS = 16_384, 8  # points spread into one mesh, and how many such meshes
 READ = 4096  # points read at a time
@@ -61,14 +58,14 @@ class Mesh:
     ) -> None:
         self.dimensions, self.dof, self.spacing, self.n_jobs = dimensions, dof, spacing, n_jobs
         self.convolution: Convolution | None = None
-        self._nodes: Floats = np.empty(0, np.float32)  # kept: fresh memory costs time
+        self._nodes: Floats32 = np.empty(0, np.float32)  # kept: fresh memory costs time
 
     @property
     def cells(self) -> tuple[int, ...]:
         """Nodes on each axis."""
         return (0,) * self.dimensions if self.convolution is None else self.convolution.cells
 
-    def field(self, Y: Floats, charges: Floats | None = None) -> tuple[Floats, Floats]:
+    def field(self, Y: Floats32, charges: Floats32 | None = None) -> tuple[Floats32, Floats32]:
         """φ(y_i) without the point itself, shape (n,), and ∇φ(y_i), shape (n, dimensions)."""
         charges = np.ones(len(Y), np.float32) if charges is None else charges
         low, high = Y.min(axis=0).astype(np.float64), Y.max(axis=0).astype(np.float64)
@@ -77,8 +74,8 @@ class Mesh:
         return phi, gradient
 
     def potential(
-        self, Y: Floats, charges: Floats, low: Floats64, high: Floats64
-    ) -> tuple[Floats, Floats]:
+        self, Y: Floats32, charges: Floats32, low: Floats64, high: Floats64
+    ) -> tuple[Floats32, Floats32]:
         """Steps 1 and 2: φ at the nodes, and where the first node is.
 
         `low` and `high` bound the points; the mesh reaches `MARGIN` nodes beyond them. The next
@@ -90,12 +87,12 @@ class Mesh:
 
     def read(
         self,
-        Y: Floats,
-        charges: Floats,
-        potential: Floats,
-        origin: Floats,
-        phi: Floats,
-        gradient: Floats,
+        Y: Floats32,
+        charges: Floats32,
+        potential: Floats32,
+        origin: Floats32,
+        phi: Floats32,
+        gradient: Floats32,
     ) -> None:
         """φ and ∇φ at points inside the mesh; each takes out `charges` times its own part."""
         assert self.convolution is not None  # it made the potential
@@ -133,7 +130,9 @@ class Mesh:
         if self.convolution is not None:
             self.convolution.release()
 
-    def _spread(self, Y: Floats, charges: Floats, origin: Floats, shape: tuple[int, ...]) -> Floats:
+    def _spread(
+        self, Y: Floats32, charges: Floats32, origin: Floats32, shape: tuple[int, ...]
+    ) -> Floats32:
         """Step 1."""
         if self._nodes.shape != shape:
             self._nodes = np.empty(shape, np.float32)
@@ -145,7 +144,7 @@ class Mesh:
             spread(Y, charges, origin, inverse, mesh, 0, len(Y))
             return mesh
 
-        def block(first: int, last: int) -> Floats:
+        def block(first: int, last: int) -> Floats32:
             part = np.zeros(shape, np.float32)
             spread(Y, charges, origin, inverse, part, first, last)
             return part

@@ -25,12 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.inputs import Table
 from gnomon.models.fields import Either, Field, Real, RecordOf
-from gnomon.neighbors import Neighbors, unit_rows
+from gnomon.neighbors.search import Neighbors, unit_rows
 from gnomon.pca import PCA
+from gnomon.pca.components import Components
 from gnomon.pca.downdate import SampledRows
+from gnomon.pca.measure import measure
 from gnomon.tsne.graph import REDUCED, WIDE
+from gnomon.typing import Floats64, Table
 
 __all__ = [
     "REASONS",
@@ -44,7 +46,6 @@ __all__ = [
     "unusual_words",
 ]
 
-Floats64 = NDArray[np.float64]
 
 RARE = 0.01  # share of new rows of the same kind that are called unusual
 # Share of the variance that an auxiliary PCA of a table of up to 100 columns keeps. With less, much
@@ -74,23 +75,28 @@ class Novelty:
         None where residuals are not measured: of distances that were given there are none.
     residual_unit : float
         The median residual of rows left out, in units of 2^`_unit` of the PCA.
-    auxiliary : PCA or None
+    auxiliary : Components or None
         What residuals are measured by, where no PCA reduced the table.
     """
 
     distance_limit: float
     residual_limit: float | None = None
     residual_unit: float = 1.0
-    auxiliary: PCA | None = None
+    auxiliary: Components | None = None
 
-    def residuals(self, X: Table, pca: PCA | None, metric: str) -> Floats64:
-        """Residual of each row of `X`, about 1 for rows like the data; NaN if not measured."""
+    def residuals(
+        self, X: Table, components: Components | None, metric: str, n_jobs: int | None = None
+    ) -> Floats64:
+        """Residual of each row of `X`, about 1 for rows like the data; NaN if not measured.
+
+        `components` are those that reduced the table of the map, if any did.
+        """
         if self.residual_limit is None:
             return np.full(X.shape[0], np.nan)
-        model = pca if self.auxiliary is None else self.auxiliary
+        model = components if self.auxiliary is None else self.auxiliary
         assert model is not None
         rows = _as_compared(X, metric)
-        return np.sqrt(model._measure(rows).sq_residuals) / self.residual_unit
+        return np.sqrt(measure(model, rows, n_jobs).sq_residuals) / self.residual_unit
 
     def reasons(self, ratio: Floats64, residual: Floats64) -> NDArray[np.uint8]:
         """Why each row is unusual, as a place in `REASONS`; 0 for rows that are not."""
@@ -143,10 +149,8 @@ def learn_novelty(
     residuals = _left_out_residuals(pca, rows[left_out], n, w)
     unit = max(float(np.median(residuals)), SMALLEST * float(np.sqrt(pca._total))) or 1.0
     far, outside = joint_limits(ratios, residuals / unit, w)
-    if auxiliary is not None:  # what no residual of a new row needs
-        auxiliary.moments_ = None
-        auxiliary.__dict__.pop("_sample", None)
-    return Novelty(far, max(outside, 1.0), unit, auxiliary)
+    model = None if auxiliary is None else auxiliary._model()
+    return Novelty(far, max(outside, 1.0), unit, model)
 
 
 def _choose_rows(n: int, d: int, seed: int) -> NDArray[np.intp]:
@@ -234,14 +238,14 @@ def _as_compared(X: Table, metric: str) -> Any:
     return unit_rows(X) if metric == "cosine" else X
 
 
-def novelty_field(fitted: Field) -> RecordOf:
-    """How a model file holds it; `fitted` checks the auxiliary PCA."""
+def novelty_field(auxiliary: Field) -> RecordOf:
+    """How a model file holds it; `auxiliary` checks the components."""
     return RecordOf(
         Novelty,
         {
             "distance_limit": Real(),
             "residual_limit": Either.none_or(Real(1.0, np.inf)),
             "residual_unit": Real(5e-324, 1e308),
-            "auxiliary": Either.none_or(fitted),
+            "auxiliary": auxiliary,
         },
     )

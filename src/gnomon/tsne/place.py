@@ -22,16 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-from gnomon.neighbors import Neighbors
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.neighbors.search import Neighbors
 from gnomon.records import Record
 from gnomon.tsne.affinities import gaussian_rows
 from gnomon.tsne.mesh import Mesh
 from gnomon.tsne.novelty import REASONS, unusual_words
-
-Floats = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
+from gnomon.typing import Floats32, Floats64
 
 PERPLEXITY = 5.0
 NEIGHBORS = 15
@@ -42,7 +40,7 @@ FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
 ROWS = 2048
 
-__all__ = ["NEIGHBORS", "FixedMap", "Placement"]
+__all__ = ["NEIGHBORS", "Placement", "PlacingField"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ class Placement(Record):
         The rows of the data that each one was placed by, nearest first.
     """
 
-    positions: Floats = field(repr=False)
+    positions: Floats32 = field(repr=False)
     distance_ratio: Floats64 = field(repr=False)
     residual: Floats64 = field(repr=False)
     distance_limit: float
@@ -113,8 +111,8 @@ class Placement(Record):
         return {**found, "unusual": self.unusual.tolist(), "why": self.why.tolist()}
 
 
-class FixedMap:
-    """A finished map with its field.
+class PlacingField:
+    """The field of a finished map, in which new points go to their places.
 
     Parameters
     ----------
@@ -133,58 +131,56 @@ class FixedMap:
         spacing: float,
         weights: Floats64 | None = None,
         most_nodes: int = 2**26,
-        n_jobs: int | None = None,
     ) -> None:
-        self.Y, self.dof, self.n_jobs = np.ascontiguousarray(Y, np.float32), dof, n_jobs
+        self.Y, self.dof = np.ascontiguousarray(Y, np.float32), dof
         self.charges = np.ones(len(Y), np.float32) if weights is None else weights.astype("f4")
         low = self.Y.min(axis=0).astype(np.float64) - MARGIN
         high = self.Y.max(axis=0).astype(np.float64) + MARGIN
         while np.prod(2 * ((high - low) / spacing + 8)) > most_nodes:
             spacing *= 1.25
         self.low, self.high, self.spacing = low, high, spacing
-        self._field: Field | None = None
+        self._nodes: Nodes | None = None
 
-    def field(self) -> "Field":
+    def nodes(self, n_jobs: int | None = None) -> "Nodes":
         """The mesh, φ at its nodes and where the first is; computed when first needed."""
-        if self._field is None:
-            mesh = Mesh(self.Y.shape[1], self.dof, self.spacing, self.n_jobs)
-            field = mesh, *mesh.potential(self.Y, self.charges, self.low, self.high)
+        if self._nodes is None:
+            mesh = Mesh(self.Y.shape[1], self.dof, self.spacing, n_jobs)
+            nodes = mesh, *mesh.potential(self.Y, self.charges, self.low, self.high)
             mesh.release()
-            self._field = field
-        return self._field
+            self._nodes = nodes
+        return self._nodes
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_field": None}
-
-    def place(self, indices: NDArray[np.int32], distances: Floats64) -> Floats:
+    def place(
+        self, indices: NDArray[np.int32], distances: Floats64, n_jobs: int | None = None
+    ) -> Floats32:
         """Positions of points with these neighbours, shape (m, dimensions)."""
         m, k = indices.shape
         near = Neighbors(indices, distances, 1.0, 0, "")
-        p = gaussian_rows(near, min(PERPLEXITY, float(k)), n_jobs=self.n_jobs).rows
+        p = gaussian_rows(near, min(PERPLEXITY, float(k)), n_jobs=n_jobs).rows
         exact = distances[:, 0] == 0
         copies = (distances == 0) & exact[:, None]
         p[exact] = copies[exact] / copies[exact].sum(axis=1, keepdims=True)
         start = np.einsum("ik,ikc->ic", p, self.Y[indices].astype(np.float64))
-        out: Floats = np.clip(start, self.low, self.high).astype(np.float32)
-        field = self.field()
+        out: Floats32 = np.clip(start, self.low, self.high).astype(np.float32)
+        nodes = self.nodes(n_jobs)
 
         def block(first: int, last: int) -> None:
             rows = slice(first, last)
-            self._descend(field, indices[rows], p[rows], exact[rows], out[rows])
+            self._descend(nodes, indices[rows], p[rows], exact[rows], out[rows])
 
-        map_blocks(block, row_blocks(m, min(ROWS, max(256, -(-m // 8)))), n_jobs=self.n_jobs)
+        map_blocks(block, row_blocks(m, min(ROWS, max(256, -(-m // 8)))), n_jobs=n_jobs)
         return out
 
     def _descend(
         self,
-        field: "Field",
+        nodes: "Nodes",
         indices: NDArray[np.int32],
         p: Floats64,
         settled: NDArray[np.bool_],
-        Y: Floats,
+        Y: Floats32,
     ) -> None:
         """Move each row of `Y` down its own KL until it rests."""
-        mesh, potential, origin = field
+        mesh, potential, origin = nodes
         low, high = self.low.astype(np.float32), self.high.astype(np.float32)
         moving = np.flatnonzero(~settled)
         at, m = Y[moving], len(moving)
@@ -206,7 +202,7 @@ class FixedMap:
         Y[moving] = rows[5]
 
 
-Field = tuple[Mesh, Floats, Floats]
+Nodes = tuple[Mesh, Floats32, Floats32]
 
 
 def _range(values: Floats64, limit: float) -> str:
@@ -215,9 +211,9 @@ def _range(values: Floats64, limit: float) -> str:
 
 @kernel
 def _advance(
-    Y: Floats, dof: float, low: Floats, high: Floats, indices: Any, p: Floats64,
-    trial: Floats, phi: Floats, slopes: Floats,
-    at: Floats, gradient: Floats, kl: Floats64, step: Floats64, resting: Any,
+    Y: Floats32, dof: float, low: Floats32, high: Floats32, indices: Any, p: Floats64,
+    trial: Floats32, phi: Floats32, slopes: Floats32,
+    at: Floats32, gradient: Floats32, kl: Floats64, step: Floats64, resting: Any,
 ) -> None:  # fmt: skip
     """Take each trial that lowers the row's KL, shorten the step of one that does not; next."""
     d = Y.shape[1]

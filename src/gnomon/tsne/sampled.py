@@ -14,30 +14,28 @@ import bisect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.budget import readable_bytes
+from gnomon.compute.threads import row_blocks
 from gnomon.engine import Block, Engine, Source
 from gnomon.errors import TooLargeError
+from gnomon.events import On, report_rows
 from gnomon.inputs import check_integer
-from gnomon.memory import readable_bytes
-from gnomon.neighbors import NeighborSearch
-from gnomon.parallel import row_blocks
 from gnomon.records import Record
-from gnomon.scores.few import trusted
-from gnomon.scores.kept import share_kept
 from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
+from gnomon.tsne.map import Map
 from gnomon.tsne.novelty import unusual_words
-from gnomon.tsne.place import NEIGHBORS
 
 __all__ = [
     "LEAST_SAMPLE",
     "Placed",
     "PlacedBlock",
-    "Placer",
     "Sampling",
     "choose_sample",
     "place_array",
@@ -130,35 +128,17 @@ def choose_sample(
 
 @dataclass(frozen=True, eq=False)
 class PlacedBlock:
-    """Some rows on the map: where, why they are unusual, and the share of neighbours they keep."""
+    """Some rows on the map: where, why they are unusual, and how far to trust their places."""
 
     positions: NDArray[Any]
     reason: NDArray[np.uint8]
     trust: NDArray[np.float64]
 
-
-class Placer:
-    """Places blocks of rows on a finished map, and says how far to trust each place.
-
-    `trust` is the share of the 15 mapped rows nearest to a row that are among the 15 nearest to its
-    place; of half of them where the map has fewer than 30. What is built for searching is left out
-    of pickles and built again, with the same bits.
-    """
-
-    def __init__(self, tsne: TSNE) -> None:
-        self.tsne = tsne
-        Y = tsne.embedding_.astype(np.float64)
-        self.k = min(NEIGHBORS, trusted(len(Y) + 1))  # any of them may be nearest to a new row
-        self.plane = NeighborSearch(Y, n_jobs=tsne.n_jobs)
-
-    def __call__(self, X: Any) -> PlacedBlock:
-        """Place the rows of `X`, shape (m, d)."""
-        placed = self.tsne.place(X)
-        if not len(placed.positions):
-            return PlacedBlock(placed.positions, placed.reason, np.empty(0))
-        near = placed.neighbors[:, : self.k]
-        there, _ = self.plane.of(placed.positions.astype(np.float64), self.k)
-        return PlacedBlock(placed.positions, placed.reason, share_kept(near, there))
+    @classmethod
+    def of(cls, model: Map, X: NDArray[Any], n_jobs: int | None = None) -> "PlacedBlock":
+        """The rows of `X`, shape (m, d), placed on the map."""
+        placed = model.place(X, n_jobs=n_jobs)
+        return cls(placed.positions, placed.reason, model.trust(placed, n_jobs=n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,27 +200,25 @@ def place_source(
     sampling: Sampling,
     source: Source,
     engine: Engine,
-    told: Callable[[int, int], object] | None = None,
+    on: On | None = None,
 ) -> Placed:
     """Every row of a source on the map of its sample, block by block wherever the engine works."""
-    found = _Gathered(tsne, sampling, told)
+    found = _Gathered(tsne, sampling, on)
     beside = _by_partition(source, np.flatnonzero(found.placed))
+    model = tsne._model()
     with suppress(KeyboardInterrupt):  # what has its place is kept
-        engine.write(_PlaceOthers(Placer(tsne)), source, found.add, beside=beside)
+        if engine.is_local:
+            model.build(engine.workers)
+        engine.write(_PlaceOthers(model), source, found.add, beside=beside)
     return found.result()
 
 
 @dataclass(frozen=True)
 class _PlaceOthers:
-    place: Placer
+    model: Map
 
-    def __call__(self, block: Block) -> PlacedBlock:
-        placed = in_pieces(self.place, _chosen(block))
-        return PlacedBlock(
-            np.concatenate([piece.positions for piece in placed]),
-            np.concatenate([piece.reason for piece in placed]),
-            np.concatenate([piece.trust for piece in placed]),
-        )
+    def __call__(self, block: Block) -> list[PlacedBlock]:
+        return in_pieces(partial(PlacedBlock.of, self.model, n_jobs=1), _chosen(block))
 
 
 def _chosen(block: Block) -> NDArray[Any]:
@@ -258,13 +236,14 @@ def place_array(
     tsne: TSNE,
     sampling: Sampling,
     X: NDArray[Any],
-    told: Callable[[int, int], object] | None = None,
+    on: On | None = None,
 ) -> Placed:
     """The same for a table in memory, or a memory map."""
-    found, place = _Gathered(tsne, sampling, told), Placer(tsne)
+    found, model = _Gathered(tsne, sampling, on), tsne._model()
     with suppress(KeyboardInterrupt):
         for start, stop in row_blocks(sampling.n, BLOCK_ROWS):
-            found.add(place(X[start:stop][found.placed[start:stop]]))
+            rows = X[start:stop][found.placed[start:stop]]
+            found.add([PlacedBlock.of(model, rows, tsne.n_jobs)])
     return found.result()
 
 
@@ -276,9 +255,7 @@ def unplaced(tsne: TSNE, sampling: Sampling) -> Placed:
 class _Gathered:
     """Placed blocks, which come in order, and the map together."""
 
-    def __init__(
-        self, tsne: TSNE, sampling: Sampling, told: Callable[[int, int], object] | None = None
-    ) -> None:
+    def __init__(self, tsne: TSNE, sampling: Sampling, on: On | None = None) -> None:
         n, Y = sampling.n, tsne.embedding_
         self.placed = np.ones(n, bool)
         self.placed[sampling.rows] = False
@@ -286,16 +263,16 @@ class _Gathered:
         self.positions = np.full((n, Y.shape[1]), np.nan, Y.dtype)
         self.positions[sampling.rows] = Y
         self.reason, self.trust = np.zeros(n, np.uint8), np.full(n, np.nan)
-        self.done, self.told = 0, told
+        self.done, self.on = 0, on
 
-    def add(self, block: PlacedBlock) -> None:
+    def add(self, pieces: list[PlacedBlock]) -> None:
         """The next rows that are not of the sample."""
-        at = self.others[self.done : self.done + len(block.positions)]
-        self.positions[at], self.reason[at] = block.positions, block.reason
-        self.trust[at] = block.trust
-        self.done += at.size
-        if self.told is not None:
-            self.told(self.done, self.others.size)
+        for piece in pieces:
+            at = self.others[self.done : self.done + len(piece.positions)]
+            self.positions[at], self.reason[at] = piece.positions, piece.reason
+            self.trust[at] = piece.trust
+            self.done += at.size
+        report_rows(self.on, self.done, self.others.size, "place")
 
     def result(self) -> Placed:
         """All of it, in the order of the table."""

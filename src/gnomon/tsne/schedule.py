@@ -22,6 +22,7 @@ from every start. The figures are of ``benchmarks/tsne_sets.py`` and of the note
 Nothing here depends on how long a run will be, so that a run that is continued is one long run.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 EARLY_ITER = 30
@@ -138,6 +139,11 @@ class Schedule:
         """
         shorter = min(1.0, (1 - LEAST_MOMENTUM) / self._loss(lowered))
         return shorter * _sharpness(dof) * STEP * (1 + momentum) / self.factor(iteration)
+
+    def objective(self, kl: float, negative_entropy: float, total: float) -> float:
+        """What is minimised in the end, Σ p log p + ex · Σ p log 1/K + log Z, for Z = `total`."""
+        stretch = kl - negative_entropy - math.log(total)
+        return kl + (self.exaggeration - 1) * stretch
 
     def looks_at(self, iteration: int) -> bool:
         """Whether KL is looked at before this iteration."""

@@ -5,20 +5,59 @@ is scaled so that its first axis has a standard deviation of 1e-4, since points 
 are hardly moved by their neighbours.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import refuse
 from gnomon.pca import PCA
+from gnomon.tsne.aligned import Shared, start_from
+from gnomon.tsne.connect import Graph
+from gnomon.typing import Floats64
 
-Floats64 = NDArray[np.float64]
+if TYPE_CHECKING:
+    from gnomon.tsne.estimator import TSNE
 
 SPREAD = 1e-4
 FARTHEST = 1e6  # of a given start: beyond it a mesh in float32 cannot tell places apart
 
-__all__ = ["given_start", "pca_start", "random_start"]
+__all__ = ["choose_start", "given_start", "pca_start", "random_start"]
+
+
+def choose_start(
+    model: "TSNE",
+    graph: Graph,
+    shared: Shared | None,
+    rng: np.random.Generator,
+    weights: Floats64 | None,
+) -> Floats64:
+    """By the parameters of `model`: from the rows shared with a former map, if there is one."""
+    n, k = graph.P.shape[0], int(model.n_components)
+    if shared is not None:
+        return start_from(shared, graph.P, rng)
+    if not isinstance(model.init, str):
+        return given_start(model.init, n, k)
+    if model.init == "pca":
+        known = _known_scores(model, graph, k, weights)
+        return pca_start(known, graph.Z, k, rng, weights=weights, n_jobs=model.n_jobs)
+    return random_start(n, k, rng)
+
+
+def _known_scores(
+    model: "TSNE", graph: Graph, k: int, weights: Floats64 | None
+) -> NDArray[Any] | None:
+    """Principal scores of the table, `k` of them or more, by a PCA that looked at it before."""
+    if graph.pca is not None:
+        return graph.Z
+    known = None if graph.novelty is None else graph.novelty.auxiliary
+    if known is None or model.metric == "cosine":
+        return None
+    if len(known.W) < k:  # one of few columns has nearly all of the variance
+        more = PCA(min(k, *graph.Z.shape), n_jobs=model.n_jobs)
+        more.partial_fit(graph.Z, sample_weight=weights)  # what `fit` warns of was said
+        known = more._model()
+    return known.scores(graph.Z, n_jobs=model.n_jobs)
 
 
 def pca_start(

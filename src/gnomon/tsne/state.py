@@ -8,7 +8,7 @@ model itself is `pca_`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from gnomon.models.fields import (
     Flag,
     Member,
     Names,
+    Nothing,
     Real,
     RecordOf,
     Sizes,
@@ -31,16 +32,28 @@ from gnomon.models.fields import (
     UnfitError,
     Whole,
 )
-from gnomon.neighbors import SearchField
+from gnomon.neighbors.search import SearchField
 from gnomon.pca import PCA
+from gnomon.pca.state import components_field
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.certificate import MapCertificate
 from gnomon.tsne.descent import State, Stop
+from gnomon.tsne.map import Map, make_map
 from gnomon.tsne.novelty import novelty_field
-from gnomon.tsne.place import FixedMap
 from gnomon.tsne.schedule import MOST_LOWERED, Schedule
+from gnomon.tsne.truncation import Truncation
 
-__all__ = ["FIELDS", "FormerMap", "pack_parameters", "unpack", "unpack_parameters"]
+if TYPE_CHECKING:
+    from gnomon.tsne.estimator import TSNE
+
+__all__ = [
+    "FIELDS",
+    "FormerMap",
+    "pack_parameters",
+    "restore_map",
+    "unpack",
+    "unpack_parameters",
+]
 
 MOST_NODES = 2**27  # of a mesh; the largest that a descent lays has half as many
 TINY = 1e-300
@@ -68,14 +81,14 @@ class Keys(Field):
 
 
 class MapField(Field):
-    """The map that new rows are placed on; its field is laid again when one asks for it."""
+    """The map that new rows are placed on: what it holds beside the other attributes."""
 
     def pack(self, value: Any) -> Any:
-        """What it was made from, beside the embedding and the weights."""
+        """Two numbers."""
         return {"dof": value.dof, "spacing": value.spacing}
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """The two numbers; `unpack` below makes a map of them."""
+        """The same; `restore_map` makes a map of them."""
         return Fields({"dof": Real(1e-6, 1e6), "spacing": Real(TINY, 1e30)}).unpack(value, sizes)
 
 
@@ -91,6 +104,14 @@ class FittedPCA(Field):
             raise UnfitError("should be a fitted PCA")
         self.components.unpack(value.components_, sizes)
         return value
+
+
+class FormerAuxiliary(FittedPCA):
+    """The components of a PCA: drafts of format 3 held the whole of it."""
+
+    def unpack(self, value: Any, sizes: Sizes) -> Any:
+        """The components alone."""
+        return super().unpack(value, sizes)._model()
 
 
 class MeshCells(Field):
@@ -183,6 +204,9 @@ CERTIFICATE = RecordOf(
     MapCertificate,
     {
         "kl_divergence": Real(),
+        "exact_kl": Either.none_or(Real()),
+        "exact_kl_error": Real(),
+        "exact_kl_rows": Whole(),
         "force_error": Real(),
         "sampled": Whole(),
         "recall": Real(),
@@ -195,6 +219,18 @@ CERTIFICATE = RecordOf(
         "reduced": Text(),
     },
 )
+TRUNCATION = RecordOf(
+    Truncation,
+    {
+        "rows": Array("i8", "compared", low=0),
+        "entropy": Array("f8", "compared"),
+        "change": Csr("compared", "n"),
+        "last": Array("f8", "compared"),
+        "share": Real(0.0, 1.0),
+    },
+)
+
+AUXILIARY = Either((Nothing(), FormerAuxiliary("auxiliary"), components_field("auxiliary", "d")))
 
 FIELDS = Fields(
     {
@@ -214,9 +250,10 @@ FIELDS = Fields(
         "_reduced": Text(),
         "_search": Either.none_or(SearchField("n", "reduced")),
         "_found": TupleOf((Text(), Real(0.0, 1.0), Whole())),
-        "_typical": Array("f8", "n", finite=False),
-        "_novelty": novelty_field(FittedPCA("auxiliary")),
-        "_map": MapField(),
+        "_typical": Either.none_or(Array("f8", "n", finite=False)),
+        "_novelty": Either.none_or(novelty_field(AUXILIARY)),
+        "_map": Either.none_or(MapField()),
+        "_truncation": Either.none_or(TRUNCATION),
         "_sample_weight": Either.none_or(Array("f8", "n", finite=True, low=1.0)),
         "_keys": Keys("n"),
         "_shared": Either.none_or(SHARED),
@@ -264,6 +301,9 @@ def unpack(attributes: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     if parameters.get("n_components") != sizes["axes"]:
         raise UnfitError("its map has another number of dimensions than n_components says")
     _check_ways_to_place(found, parameters)
+    truncation = found["_truncation"]
+    if truncation is not None and truncation.rows.max(initial=0) >= sizes["n"]:
+        raise UnfitError("its map compares rows that are not there")
     shared, former = found["_shared"], parameters.get("align_to")
     if (shared is None) != (former is None):
         raise UnfitError("its map is aligned to nothing")
@@ -275,20 +315,25 @@ def unpack(attributes: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     exact = parameters.get("method") == "exact"
     if (found["_state"].Y.dtype == np.float64) != exact:
         raise UnfitError("its run is of another precision than its method")
-    found["_map"] = FixedMap(
-        found["embedding_"], found["_map"]["dof"], found["_map"]["spacing"],
-        found["_sample_weight"], n_jobs=parameters.get("n_jobs"),
-    )  # fmt: skip
     return found
+
+
+def restore_map(model: "TSNE") -> Map | None:
+    """The map of a model that was just loaded."""
+    stored: Any = model._map
+    if stored is None:
+        return None
+    return make_map(model, model.embedding_, stored["dof"], stored["spacing"])
 
 
 def _check_ways_to_place(found: dict[str, Any], parameters: Mapping[str, Any]) -> None:
     """New rows need distances: from a search, or given by the user."""
     if parameters.get("affinity") == "precomputed":
+        found |= {"_typical": None, "_novelty": None, "_map": None}
         return
-    if not found.keys() >= {"_typical", "_novelty"}:
+    judge = found.get("_novelty")
+    if judge is None or found.get("_typical") is None or found["_map"] is None:
         raise UnfitError("its map cannot place new rows")
-    judge = found["_novelty"]
     if judge.residual_limit is not None and found["pca_"] is None and judge.auxiliary is None:
         raise UnfitError("its map has no components to measure residuals by")
     if (found["_search"] is None) != (parameters.get("metric") == "precomputed"):

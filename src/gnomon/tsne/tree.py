@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.kernels import kernel
-from gnomon.parallel import map_blocks, row_blocks
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.tsne.convolve import kernel_width
-
-Floats = NDArray[np.float32]
+from gnomon.typing import Floats32
 
 LEAF = 32  # points
 ARITY = 8  # nodes that have one parent
@@ -39,8 +38,8 @@ __all__ = ["tree_push"]
 
 
 def tree_push(
-    Y: Floats, charges: Floats | None, dof: float, n_jobs: int | None = None
-) -> tuple[Floats, Floats]:
+    Y: Floats32, charges: Floats32 | None, dof: float, n_jobs: int | None = None
+) -> tuple[Floats32, Floats32]:
     """∇φ, shape (n, 3), and φ, shape (n,), both without what a point does to itself."""
     n = len(Y)
     low, high = Y.min(axis=0), Y.max(axis=0)
@@ -77,7 +76,7 @@ def _level_starts(leaves: int) -> NDArray[np.int64]:
 
 
 @kernel
-def _places(Y: Floats, low: Floats, scale: Any, out: NDArray[np.uint32]) -> None:
+def _places(Y: Floats32, low: Floats32, scale: Any, out: NDArray[np.uint32]) -> None:
     """The place of each point on a Z-order curve: the bits of x, y and z by turns."""
     for i in range(Y.shape[0]):
         place = np.uint32(0)
@@ -89,7 +88,7 @@ def _places(Y: Floats, low: Floats, scale: Any, out: NDArray[np.uint32]) -> None
 
 
 @kernel
-def _build(points: Floats, starts: NDArray[np.int64], nodes: Floats) -> None:
+def _build(points: Floats32, starts: NDArray[np.int64], nodes: Floats32) -> None:
     """Centre (rows 0–2), charge (3), squared reach (4), box (5–7 low, 8–10 high) of each node."""
     for i in range(starts[1]):
         first = i * LEAF
@@ -133,7 +132,7 @@ def _build(points: Floats, starts: NDArray[np.int64], nodes: Floats) -> None:
 
 @kernel
 def _add_sources(
-    points: Floats, sources: Floats, count: int, first: int, dof: Any, sums: Floats
+    points: Floats32, sources: Floats32, count: int, first: int, dof: Any, sums: Floats32
 ) -> None:
     """Add to a leaf's sums, rows ∇ (0–2) and φ (3), what `count` sources do to its points."""
     one, inverse, power = np.float32(1), np.float32(1) / dof, (dof + np.float32(1)) / np.float32(2)
@@ -169,8 +168,8 @@ def _add_sources(
 
 @kernel
 def _push(
-    points: Floats, starts: NDArray[np.int64], nodes: Floats, dof: Any, sq_theta: Any, flat: Any,
-    sums: Floats, first: int, last: int,
+    points: Floats32, starts: NDArray[np.int64], nodes: Floats32, dof: Any, sq_theta: Any,
+    flat: Any, sums: Floats32, first: int, last: int,
 ) -> None:  # fmt: skip
     """Steps 3 and 4 for the leaves from `first` to `last`."""
     levels = starts.shape[0] - 1

@@ -17,8 +17,8 @@ __all__ = ["SECTIONS"]
 
 # In the order of the page.
 SECTIONS: tuple[Callable[[Content], Section | None], ...] = (
-    overview,
     map_section,
+    overview,
     counting,
     components,
     reconstruction,

@@ -4,13 +4,16 @@ import numpy as np
 
 from gnomon import charts
 from gnomon.charts.words import listing, percent
-from gnomon.report.content import Content, Floats
-from gnomon.report.section import Bullets, Figures, Section, shown
+from gnomon.report.content import Content
+from gnomon.report.drawn import plain_picture, signed_picture
+from gnomon.report.section import Bullets, Figures, Pictures, Section, shown
 from gnomon.scores.few import FEW_ROWS, clear_correlation
+from gnomon.typing import Array
 
 __all__ = ["components"]
 
 MOST_COMPONENTS = 6
+MOST_PICTURES = 19
 MOST_COLUMNS = 3  # that a sentence names on either side
 CLEARLY = 0.3  # correlation from which a column is named; more where rows are few
 SEPARATED = 0.5  # share of a component's variance between groups, beyond chance, that is told
@@ -36,6 +39,8 @@ def components(content: Content) -> Section | None:
     correlations = np.nan_to_num(pca.correlations())
     k = min(MOST_COMPONENTS, int(pca.n_components_), int(np.count_nonzero(shares)))
     between = _between_groups(content, k)
+    if content.numbered is not None:
+        return _of_numbered(content, between)
     clearly = max(CLEARLY, clear_correlation(int(pca.n_samples_)))
     named = range(k if clearly < 1 else 0)
     said = tuple(
@@ -45,7 +50,7 @@ def components(content: Content) -> Section | None:
     )
     drawn = [charts.loadings(content.named, measure="correlation")]
     if pca.n_components_ >= 2:
-        labels = content.labels[0][1] if content.labels else None
+        labels = None if content.groups is None else content.groups[1]
         drawn += [
             charts.correlation_circle(content.named),
             charts.biplot(content.named, labels=labels, scores=content.scores),
@@ -59,6 +64,44 @@ def components(content: Content) -> Section | None:
     )
 
 
+def _of_numbered(content: Content, between: tuple[Array, float] | None) -> Section | None:
+    """The section where the names of single columns say nothing: pixels, entries of a vector."""
+    pca = content.pca
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    k = min(MOST_COMPONENTS, int(pca.n_components_))
+    apart = [
+        f"PC{c + 1} ({percent(float(shares[c]))} of the variance):{said}"
+        for c in range(k)
+        if (said := _groups(c, content, between))
+    ]
+    if content.pixels is None:
+        lead = (
+            f"The features are {shown(str(content.numbered), 120)}. Single columns have no meaning "
+            "here, so the components are not described by them."
+        )
+        blocks = (Bullets("What the components separate", tuple(apart)),) if apart else ()
+        return Section("components", "What the components mean", (lead,), blocks, HELP[:1])
+    most = min(MOST_PICTURES, int(pca.n_components_))
+    pictures = content.pixels.pictures(np.asarray(pca.components_[:most], np.float64))
+    drawn = [
+        (f"PC{c + 1}, {percent(float(shares[c]))}", signed_picture(pictures[c]))
+        for c in range(most)
+    ]
+    means = content.pixels.pictures(np.asarray(pca.mean_, np.float64)[None])
+    mean = ("mean", plain_picture(means[0], float(means.min()), float(means.max())))
+    block = Pictures(
+        "The components as pictures",
+        "Blue pixels rise with the score, orange ones fall; white ones have nothing to do with it.",
+        (("", (mean, *drawn)),),
+        88,
+    )
+    lead = (
+        "Each component is a picture: a row is the mean plus each of these times its score. The "
+        "sign of a component is arbitrary."
+    )
+    return Section("components", "What the components mean", (lead, *apart[:3]), (block,), HELP[:1])
+
+
 def _few(content: Content, clearly: float) -> tuple[str, ...]:
     """What correlations of few rows are worth; nothing where there are enough."""
     rows = int(content.pca.n_samples_)
@@ -70,7 +113,7 @@ def _few(content: Content, clearly: float) -> tuple[str, ...]:
 
 
 def _sentence(
-    c: int, share: float, r: Floats, direction: Floats, content: Content, clearly: float
+    c: int, share: float, r: Array, direction: Array, content: Content, clearly: float
 ) -> str:
     """What one component is made of."""
     # By contribution; a column that hardly varies may correlate and still make nothing of it.
@@ -93,7 +136,7 @@ def _sentence(
     return said + "."
 
 
-def _groups(c: int, content: Content, between: tuple[Floats, float] | None) -> str:
+def _groups(c: int, content: Content, between: tuple[Array, float] | None) -> str:
     """That groups differ along a component, where they do beyond chance."""
     if between is None:
         return ""
@@ -104,7 +147,7 @@ def _groups(c: int, content: Content, between: tuple[Floats, float] | None) -> s
     return f" {percent(share)} of it lies between the groups of {name}."
 
 
-def _listing(columns: list[int], r: Floats, content: Content, *, named: bool) -> str:
+def _listing(columns: list[int], r: Array, content: Content, *, named: bool) -> str:
     """The columns with their correlations; `named` says in front of the first what they are."""
     columns = sorted(columns, key=lambda d: -abs(float(r[d])))
     values = [_signed(float(r[d])) for d in columns]
@@ -118,7 +161,7 @@ def _signed(r: float) -> str:
     return f"{r:.2f}".replace("-", "−")
 
 
-def _between_groups(content: Content, k: int) -> tuple[Floats, float] | None:
+def _between_groups(content: Content, k: int) -> tuple[Array, float] | None:
     """Share of each component's variance between the groups, and by chance; None without groups."""
     if not content.labels or content.labels[0][1].dtype.kind != "O":
         return None
@@ -132,5 +175,5 @@ def _between_groups(content: Content, k: int) -> tuple[Floats, float] | None:
     sums = np.stack([np.bincount(codes, column) for column in scores.T], axis=1)
     total = (scores**2).sum(axis=0)
     between = (sums**2 / np.bincount(codes)[:, None]).sum(axis=0)
-    shares: Floats = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+    shares: Array = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
     return shares, (len(found) - 1) / (len(codes) - 1)

@@ -10,7 +10,7 @@ from gnomon.charts.scatter import REMARK
 from gnomon.charts.words import count, percent
 from gnomon.report.content import Content
 from gnomon.report.section import Figures, Section, shown
-from gnomon.report.sections.overview import PCA_REMARK
+from gnomon.report.sections.overview import PCA_REMARK, keeps
 
 __all__ = ["map_section"]
 
@@ -26,8 +26,8 @@ HELP = (
 
 
 def map_section(content: Content) -> Section:
-    """The second section."""
-    values = content.labels[0][1] if content.labels else None
+    """The first section."""
+    values = None if content.groups is None else content.groups[1]
     pictures = [] if content.Y is None else [("t-SNE", content.Y)]
     pictures.append(("PCA", content.pca_map))
     figures = Figures(
@@ -42,7 +42,8 @@ def map_section(content: Content) -> Section:
             for way, positions in pictures
         )
     )
-    return Section("map", "Map", (_maps(content), *_mixed(content)), (figures,), HELP)
+    lead = (_maps(content), *_trust(content), *_mixed(content), *_suggested(content))
+    return Section("map", "Map", lead, (figures,), HELP)
 
 
 def _maps(content: Content) -> str:
@@ -56,6 +57,27 @@ def _maps(content: Content) -> str:
         f"Each of the {rows} is a point.{sides} The PCA map is turned to lie on the other one, so "
         "that a switch between them moves points and not the picture."
     )
+
+
+def _trust(content: Content) -> list[str]:
+    """How far to trust the map, in one sentence."""
+    if content.Y is None or content.trust is None:
+        return []
+    return [f"{keeps(content, float(content.trust.mean()))} ({percent(content.chance)} by chance)."]
+
+
+def _suggested(content: Content) -> list[str]:
+    """What the groups are that no label gave."""
+    if content.suggested is None:
+        return []
+    found = len({value for value in content.suggested.tolist() if value is not None})
+    rest = sum(value is None for value in content.suggested.tolist())
+    left = f" {count(rest, 'row')} belong to none." if rest else ""
+    return [
+        f"No column groups the rows, so {count(found, 'group')} are suggested. Each is a set of "
+        "rows that are linked as neighbours in the data, and is found again when a fifth of the "
+        f"rows is left out. Its name says what sets it apart.{left}"
+    ]
 
 
 def _mixed(content: Content) -> list[str]:

@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from gnomon import charts
 from gnomon.charts.fitted import components_needed, known_shares
-from gnomon.charts.scatter import REMARK
 from gnomon.charts.words import count, hold, percent, stopped
 from gnomon.report.content import Content
-from gnomon.report.section import Facts, Figures, Section, names, shown
+from gnomon.report.section import Facts, Section, names, shown
 from gnomon.scores.few import FEW_ROWS, few_rows
 
 __all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "perplexity"]
@@ -17,7 +15,6 @@ __all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "pe
 # Rank correlation of distances from which far points are in order, and from which in part.
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
 WEAK = 0.2  # share of neighbours kept, beyond what chance keeps, below which a map is hardly one
-MOST_POINTS = 4_000  # of the small map
 ROUNDING = 1e-12
 STAGES = {
     "read": "reading",
@@ -46,21 +43,12 @@ PCA_HELP = (
 
 
 def overview(content: Content) -> Section:
-    """The first section."""
-    labels = content.labels[0] if content.labels else None
-    positions = content.pca_map if content.Y is None else content.Y
-    chart = charts.scatter(
-        positions,
-        None if labels is None else labels[1],
-        title="The rows by PCA" if content.Y is None else "The rows by t-SNE",
-        most_points=MOST_POINTS,
-        remark=PCA_REMARK if content.Y is None else REMARK,
-    )
+    """What was looked at and what was found."""
     return Section(
         "overview",
         "Overview",
         tuple(filter(None, (_few(content), _what(content), _map(content), _pca(content)))),
-        (Figures((chart,)), Facts(tuple(_facts(content)))),
+        (Facts(tuple(_facts(content))),),
         HELP if content.Y is not None else PCA_HELP,
         tuple(shown(text, 400) for text in content.warnings if text != _warned(content)),
     )
@@ -106,6 +94,9 @@ def _what(content: Content) -> str:
         table = table.replace(" and ", "; ") + f" {are} in use"
     if content.n < content.total:
         table += f", and the page shows {content.n:,} of the rows"
+    if not content.labels and content.suggested is not None:
+        found = len({value for value in content.suggested.tolist() if value is not None})
+        return f"{table}; points are coloured by {count(found, 'suggested group')}."
     if not content.labels:
         return table + "."
     name, values = content.labels[0]
@@ -126,7 +117,7 @@ def _map(content: Content) -> str:
             f"{percent(float(shares.sum()))} of the differences between rows."
         )
     if content.trust is None:
-        return "Nobody measured how far the map can be trusted: the run was cut short."
+        return "The map was not scored: the run was interrupted."
     kept, chance, far = float(content.trust.mean()), content.chance, content.far
     said = f"{keeps(content, kept)}, where chance would keep {percent(chance)}"
     if (kept - chance) / (1 - chance) < WEAK:
@@ -183,6 +174,8 @@ def _facts(content: Content) -> list[tuple[str, str]]:
         facts += [(name, shown(text, 400)) for name, text in content.roles]
     else:
         facts.append(("features", _in_use(content)))
+    if content.pixels is not None:
+        facts.append(("pictures", f"the columns are taken for {content.pixels} (--pixels)"))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]
     if content.notes:
         told = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
@@ -198,7 +191,7 @@ def _facts(content: Content) -> list[tuple[str, str]]:
 
 
 def _in_use(content: Content) -> str:
-    return f"{content.d:,} ({names(content.names, 4)})"
+    return content.numbered or f"{content.d:,} ({names(content.names, 4)})"
 
 
 def _pca_settings(pca: Any) -> str:
@@ -227,8 +220,8 @@ def _tsne_settings(tsne: Any) -> str:
     reduced = f"; {c.reduced}" if c.reduced else ""
     ended = f" ({why})" if (why := stopped(c.stop_reason)) else ""
     return (
-        f"perplexity {perplexity(tsne)}, {c.n_iter} iterations{ended}, KL {c.kl_divergence:.3g}, "
-        f"error of the forces {percent(float(c.force_error))}{reduced}"
+        f"perplexity {perplexity(tsne)}, {c.n_iter} iterations{ended}, "
+        f"KL {c.kl_in_words()}, error of the forces {percent(float(c.force_error))}{reduced}"
     )
 
 

@@ -8,12 +8,24 @@ from gnomon.charts.reconstruction import relative_errors
 from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
 from gnomon.errors import UnavailableError
-from gnomon.report.content import Content, Floats
-from gnomon.report.section import Figures, Grid, RowLink, Section, Words, row_link, shown
+from gnomon.report.content import Content
+from gnomon.report.drawn import plain_picture
+from gnomon.report.section import (
+    Figures,
+    Grid,
+    Pictures,
+    RowLink,
+    Section,
+    Words,
+    row_link,
+    shown,
+)
+from gnomon.typing import Array
 
 __all__ = ["reconstruction"]
 
 MOST_ROWS = 10
+TYPICAL, WORST = 7, 3  # rows that are shown as pictures
 SMALL_PART = 0.1  # of the variance
 ALPHA = 0.01  # a row that normal data would give so rarely does not fit
 
@@ -35,20 +47,56 @@ def reconstruction(content: Content) -> Section | None:
     if content.d < 2 or not np.nan_to_num(pca.explained_variance_ratio_).any():
         return None
     whole = float(errors[kept]) == 0
-    blocks: list[Figures | Grid | Words] = []
+    blocks: list[Figures | Grid | Pictures | Words] = []
     lead = [_sentence(content, float(errors[kept]))]
     drawn = [charts.reconstruction(content.named)]
-    if not whole:
+    if content.pixels is not None and content.prepared is not None and not whole:
+        blocks.append(_pairs(content))
+    elif not whole and content.numbered is None:
         variances = _variances(content)
         drawn.append(charts.column_errors(content.named, variances=variances))
         lead.append(_columns(content, lost_shares(pca, variances), variances))
-    blocks.append(Figures(tuple(drawn)))
+    blocks.insert(0, Figures(tuple(drawn)))
     if content.prepared is None:
         text = "The rows that are rebuilt worst cannot be found without the table itself."
         blocks.append(Words(text))
     elif not whole:
         blocks.append(_worst_rows(content))
     return Section("reconstruction", "Reconstruction", tuple(lead), tuple(blocks), HELP)
+
+
+def _pairs(content: Content) -> Pictures:
+    """Rows as they are, rebuilt, and rebuilt from few components: typical ones and the worst."""
+    assert content.prepared is not None
+    assert content.pixels is not None
+    pca, shape = content.pca, content.pixels
+    sq_errors = pca.prediction_error(content.prepared)
+    order = np.argsort(sq_errors, kind="stable")
+    n = len(order)
+    places = np.unique(np.linspace(0.1 * n, 0.9 * n, TYPICAL).astype(int).clip(0, n - 1))
+    rows = np.unique(np.concatenate([order[places], order[-WORST:]]))
+    rows = rows[np.argsort(sq_errors[rows], kind="stable")]
+    table = np.asarray(content.prepared[rows], np.float64)
+    scores = pca.transform(content.prepared[rows])
+    few = max(1, int(pca.n_components_) // 8)
+    little = scores.copy()
+    little[:, few:] = 0
+    made = {
+        "original": table,
+        f"from {count(int(pca.n_components_), 'component')}": pca.inverse_transform(scores),
+        f"from {count(few, 'component')}": pca.inverse_transform(little),
+    }
+    low, high = float(content.prepared.min()), float(content.prepared.max())
+    names = [row_link(content, int(row)).text for row in rows]
+    lines = tuple(
+        (name, tuple((title if line == 0 else "", plain_picture(picture, low, high))
+                     for title, picture in zip(names, shape.pictures(np.asarray(X)), strict=True)))
+        for line, (name, X) in enumerate(made.items())
+    )  # fmt: skip
+    note = (
+        f"From the rows that are rebuilt best to those that are rebuilt worst (the last {WORST})."
+    )
+    return Pictures("Before and after", note, lines, 72)
 
 
 def _sentence(content: Content, error: float) -> str:
@@ -65,14 +113,14 @@ def _sentence(content: Content, error: float) -> str:
     )
 
 
-def _variances(content: Content) -> Floats | None:
+def _variances(content: Content) -> Array | None:
     """Of the columns that the PCA was fitted to; None where they are not known."""
     if content.pca.standardize:
         return np.ones(content.d)
     return None if content.spread is None else content.spread**2
 
 
-def _columns(content: Content, lost: Floats, variances: Floats | None) -> str:
+def _columns(content: Content, lost: Array, variances: Array | None) -> str:
     weights = np.ones(len(lost)) if variances is None else variances
     known = np.nan_to_num(lost)
     worst = int(np.argmax(np.where(varying(weights), known, 0.0)))
@@ -107,19 +155,22 @@ def _worst_rows(content: Content) -> Grid:
         d = int(np.abs(away[i]).argmax())
         label = [shown(_cell(values[row]), 24) for _, values in content.labels[:1]]
         times = f"{float(np.sqrt(sq_errors[row])) / typical:,.1f}"
-        rows.append(
-            (row_link(content, row), *label, f"{times}×", shown(content.names[d], 32),
-             number(float(content.X[row, d])),
-             number(float(content.X[row, d]) + float(away[i, d] * own[d])))
-        )  # fmt: skip
+        cell = (
+            shown(content.names[d], 32),
+            number(float(content.X[row, d])),
+            number(float(content.X[row, d]) + float(away[i, d] * own[d])),
+        )
+        named = cell if content.numbered is None else ()
+        rows.append((row_link(content, row), *label, f"{times}×", *named))
     labelled = (shown(content.labels[0][0], 24),) if content.labels else ()
     words = frozenset({"row", "most in column", *labelled})
-    head = ("row", *labelled, "error", "most in column", "is", "rebuilt as")
+    in_column = ("most in column", "is", "rebuilt as") if content.numbered is None else ()
+    head = ("row", *labelled, "error", *in_column)
     note = _note(content, sq_errors)
     return Grid("Rows that are rebuilt worst", head, tuple(rows), words, note)
 
 
-def _note(content: Content, sq_errors: Floats) -> str:
+def _note(content: Content, sq_errors: Array) -> str:
     said = "Errors are multiples of the median row's."
     try:
         limit = content.pca.prediction_error_limit(ALPHA, new=False)

@@ -122,7 +122,7 @@ def _methods(content: Content) -> str:
         said.append(
             f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
             f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "
-            f"{c.n_iter} iterations (KL divergence {c.kl_divergence:.3f})."
+            f"{c.n_iter} iterations (KL divergence {c.kl_in_words()})."
         )
     if content.quality is not None and content.trust is not None:
         said.append(

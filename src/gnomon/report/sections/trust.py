@@ -7,11 +7,12 @@ import numpy as np
 from gnomon import charts
 from gnomon.charts.distance_ranks import kept_in_order
 from gnomon.charts.words import percent
-from gnomon.report.content import Content, Floats
+from gnomon.report.content import Content
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
 from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
 from gnomon.scores import MapScores
 from gnomon.scores.few import FEW_ROWS
+from gnomon.typing import Array
 
 __all__ = ["trust"]
 
@@ -20,14 +21,15 @@ MOST_ROWS = 8
 MOST_GROUPS = 12
 
 HELP = (
-    "A map in the plane cannot keep all that a table of many columns holds. Neighbours kept: of a "
-    "row's nearest rows in the data, the share that are also its nearest on the map. "
+    "A map in the plane cannot keep all that a table of many columns holds. A row's trust is the "
+    "share of its nearest rows in the data that are also its nearest on the map: its neighbours "
+    "kept. "
     "Trustworthiness is high when no strangers have come in among the neighbours on the map; "
     "continuity is high when no neighbours have been torn away. Both are 1 at best and about "
     "0.5 by chance.",
     "The picture of distances shows pairs of rows: across, from near to far in the data; up, from "
     "near to far on the map. If all lay on the dotted line, distances would keep their order.",
-    "In the map above, colour by trust to see where it can be believed.",
+    "To see where the map can be believed, choose trust under “Colour by”.",
 )
 
 
@@ -36,7 +38,7 @@ def trust(content: Content) -> Section | None:
     if content.Y is None:
         return None
     if content.trust is None:
-        text = "The run was cut short before anybody measured how far this map can be trusted."
+        text = "The map was not scored: the run was interrupted."
         return Section("trust", "Can I trust the map?", (text,), (_cautions(content, None),))
     drawn = [_histogram(content.trust, content.trusted)]
     lead = [_sentence(content, content.trust)]
@@ -63,7 +65,7 @@ def trust(content: Content) -> Section | None:
     )
 
 
-def _sentence(content: Content, kept: Floats) -> str:
+def _sentence(content: Content, kept: Array) -> str:
     k, chance, mean = content.trusted, content.chance, percent(float(kept.mean()))
     said = (
         f"Of a row's {k} nearest rows in the data, {mean} are among its {k} nearest on the map; "
@@ -150,14 +152,16 @@ def _gaps(far: float | None) -> str:
     )
 
 
-def _histogram(kept: Floats, k: int) -> charts.Chart:
+def _histogram(kept: Array, k: int) -> charts.Chart:
     half = float(np.median(kept))
     some = "all" if half == 1 else f"{percent(half)} or more"
     return charts.histogram(
         kept,
         title="Trust, row by row",
         subtitle=f"At least half of the rows keep {some} of their neighbours.",
-        axis="share of the nearest row kept" if k == 1 else f"share of {k} neighbours kept",
+        axis="trust: share of the nearest row kept"
+        if k == 1
+        else f"trust: share of {k} neighbours",
     )
 
 
@@ -179,7 +183,7 @@ def _scores(quality: MapScores) -> Grid:
     return Grid("Scores by size of neighbourhood", head, rows, words, note)
 
 
-def _groups(content: Content, kept: Floats) -> Grid | None:
+def _groups(content: Content, kept: Array) -> Grid | None:
     """Mean trust of each group, the least first."""
     found = next(((n, v) for n, v in content.labels if v.dtype.kind == "O"), None)
     if found is None:
@@ -198,13 +202,13 @@ def _groups(content: Content, kept: Floats) -> Grid | None:
     first = shown(name, 32)
     return Grid(
         f"Trust by {first}, the least first{some}",
-        (first, "rows", "neighbours kept", "rows that keep less than a third"),
+        (first, "rows", "mean trust", "rows below a third"),
         rows,
         frozenset({first}),
     )
 
 
-def _least(content: Content, kept: Floats) -> tuple[Grid, ...]:
+def _least(content: Content, kept: Array) -> tuple[Grid, ...]:
     """The rows that are least where they belong."""
     order = np.argsort(kept, kind="stable")[:MOST_ROWS]
     order = order[kept[order] < LITTLE]
@@ -216,8 +220,8 @@ def _least(content: Content, kept: Floats) -> tuple[Grid, ...]:
         near = content.neighbors[row, :1]
         nearest = row_link(content, int(near[0])) if near.size else "–"
         rows.append((row_link(content, row), percent(float(kept[row])), nearest))
-    note = f"{len(rows)} of the {lost:,} rows that keep less than a third."
-    head = ("row", "neighbours kept", "nearest in the data")
+    note = f"{len(rows)} of the {lost:,} rows whose trust is below a third."
+    head = ("row", "trust", "nearest in the data")
     words = frozenset({"row", "nearest in the data"})
     caption = "Rows that are least where they belong"
     return (Grid(caption, head, tuple(rows), words, note if lost > len(rows) else ""),)

@@ -1,0 +1,245 @@
+"""Memory: how much there is, how much may be used, and the refusal of what needs more."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from gnomon.errors import TooLargeError, Way, refuse
+
+__all__ = [
+    "LIBRARY_BYTES",
+    "Budget",
+    "Memory",
+    "address_limit",
+    "available_bytes",
+    "check_free",
+    "libraries_of",
+    "parse_bytes",
+    "readable_bytes",
+]
+
+# What a command takes before there is any table: Python and the libraries it works with. Resident
+# when all of them were imported: 273 MB; most of a map of 150 rows: 315 (benchmarks/command.py).
+LIBRARY_BYTES = 300_000_000
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+         "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)(?:b|bytes)?", re.ASCII | re.IGNORECASE)
+
+
+def available_bytes() -> int:
+    """Bytes that this process may still take: what the machine, or its container, has free."""
+    free = _meminfo("MemAvailable")
+    root = Path("/sys/fs/cgroup")
+    for limit, used in (
+        (root / "memory.max", root / "memory.current"),
+        (root / "memory/memory.limit_in_bytes", root / "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            room = int(limit.read_text()) - int(used.read_text())
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+        free = min(free, max(0, room))
+    addresses = address_limit()
+    if addresses is not None:
+        free = min(free, max(0, addresses - _addresses()))
+    return free
+
+
+def address_limit() -> int | None:
+    """Bytes of addresses that this process may use (``ulimit -v``); None if there is no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _addresses() -> int:
+    """Bytes of addresses in use."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[0]
+    except OSError:  # not Linux
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _meminfo(field: str) -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 8 * 2**30  # not Linux: assume an ordinary machine
+
+
+def readable_bytes(count: float) -> str:
+    """``"1.5 GB"``."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return (
+                f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+            )
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def parse_bytes(size: int | str) -> int:
+    """Bytes of a size such as ``"2GB"``, ``"500 MB"`` or ``"1.5GiB"``; a number is bytes.
+
+    Examples
+    --------
+    >>> from gnomon.budget import parse_bytes
+    >>> parse_bytes("1.5 GB"), parse_bytes("64KiB"), parse_bytes(1000)
+    (1500000000, 65536, 1000)
+    """
+    may_be = isinstance(size, (int, str)) and not isinstance(size, bool)
+    found = _SIZE.fullmatch(str(size).strip()) if may_be else None
+    unit = "" if found is None else found[2].lower()
+    bytes_ = 0 if found is None or unit not in UNITS else int(float(found[1]) * UNITS[unit])
+    if bytes_ < 1:
+        refuse("memory", "be a size above 0, such as 2GB or 500MB", size,
+               kind=not may_be)  # fmt: skip
+    return bytes_
+
+
+def check_free(what: str, needed: float, way_out: Way) -> None:
+    """Refuse `what` before anything is allocated if it needs more bytes than are free."""
+    free = available_bytes()
+    if needed > free:
+        raise TooLargeError(
+            "{what} needs about {much} of memory; {has} are free.", way_out,
+            what=what, needed=needed, much=readable_bytes(needed), has=readable_bytes(free),
+        )  # fmt: skip
+
+
+def libraries_of(processes: int) -> str:
+    """``"the libraries"``, or whose they are where there are several processes."""
+    return "the libraries" if processes <= 1 else f"the libraries of {processes} processes"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes that may be used, and whether the user said so.
+
+    Attributes
+    ----------
+    bytes : int
+        For tables and the work on them.
+    asked : bool
+        Whether the user allowed them; otherwise they are what the machine has free.
+    processes : int
+        Whose libraries are counted in what the user allowed: with a command, its own process and
+        its workers; 0 from Python, where all of it is for the work.
+    """
+
+    bytes: int
+    asked: bool
+    processes: int = 0
+
+    @classmethod
+    def from_memory(cls, memory: "Memory") -> "Budget":
+        """What `memory` says, otherwise what the machine has free."""
+        if isinstance(memory, Budget):
+            return memory
+        if memory is None:
+            return cls(available_bytes(), asked=False)
+        return cls(parse_bytes(memory), asked=True)
+
+    @property
+    def limit(self) -> int | None:
+        """The bytes, where the user allowed them."""
+        return self.bytes if self.asked else None
+
+    def each(self, workers: int) -> int | None:
+        """Share the budget evenly among several processes of this machine."""
+        return self.limit if workers < 2 else self.bytes // workers
+
+    @property
+    def allowed(self) -> int:
+        """What the user allowed in all."""
+        return self.bytes + self.processes * LIBRARY_BYTES
+
+    def shared(self, processes: int) -> "Budget":
+        """Subtract what the libraries of other processes take; nothing may be left."""
+        left = self.bytes - processes * LIBRARY_BYTES
+        return replace(self, bytes=left, processes=self.processes + processes)
+
+    def check(self, what: str, needed: float, *, at_least: bool = False) -> None:
+        """Refuse `what` before anything is allocated if it needs more bytes than these."""
+        if needed > self.bytes:
+            raise self.too_large(what, None if at_least else needed)
+
+    def too_large(self, what: str, needed: float | None) -> TooLargeError:
+        """The error about `what`, which does not fit, with what it needs and what there is.
+
+        `needed` is None where only this budget is known to be too little. The libraries that were
+        taken from what the user allowed are counted again in what is said.
+        """
+        libraries = self.processes * LIBRARY_BYTES
+        others = (
+            f" beside the {readable_bytes(libraries)} of {libraries_of(self.processes)}"
+            if libraries
+            else ""
+        )
+        if needed is None:
+            text, much, enough = "{what} needs more memory{others} than the {has}.", "", "SIZE"
+        else:
+            text = "{what} needs about {much} of memory{others}, more than the {has}."
+            much = readable_bytes(needed)
+            # A little more than that, so that asking for the rounded number is enough.
+            size = readable_bytes(1.1 * (needed + libraries))
+            enough = size.replace(" ", "").replace("bytes", "B")
+        fewer = "fewer rows or columns."
+        ways: tuple[Way, ...] = (
+            (("memory", enough), f"Or take {fewer}") if self.asked else (f"Take {fewer}",)
+        )
+        has = f"{readable_bytes(self.allowed)} that are {'allowed' if self.asked else 'free'}"
+        return TooLargeError(
+            text, *ways,
+            what=what, needed=needed, much=much, has=has, others=others, libraries=libraries,
+        )  # fmt: skip
+
+    def rest(self, **held: int) -> str:
+        """What was allowed, if anything, and what takes the rest of it, to go on with a sentence.
+
+        `held` are bytes by what takes them, such as ``table=…``:
+
+            … of the 1.0 GB allowed: 300 MB are for the libraries, 200 MB for the table
+        """
+        taken = self._taken(held)
+        return f" of the {readable_bytes(self.allowed)} allowed: {taken}" if taken else ""
+
+    def _taken(self, held: Mapping[str, int]) -> str:
+        """``"300 MB are for the libraries, 200 MB for the table"``, of what the user allowed."""
+        parts = [(f"the {name}", bytes_) for name, bytes_ in held.items() if bytes_]
+        if self.processes:
+            parts.insert(0, (libraries_of(self.processes), self.processes * LIBRARY_BYTES))
+        if not (parts and self.asked):
+            return ""
+        (first, most), *others = parts
+        words = [f"{readable_bytes(most)} are for {first}"]
+        return ", ".join(
+            words + [f"{readable_bytes(bytes_)} for {name}" for name, bytes_ in others]
+        )
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Refusals within, which know no libraries, say what these take of what was allowed."""
+        try:
+            yield
+        except TooLargeError as error:
+            if "libraries" in error.fields or not self.processes:
+                raise
+            whole = f"Of the {readable_bytes(self.allowed)} allowed, {self._taken({})}."
+            raise error.replace(ways=(*error.ways, whole)) from error
+
+
+# Bytes, a size such as "2GB", or a command's budget; None is what the machine has free.
+Memory: TypeAlias = int | str | Budget | None

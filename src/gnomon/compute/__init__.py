@@ -1,0 +1,1 @@
+"""How numbers are crunched: compiled loops, fixed blocks on threads, BLAS on one thread."""

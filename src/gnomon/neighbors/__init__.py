@@ -1,0 +1,1 @@
+"""Nearest neighbours: exact for small tables, inverted lists with measured recall for others."""

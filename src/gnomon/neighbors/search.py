@@ -1,0 +1,479 @@
+"""The k nearest neighbours of every row, exact or to a measured recall.
+
+1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
+   far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
+   a mean would be dragged away by one wild row.
+2. Rows stand in inverted lists (`inverted_lists`): up to 12,000 in one list, which is exact search,
+   also where float32 cannot tell rows apart (up to 2,500 are searched by `brute_force`,
+   which needs nothing compiled); many around centres (`k_means`), of which as many are
+   probed as the recall asked for needs, **measured** on a few hundred rows whose neighbours are
+   searched exactly: in all lists. New rows ask for fewer neighbours, which fewer lists hold to
+   the same recall.
+3. A row is taken out of its own list by its number, not by its place: copies may come first.
+4. The distances of what was found are computed again as differences in float64, and lists are
+   ordered by (distance, row number). Where more rows are as far away as the last of them, exact
+   search, and that for new rows, keep those with the lowest numbers.
+5. A search remembers the nearest 15 of each row: trust and page ask for them again.
+
+What a new row gets does not depend on its company, and nothing on the number of threads.
+"""
+
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.errors import DataError, refuse
+from gnomon.inputs import check_integer, check_real
+from gnomon.models.fields import (
+    EXPONENTS,
+    Anything,
+    Array,
+    DictOf,
+    Either,
+    Field,
+    Fields,
+    Flag,
+    Nothing,
+    Real,
+    Sizes,
+    Text,
+    UnfitError,
+    Whole,
+)
+from gnomon.neighbors.brute_force import BruteForce
+from gnomon.neighbors.inverted_lists import WILDEST as WILDEST_32
+from gnomon.neighbors.inverted_lists import InvertedLists
+from gnomon.neighbors.k_means import find_centres
+from gnomon.numeric.scaling import Scaling, scale_rows
+from gnomon.records import Record
+from gnomon.typing import Floats32, Floats64, Indices
+
+SMALL_UP_TO = 2_500  # rows that are not worth compiling a kernel for
+EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
+FEW = 15  # neighbours that fewer lists hold to the same recall
+PROBE = 300  # rows whose true neighbours are found, to measure the recall
+SAMPLE = 4096  # rows that medians are taken of
+HALF_DIGITS = 1e-8  # of float64
+WILDEST = 1e150  # squares of differences must exist
+
+__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors", "unit_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors(Record):
+    """The nearest neighbours of every row, nearest first, the row itself left out.
+
+    Attributes
+    ----------
+    indices : array (n, k), int32
+    distances : array (n, k), float64
+        In the data's own units; the angle in radians when the metric is cosine.
+    recall : float
+        Share of the true neighbours that were found, measured on `probed` rows.
+    probed : int
+    method : str
+        How they were found.
+    """
+
+    indices: NDArray[np.int32] = field(repr=False)
+    distances: Floats64 = field(repr=False)
+    recall: float
+    probed: int
+    method: str
+
+    def title(self) -> str:
+        """One sentence."""
+        n, k = self.indices.shape
+        return f"{k} neighbours of {n:,} rows by {self.method}, recall {self.recall:.3f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the lists themselves."""
+        n, k = self.indices.shape
+        return {
+            "n": n, "k": k, "recall": self.recall, "probed": self.probed, "method": self.method,
+        }  # fmt: skip
+
+
+def find_neighbors(
+    X: NDArray[Any],
+    k: int,
+    *,
+    metric: str = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    recall: float = 0.95,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Neighbors:
+    """Nearest neighbours of the rows of `X`, shape (n, d), among themselves.
+
+    Parameters
+    ----------
+    k : int
+        How many, below n.
+    metric : str
+        ``"euclidean"`` or ``"cosine"`` (the angle between rows; scikit-learn's t-SNE squares
+        1 − cos instead); any other metric of scikit-learn's exactly, and slower.
+    recall : float
+        Share of true neighbours wanted; 1.0 searches exactly.
+    seed : int
+        For the lists' centres and the probed rows.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    """
+    n = X.shape[0]
+    k = check_integer("k", k, 1, n - 1, f"The table has {n} rows.")
+    search = NeighborSearch(
+        X, metric=metric, metric_params=metric_params, recall=recall, seed=seed, n_jobs=n_jobs
+    )
+    return search.among_themselves(k)
+
+
+class NeighborSearch:
+    """A table prepared for looking up neighbours, its own rows' or those of new rows.
+
+    Parameters as for `find_neighbors`. The index is left out of pickles and built again, with the
+    same bits, when it is needed. So is what was found.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        *,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        recall: float = 0.95,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric, self.metric_params = metric, metric_params
+        self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
+        self.n_probes = self.few_probes = 4  # lists looked into, and for few neighbours
+        self._index: InvertedLists | BruteForce | None = None
+        self._known: NDArray[np.int32] | None = None  # the nearest rows of each, once searched
+        self._centres: Floats32 | None = None  # of the lists, once they are known
+        if metric not in ("euclidean", "cosine"):
+            self.exact, self.Z = True, np.asarray(X, np.float64)
+            return
+        self.exact = X.shape[0] <= EXACT_UP_TO or recall == 1.0
+        self._shift_by(X)
+        self.Z = self._prepared(X)
+
+    def among_themselves(self, k: int) -> Neighbors:
+        """The `k` nearest neighbours of every row of the table."""
+        found = self._search_all(k)
+        self._known = np.ascontiguousarray(found.indices[:, :FEW])
+        return found
+
+    def nearest(self, k: int, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """The `k` nearest rows of every row, shape (n, k): as found before, if that was done.
+
+        Where more are asked for than are known, a copy searches, in no more lists than these
+        neighbours need: new rows go on looking into as many as before.
+        """
+        if self._known is None or self._known.shape[1] < k:
+            again = copy(self)
+            again.n_probes, again.n_jobs = 1, n_jobs
+            return again.among_themselves(k).indices
+        return self._known[:, :k]
+
+    def _search_all(self, k: int) -> Neighbors:
+        """What `among_themselves` finds."""
+        if self.metric not in ("euclidean", "cosine"):
+            return self._by_scikit_learn(k)
+        index, rows = self._built(), np.arange(len(self.Z))
+        measured, probed, method = 1.0, len(rows), "exact search"
+        if isinstance(index, BruteForce):
+            found, distances = index.search(self.Z, k, own=rows, n_jobs=self.n_jobs)
+        elif self.exact:
+            found, distances = index.search(self.Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
+        else:
+            probe = _Probe(index, k, self.seed, self.n_jobs)
+            found, distances, measured, method = self._reach(index, k, probe)
+            probed = probe.rows.size
+        return Neighbors(
+            found.astype(np.int32), self._in_units(distances), measured, probed, method
+        )
+
+    def of(
+        self, X: NDArray[Any], k: int, n_jobs: int | None = None
+    ) -> tuple[NDArray[np.int32], Floats64]:
+        """The `k` rows of the table nearest to each row of `X`, and how far they are."""
+        if self.metric not in ("euclidean", "cosine"):
+            model = self._scikit_learn(k, n_jobs).fit(self.Z)
+            distances, indices = model.kneighbors(np.asarray(X, np.float64))
+            self._refuse_undefined(distances)
+            return indices.astype(np.int32), distances
+        Q, index = self._prepared(X), self._built()
+        if isinstance(index, BruteForce):
+            found, distances = index.search(Q, k, n_jobs=n_jobs)
+            return found.astype(np.int32), self._in_units(distances)
+        probes = self.few_probes if k <= FEW else self.n_probes
+        found, distances = index.search(Q, k, probes, alone=True, n_jobs=n_jobs)
+        short = np.flatnonzero(found[:, -1] < 0)
+        if short.size:  # their lists held fewer than k rows
+            found[short], distances[short] = self._whole().search(
+                Q[short], k, 1, alone=True, n_jobs=n_jobs
+            )
+        return found.astype(np.int32), self._in_units(distances)
+
+    def between(self, rows: Indices, columns: Indices, fine: Floats64) -> Floats64:
+        """Distances from m rows of the table to c of its rows, shape (m, c).
+
+        By products of matrices, which lose digits of small distances; as differences for rows
+        whose distances of the size `fine`, shape (m,), would lose more than half of their digits.
+        """
+        if self.metric not in ("euclidean", "cosine"):
+            indices, distances = self.of(self.Z[rows], len(self.Z), self.n_jobs)
+            out = np.empty_like(distances)
+            np.put_along_axis(out, indices.astype(np.int64), distances, axis=1)
+            return out[:, columns]
+        Q, Z = self.Z[rows], self.Z[columns]
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.einsum("ij,ij->i", Q, Q)
+            sq = (-2 * Q) @ Z.T
+            sq += np.einsum("ij,ij->i", Z, Z)
+            sq += lengths[:, None]
+            rough = ~(np.ldexp(fine, -self.exponent) ** 2 > HALF_DIGITS * lengths)
+        for at in np.flatnonzero(rough):
+            sq[at] = np.square(Z - Q[at]).sum(axis=1)
+        return self._in_units(np.sqrt(np.maximum(sq, 0.0, out=sq), out=sq))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None, "_known": None}
+
+    def _shift_by(self, X: NDArray[Any]) -> None:
+        """Find the medians and the scale, from evenly spaced rows in C order."""
+        self.shift = scale_rows(X, work="f8").scaling.shift
+        at = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLE)).astype(np.intp))
+        self.median, self.exponent = np.zeros(X.shape[1]), 0
+        if self.metric == "cosine":
+            sample = unit_rows(np.ascontiguousarray(X[at]), at)
+            self.median = np.median(sample, axis=0)
+            return
+        sample = self._shifted(np.ascontiguousarray(X[at]))
+        self.median = np.median(sample, axis=0)
+        sizes = np.abs(sample - self.median)
+        size = float(np.quantile(sizes, 0.99)) or float(sizes.max(initial=0.0))
+        if size == 0:  # the sample is constant
+            size = float(np.abs(self._shifted(X) - self.median).max(initial=0.0))
+        self.exponent = int(np.frexp(size)[1]) if size > 0 else 0
+
+    def _shifted(self, X: NDArray[Any]) -> Floats64:
+        """About a shift of the table's own type: long integers lose digits otherwise."""
+        return np.asarray(Scaling(np.dtype(np.float64), self.shift).apply(X), np.float64)
+
+    def _prepared(self, X: NDArray[Any]) -> Floats64:
+        """Rows about the medians, divided by a power of two; unit rows for cosine."""
+        Z = unit_rows(X) if self.metric == "cosine" else self._shifted(X)
+        Z = np.ldexp(Z - self.median, -self.exponent)
+        return np.clip(Z, -WILDEST, WILDEST, out=Z)
+
+    def _in_units(self, distances: Floats64) -> Floats64:
+        if self.metric == "cosine":
+            return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
+        return np.asarray(np.ldexp(distances, self.exponent))
+
+    def _reach(
+        self, lists: InvertedLists, k: int, probe: "_Probe"
+    ) -> tuple[Indices, Floats64, float, str]:
+        """Neighbours of all rows, with the recall measured on `probe`, and how."""
+        rows = np.arange(len(self.Z))
+        search = partial(lists.search, n_jobs=self.n_jobs)
+        n_lists, enough = len(lists.centres), 0.0
+        while True:
+            near = search(self.Z[probe.rows], k, self.n_probes, own=probe.rows)[0]
+            measured = probe.recall(near)
+            if enough < self.recall:
+                self.few_probes, enough = self.n_probes, probe.recall(near[:, :FEW])
+            if measured >= self.recall or self.n_probes >= n_lists:
+                break
+            self.n_probes += max(1, self.n_probes // 8)
+        found, distances = search(self.Z, k, self.n_probes, own=rows)
+        short = np.flatnonzero(found[:, -1] < 0)
+        if short.size:  # their lists held fewer than k rows
+            found[short], distances[short] = self._whole().search(
+                self.Z[short], k, 1, own=short, alone=True, n_jobs=self.n_jobs
+            )
+        probed = min(self.n_probes, n_lists)
+        return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
+
+    def _built(self) -> InvertedLists | BruteForce:
+        """The index, built when it is first needed."""
+        if self._index is None and self.exact and len(self.Z) <= SMALL_UP_TO:
+            self._index = BruteForce(self.Z)
+        elif self._index is None:
+            self._index = self._whole() if self.exact else self._lists()
+        return self._index
+
+    def _whole(self) -> InvertedLists:
+        """All rows in one list, around the medians."""
+        return InvertedLists(self.Z, np.zeros((1, self.Z.shape[1]), np.float32), self.n_jobs)
+
+    def _lists(self) -> InvertedLists:
+        if self._centres is None:
+            count = _list_count(len(self.Z))
+            self._centres = find_centres(
+                self.Z, count, largest=float(WILDEST_32), seed=self.seed, n_jobs=self.n_jobs
+            )
+        return InvertedLists(self.Z, self._centres, self.n_jobs)
+
+    def _by_scikit_learn(self, k: int) -> Neighbors:
+        """Exact neighbours by any of scikit-learn's metrics, in float64."""
+        distances, indices = self._scikit_learn(k, self.n_jobs).fit(self.Z).kneighbors()
+        self._refuse_undefined(distances)
+        n = self.Z.shape[0]
+        return Neighbors(
+            indices.astype(np.int32), distances, 1.0, n, f"exact search ({self.metric})"
+        )
+
+    def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
+        from sklearn.neighbors import NearestNeighbors
+
+        params = dict(self.metric_params or {})
+        p = params.pop("p", 2)  # which scikit-learn wants beside the others
+        return _Explained(
+            NearestNeighbors(
+                n_neighbors=k,
+                metric=self.metric,
+                p=p,
+                metric_params=params,
+                n_jobs=n_jobs,
+            )
+        )
+
+    def _refuse_undefined(self, distances: Floats64) -> None:
+        undefined = np.count_nonzero(~np.isfinite(distances), axis=1)
+        if undefined.any():
+            raise DataError(
+                f"Row {np.argmax(undefined)} of X has no {self.metric} distance to others: NaN "
+                "or infinity. Drop such rows, or use another metric."
+            )
+
+
+class _Explained:
+    """scikit-learn's search, with our sentence for a metric that it does not know."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, Z: Floats64) -> Any:
+        try:
+            return self.model.fit(Z)
+        except ValueError as error:
+            if "metric" in str(error).lower():
+                refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
+            raise
+
+
+def _list_count(n: int) -> int:
+    return int(2 ** np.round(np.log2(np.sqrt(n))))
+
+
+class SearchField(Field):
+    """How a model file holds a search: its rows and the centres of its lists, as plain arrays.
+
+    The index is built again from them, with the same bits, when the first new row asks for it.
+
+    Parameters
+    ----------
+    rows, columns : str
+        Named sizes.
+    """
+
+    def __init__(self, rows: str, columns: str) -> None:
+        self.always = {
+            "metric": Text(),
+            "metric_params": Either.none_or(DictOf(Anything())),
+            "recall": Real(0.0, 1.0),
+            "seed": Whole(0, 2**31),
+            "n_jobs": Either((Nothing(), Whole(1), Whole(-(2**31), -1))),
+            "n_probes": Whole(1),
+            "few_probes": Whole(1),
+            "exact": Flag(),
+            "Z": Array("f8", rows, columns),
+        }
+        self.prepared = {
+            "shift": Array("f4 f8 i8 u8", columns),
+            "median": Array("f8", columns, finite=True),
+            "exponent": Whole(-EXPONENTS, EXPONENTS),
+            "_centres": Either.none_or(Array("f4", "lists", columns, finite=True)),
+        }
+
+    def pack(self, value: Any) -> Any:
+        """Everything but the index."""
+        return Fields({**self.always, **self.prepared}).pack(vars(value))
+
+    def unpack(self, value: Any, sizes: Sizes) -> NeighborSearch:
+        """The search again, its index not built yet."""
+        ours = isinstance(value, dict) and value.get("metric") in ("euclidean", "cosine")
+        table = {**self.always, **self.prepared} if ours else {**self.always, "_centres": Nothing()}
+        found = Fields(table).unpack(value, sizes)
+        search: NeighborSearch = object.__new__(NeighborSearch)
+        search.__dict__.update(found, _index=None, _known=None)
+        centred = ours and found["_centres"] is not None
+        if centred and sizes["lists"] != _list_count(len(search.Z)):
+            raise UnfitError("its search has another number of lists than it should")
+        return search
+
+
+def unit_rows(X: NDArray[Any], numbers: NDArray[np.intp] | None = None) -> Floats64:
+    """Rows divided by their lengths; rows of zeros are refused, by `numbers` if they have some."""
+    Z = np.asarray(X, np.float64)
+    Z = Z / np.maximum(np.abs(Z).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    norms = np.linalg.norm(Z, axis=1, keepdims=True)
+    zero = np.flatnonzero(norms[:, 0] == 0)
+    if zero.size:
+        row = zero[0] if numbers is None else numbers[zero[0]]
+        raise DataError(f"Row {row} of X is all 0 and has no direction; cosine needs one.")
+    return np.asarray(Z / norms)
+
+
+class _Probe:
+    """A few hundred rows whose true neighbours are known: by looking into all of the lists."""
+
+    def __init__(self, lists: InvertedLists, k: int, seed: int, n_jobs: int | None) -> None:
+        n = len(lists.Z)
+        self.Z, self.n_jobs = lists.Z, n_jobs
+        self.rows = np.sort(np.random.default_rng(seed).choice(n, min(n, PROBE), replace=False))
+        _, distances = lists.search(
+            self.Z[self.rows], k, len(lists.centres), own=self.rows, alone=True, n_jobs=n_jobs
+        )
+        # of the k-th neighbour
+        self.sq_radius = {count: distances[:, count - 1] ** 2 for count in (min(k, FEW), k)}
+
+    def recall(self, found: Indices) -> float:
+        """Share of the neighbours found for these rows that are as near as the true ones.
+
+        Rows at the same distance are as good as each other, so copies do not count as missed.
+        """
+        found = np.ascontiguousarray(found)
+        sq_radius = self.sq_radius[found.shape[1]] * (1 + 1e-12)
+
+        def block(start: int, stop: int) -> int:
+            return _count_within(self.Z, self.rows, found, sq_radius, start, stop)
+
+        counts = map_blocks(block, row_blocks(self.rows.size, 16), n_jobs=self.n_jobs)
+        return float(sum(counts) / found.size)
+
+
+@kernel
+def _count_within(
+    Z: Floats64, rows: Indices, found: Indices, sq_radius: Floats64, start: int, stop: int
+) -> int:
+    """How many of the rows found for some of `rows` are no farther than the radius."""
+    count = 0
+    for i in range(start, stop):
+        for j in range(found.shape[1]):
+            total = 0.0
+            for c in range(Z.shape[1]):
+                step = Z[found[i, j], c] - Z[rows[i], c]
+                total += step * step
+            count += found[i, j] >= 0 and total <= sq_radius[i]
+    return count

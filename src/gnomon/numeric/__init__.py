@@ -1,0 +1,1 @@
+"""What PCA, t-SNE and Procrustes share: scaled rows, moments, rounding, certificates."""

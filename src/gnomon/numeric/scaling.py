@@ -1,0 +1,409 @@
+"""How rows are shifted and scaled before anything is summed.
+
+A row x of the user's table becomes, in this order,
+
+    z = ((x − shift) · 2^−exponent − offset) · factor · √weight
+
+- `shift` is close to the mean and has the table's own type, so that the difference is exact where
+  the numbers are close together: squares of unshifted numbers lose everything to cancellation
+  (float32 at mean 1,000 and spread 5 has no correct digit left), and long integers lose digits in
+  the conversion itself.
+- `exponent` brings very large or very small numbers into the range where squares exist; a power of
+  two changes no digit.
+- `offset` is the rest of the mean, known after the first pass; `factor` standardises and weighs
+  columns. Both are optional.
+
+`Scaling` is that formula, without a table. `Rows` is an array that it is applied to, a block at a
+time; a whole table, wherever it lies, is a `gnomon.numeric.view.View`. Arrays of any order, type
+and byte order, memory maps and CSR arrays are read alike, into one C-ordered buffer of the working
+type: the bits that follow depend on the numbers only. The whole array is never copied.
+"""
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gnomon.compute.kernels import kernel
+from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.engine.source import partition_rows
+from gnomon.errors import DataError
+from gnomon.inputs import is_sparse
+from gnomon.typing import Floats, Table
+
+# A block of this many bytes stays in a core's cache while it is shifted and multiplied.
+BLOCK_BYTES = 1_500_000
+LONG = 2**26  # numbers of a table; to load a compiled loop takes longer than it saves on fewer
+SAMPLE_ROWS = 1024
+SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
+
+__all__ = [
+    "BLOCK_BYTES",
+    "Rows",
+    "Sample",
+    "Scaling",
+    "amplitude",
+    "choose_scaling",
+    "evenly_spaced",
+    "exponent_for",
+    "sample_size",
+    "scale_rows",
+    "scratch",
+    "working_type",
+]
+
+
+class Sample(NamedTuple):
+    """Evenly spaced rows (m, d) of a table as they are, in C order, and their weights if any."""
+
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How every row is shifted and scaled (see the module): no table in it.
+
+    Attributes
+    ----------
+    work : dtype
+        The working type, float32 or float64.
+    shift : array (d,)
+    exponent : int
+    offset, factor : array (d,) or None
+        In units of 2^`exponent`; None is 0 and 1.
+    """
+
+    work: np.dtype[Any]
+    shift: NDArray[Any]
+    exponent: int = 0
+    offset: NDArray[np.float64] | None = None
+    factor: NDArray[np.float64] | None = None
+
+    def apply(
+        self,
+        X: Any,
+        *,
+        columns: slice = slice(None),
+        roots: NDArray[np.float64] | None = None,
+        out: Floats | None = None,
+        long: bool = False,
+    ) -> Floats:
+        """The rows of `X`, an array or CSR array of these `columns`, shifted and scaled.
+
+        `roots` are √weight of the rows, `out` a buffer for the result; `long` says that a compiled
+        loop pays.
+        """
+        if is_sparse(X):
+            X = X.toarray()
+        z = np.empty(X.shape, self.work) if out is None else _view(out, X.shape)
+        shift = self.shift[columns]
+        if long and _lies_in_columns(X, shift, z):
+            _shift_and_turn(X.T, shift, z)
+        else:
+            _subtract(X, shift, z)
+        if self.exponent:
+            np.ldexp(z, -self.exponent, out=z)
+        if self.offset is not None:
+            z -= self.offset[columns].astype(self.work)
+        if self.factor is not None:
+            z *= self.factor[columns].astype(self.work)
+        if roots is not None:
+            z *= roots[:, None].astype(self.work)
+        return z
+
+    def as_they_are(self, dtype: np.dtype[Any]) -> "Scaling | None":
+        """No shift at all, for rows of floats that are not scaled; None for all others."""
+        if dtype.kind != "f" or self.shift.dtype != self.work or self.factor is not None:
+            return None
+        return replace(self, shift=np.zeros_like(self.shift), offset=None)
+
+    def about_rounded_mean(self) -> tuple["Scaling", NDArray[np.float64]]:
+        """One subtraction instead of two for centred rows, and how far off they are.
+
+        The offset is folded into the shift, as far as the working type can hold it. Rows then lie
+        about the mean plus δ, in the units of what is read; δ is returned.
+        """
+        assert self.offset is not None
+        if self.shift.dtype != self.work:
+            return self, np.zeros(self.shift.size)
+        offset = np.ldexp(self.offset, self.exponent)
+        shift = (self.shift + offset).astype(self.work)
+        delta = np.ldexp((self.shift.astype(np.float64) - shift) + offset, -self.exponent)
+        if self.factor is not None:
+            delta *= self.factor
+        return replace(self, shift=shift, offset=None), delta
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """What is subtracted in all, in units of 2^`exponent`."""
+        shift = np.ldexp(self.shift.astype(np.float64), -self.exponent)
+        return shift if self.offset is None else shift + self.offset
+
+    def block_rows(self, most: int = 4096) -> int:
+        """How many rows make a block that stays in the cache."""
+        return max(32, min(most, BLOCK_BYTES // max(1, self.work.itemsize * self.shift.size)))
+
+    def range_rows(self, rows: int, longest: int) -> int:
+        """How many of the `rows` of a part make a range, whose sum is added to the part's.
+
+        Whole blocks, and at most `longest`, the number of rows that may be added in the working
+        precision. A part of full length is one thread's; a shorter one may be a whole table, which
+        threads share: at least 16 ranges then, if they fit.
+        """
+        step = self.block_rows()
+        even = rows if rows >= partition_rows(self.shift.size) else -(-rows // 16)
+        return min(max(step, longest // step * step), -(-even // step) * step)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An array in memory, or a block of a table, and the scaling it is read with."""
+
+    X: Table
+    scaling: Scaling
+    roots: NDArray[np.float64] | None = None  # √weight of every row
+    names: NDArray[Any] | None = None  # of the columns, for error messages
+    long: bool | None = None  # whether the table that a block is of is long; None for a whole one
+
+    @property
+    def work(self) -> np.dtype[Any]:
+        """The working type."""
+        return self.scaling.work
+
+    @property
+    def is_long(self) -> bool:
+        """Whether compiled loops pay."""
+        return self.shape[0] * self.shape[1] >= LONG if self.long is None else self.long
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the array."""
+        n, d = self.X.shape
+        return int(n), int(d)
+
+    def range_rows(self, longest: int) -> int:
+        """How many rows make a range; see `Scaling.range_rows`."""
+        return self.scaling.range_rows(self.shape[0], longest)
+
+    def block_columns(self) -> int:
+        """How many columns make a block that stays in the cache, when all rows are read."""
+        return max(32, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[0]))
+
+    def read(self, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """Rows `start` to `stop`, shape (stop − start, d), in the buffer `out` if there is one."""
+        roots = None if self.roots is None else self.roots[start:stop]
+        return self.scaling.apply(self.X[start:stop], roots=roots, out=out, long=self.is_long)
+
+    def read_columns(self, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """All rows of columns `start` to `stop`, shape (n, stop − start)."""
+        part, at = self.X[:, start:stop], slice(start, stop)
+        return self.scaling.apply(part, columns=at, roots=self.roots, out=out, long=self.is_long)
+
+    def view(self, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """Rows that are not shifted: the array's own memory where it has the layout of a block."""
+        plain = not is_sparse(self.X) and self.X.flags.c_contiguous
+        if plain and self.X.dtype == self.work and not self.scaling.exponent:
+            own: Floats = self.X[start:stop]
+            return own
+        return self.read(start, stop, out)
+
+    def scaled(self, **changes: Any) -> "Rows":
+        """The same array with another scaling: `changes` of its fields."""
+        return replace(self, scaling=replace(self.scaling, **changes))
+
+
+class _Scratch(threading.local):
+    """Buffers that a thread uses again and again: fresh memory costs as much as the arithmetic."""
+
+    def __init__(self) -> None:
+        self.bytes: dict[int, NDArray[np.uint8]] = {}
+
+
+_scratch = _Scratch()
+
+
+def scratch(shape: tuple[int, int], dtype: np.dtype[Any], slot: int = 0) -> Floats:
+    """An uninitialised array of this thread, valid until the thread asks for that slot again."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    buffer = _scratch.bytes.get(slot)
+    if buffer is None or buffer.size < size:
+        buffer = np.empty(size, np.uint8)
+        if size <= 4 * BLOCK_BYTES:  # larger ones are not kept
+            _scratch.bytes[slot] = buffer
+    return buffer[:size].view(dtype).reshape(shape)
+
+
+def _view(buffer: Floats, shape: tuple[int, ...]) -> Floats:
+    """A C-ordered view of `shape` at the beginning of `buffer`."""
+    return buffer.ravel()[: shape[0] * shape[1]].reshape(shape)
+
+
+def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
+    """``out = part − shift``, exactly where the type of `shift` allows it."""
+    if shift.dtype.kind in "iu":
+        _subtract_integers(part, shift, out)
+    elif shift.dtype.itemsize > out.dtype.itemsize:
+        # float32 rows of a model fitted in float64: the difference needs the longer type
+        out[...] = part.astype(shift.dtype) - shift
+    else:
+        np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
+
+
+def _lies_in_columns(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> bool:
+    """Whether the numbers are of the working type and lie column after column."""
+    return bool(part.dtype == shift.dtype == out.dtype and part.strides[0] == part.itemsize)
+
+
+@kernel
+def _shift_and_turn(columns: Floats, shift: Floats, out: Floats) -> None:
+    """out[i, j] = columns[j, i] − shift[j]: the bits of NumPy in a third of its time."""
+    d, m = columns.shape
+    fours = d // 4 * 4
+    for j in range(0, fours, 4):  # as many as make a vector, which is written as one
+        a, b, c, e = shift[j], shift[j + 1], shift[j + 2], shift[j + 3]
+        for i in range(m):
+            out[i, j] = columns[j, i] - a
+            out[i, j + 1] = columns[j + 1, i] - b
+            out[i, j + 2] = columns[j + 2, i] - c
+            out[i, j + 3] = columns[j + 3, i] - e
+    for j in range(fours, d):
+        for i in range(m):
+            out[i, j] = columns[j, i] - shift[j]
+
+
+def _subtract_integers(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
+    """Long integers: the difference first, then the conversion, unless it would wrap around."""
+    rough = part.astype(np.float64) - shift.astype(np.float64)
+    out[...] = rough
+    if part.dtype.kind == shift.dtype.kind and part.dtype.itemsize == shift.dtype.itemsize:
+        near = np.abs(rough) < 2.0**62
+        exact = (part.astype(shift.dtype) - shift).view(np.int64)
+        out[near] = exact[near]
+
+
+def working_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 for tables of float32 or float16, float64 for all others."""
+    small = dtype.kind == "f" and dtype.itemsize <= 4
+    return np.dtype(np.float32 if small else np.float64)
+
+
+def scale_rows(
+    X: Table,
+    *,
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: NDArray[np.float64] | None = None,
+    names: NDArray[Any] | None = None,
+) -> Rows:
+    """`X`, an array, with a shift and an exponent chosen from about a thousand evenly spaced rows.
+
+    Evenly spaced, because the first rows may be unlike the rest (blank lines before the data). The
+    rows are copied in C order first: NumPy adds a Fortran-ordered array in another order. Rows of
+    weight 0 are absent.
+    """
+    present = None if weights is None else np.flatnonzero(weights)
+    n = int(X.shape[0]) if present is None else present.size
+    if n == 0:
+        raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
+    at = evenly_spaced(n, sample_size(X.shape[1]))
+    at = at if present is None else present[at]
+    rows = X[at].toarray() if is_sparse(X) else X[at]
+    sample = Sample(np.ascontiguousarray(rows), None if weights is None else weights[at])
+    return Rows(X, choose_scaling(X.dtype, sample, shift, work, weights), names=names)
+
+
+def evenly_spaced(n: int, few: int) -> NDArray[np.intp]:
+    """At most `few` of the numbers from 0 to n − 1, the first and the last among them."""
+    if n <= few:
+        return np.arange(n)
+    return np.linspace(0, n - 1, few).astype(np.intp)
+
+
+def sample_size(columns: int) -> int:
+    """How many rows are looked at to choose a shift."""
+    return max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, columns)))
+
+
+def choose_scaling(
+    dtype: np.dtype[Any],
+    sample: Sample,
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Scaling:
+    """Working type, shift and exponent for a table of `dtype`, of which `sample` holds some rows.
+
+    `weights` are those of all rows.
+    """
+    work_type = working_type(dtype) if work is None else np.dtype(work)
+    if weights is not None and not 1e-12 < weights.max(initial=0.0) < 1e12:
+        work_type = np.dtype(np.float64)  # their products would leave float32's range
+    if shift is None:
+        long = _needs_integers(sample.X)
+        shift = _integer_shift(sample.X) if long else _float_shift(sample.X, work_type)
+    scaling = Scaling(work_type, shift)
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = np.abs(scaling.apply(sample.X)).max(initial=0)
+    return replace(scaling, exponent=exponent_for(float(largest), work_type))
+
+
+def exponent_for(largest: float, work: np.dtype[Any]) -> int:
+    """The power of two to divide by, so that squares of numbers up to `largest` can be added."""
+    if not np.isfinite(largest) or largest == 0:
+        return 0
+    exponent = int(np.frexp(largest)[1])
+    harmless = 40 if work.itemsize == 4 else 120  # squares of variances must exist too
+    return 0 if abs(exponent) <= harmless else exponent
+
+
+def amplitude(rows: Rows, n_jobs: int | None) -> float:
+    """Largest |x − shift| of the whole array: one pass, for tables whose sample misled us."""
+    scaling = rows.scaling
+    plain = Rows(rows.X, Scaling(scaling.work, scaling.shift))
+
+    def largest(start: int, stop: int) -> float:
+        return float(np.abs(plain.read(start, stop)).max(initial=0))
+
+    blocks = row_blocks(rows.shape[0], scaling.block_rows())
+    return max(map_blocks(largest, blocks, n_jobs=n_jobs), default=0.0)
+
+
+def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
+    # NaN and infinities are found, with their place, later. Dividing first cannot overflow.
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = (sample * (1.0 / len(sample))).sum(axis=0, dtype=np.float64)
+        if work.itemsize == 4 and np.isfinite(mean).all():
+            mean = _short(mean, sample.max(axis=0) - sample.min(axis=0))
+    shift: NDArray[Any] = mean.astype(work)
+    return shift
+
+
+def _short(mean: NDArray[np.float64], spread: NDArray[Any]) -> NDArray[np.float64]:
+    """`mean` rounded to a hundredth of `spread` in binary.
+
+    Whole numbers, and others of few digits, have few digits about such a shift too, and their
+    products and sums are exact in float32.
+    """
+    digits = np.frexp(spread.astype(np.float64))[1] - 7
+    short: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mean, -digits)), digits)
+    return np.where((spread > 0) & np.isfinite(short), short, mean)
+
+
+def _needs_integers(sample: NDArray[Any]) -> bool:
+    """64-bit integers beyond 2^53 somewhere, but within 2^62 of each other in every column."""
+    if sample.dtype.kind not in "iu" or sample.dtype.itemsize < 8 or sample.size == 0:
+        return False
+    low, high = sample.min(axis=0).astype(object), sample.max(axis=0).astype(object)
+    far = max(max(map(abs, low)), max(map(abs, high))) > 2**53
+    return bool(far and max(high - low) < 2**62)
+
+
+def _integer_shift(sample: NDArray[Any]) -> NDArray[Any]:
+    """The sample's mean as integers of the table's own type, computed without overflow."""
+    base = sample[0]
+    away = (sample - base).view(np.int64).astype(np.float64).mean(axis=0)
+    shift: NDArray[Any] = base + np.rint(away).astype(np.int64).view(base.dtype)
+    return shift.astype(sample.dtype.newbyteorder("="))

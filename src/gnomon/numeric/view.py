@@ -1,0 +1,334 @@
+"""A whole table as shifted, scaled rows, wherever it lies: what every sum of a fit is made of.
+
+A `View` is a table, a `Scaling`, and the engine that works through it. It is not read by row
+numbers: a function of `Rows` runs on every part of the table, wherever the engine has room, and the
+results are added up in the order of the parts (`View.total`). Where parts end depends on the number
+of columns alone, and the work within a part is cut into ranges that depend on its shape alone. So
+an array, a memory map and a file give the same bits, on any number of threads or workers.
+
+All parts have one shift, chosen from evenly spaced rows of a few evenly spaced parts, so that the
+sums of parts can be added as they are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gnomon.engine import Block, Engine, LocalEngine, Partition, Source
+from gnomon.engine.arrays import ArraySource
+from gnomon.errors import DataError, MissingValueError
+from gnomon.events import On
+from gnomon.inputs import Found, find_bad_values, is_sparse, refuse_bad_values, refuse_found
+from gnomon.numeric import scaling as scaled
+from gnomon.numeric.scaling import (
+    Rows,
+    Sample,
+    Scaling,
+    amplitude,
+    choose_scaling,
+    evenly_spaced,
+    sample_size,
+)
+from gnomon.typing import Table
+
+T = TypeVar("T")
+Weights = NDArray[np.float64] | None
+OfRows = Callable[[Rows, Weights, int | None], T]  # rows, their weights, threads
+
+SAMPLE_PARTS = 8  # that are read to choose a shift
+
+__all__ = ["View", "naming_rows", "some_rows", "view_array", "view_table", "weights_of"]
+
+
+@dataclass(frozen=True)
+class View:
+    """A table, how its rows are shifted and scaled, and who reads it (see the module).
+
+    Attributes
+    ----------
+    table : Source
+    scaling : Scaling
+    engine : Engine
+    roots : array (n,) or None
+        √weight, which rows are multiplied by.
+    names : array (d,) or None
+        Names of the columns, for error messages.
+    sample : Sample or None
+        The rows that the scaling was chosen from.
+    on : callable or None
+        Called with an `Event` after every part of a pass.
+    """
+
+    table: Source
+    scaling: Scaling
+    engine: Engine = field(default_factory=LocalEngine)
+    roots: Weights = None
+    names: NDArray[Any] | None = None
+    sample: Sample | None = None
+    on: On | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        return self.table.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the table's numbers."""
+        return self.table.dtype
+
+    @property
+    def work(self) -> np.dtype[Any]:
+        """The working type."""
+        return self.scaling.work
+
+    @property
+    def array(self) -> Rows | None:
+        """The whole table as one array, where it is in memory and worked on here."""
+        X = self.table.array() if self.engine.is_local else None
+        return None if X is None else Rows(X, self.scaling, self.roots, self.names)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a sparse array in memory."""
+        return self.table.is_sparse
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads for what is done in this process."""
+        return self.engine.n_jobs if isinstance(self.engine, LocalEngine) else None
+
+    def total(
+        self,
+        of: OfRows[T],
+        add: Callable[[T, T], T],
+        weights: Weights = None,
+        *,
+        grow: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """``of(rows, weights, n_jobs)`` of every part, added up by `add` in a fixed order.
+
+        `grow` is `add` in the memory of its first operand. It is used in this process only: results
+        of a cluster's tasks may be asked for again.
+        """
+        combine = grow if grow is not None and self.engine.is_local else add
+        total: T = self.engine.reduce(
+            self._of_block(of), self.table, combine, beside=self._beside(weights), on=self.on
+        )
+        return total
+
+    def collect(self, of: OfRows[T], weights: Weights = None) -> list[T]:
+        """``of(rows, weights, n_jobs)`` of every part, in order."""
+        return self.engine.map(
+            self._of_block(of), self.table, beside=self._beside(weights), on=self.on
+        )
+
+    def scaled(self, **changes: Any) -> "View":
+        """The same table with another scaling: `changes` of its fields."""
+        return replace(self, scaling=replace(self.scaling, **changes))
+
+    def centred(
+        self, offset: NDArray[np.float64], factor: NDArray[np.float64] | None, roots: Weights = None
+    ) -> "View":
+        """The same rows about their mean, with columns and rows scaled."""
+        return replace(self.scaled(offset=offset, factor=factor), roots=roots)
+
+    def about(self, weights: Weights, shift: NDArray[Any], work: DTypeLike) -> "View":
+        """The same table, to be read about another shift and in another precision."""
+        return view_table(
+            self.table, self.engine, shift=shift, work=work, weights=weights,
+            names=self.names, on=self.on,
+        )  # fmt: skip
+
+    def amplitude(self) -> float:
+        """Largest |x − shift| of the whole table, in one pass."""
+        plain = Scaling(self.scaling.work, self.scaling.shift)
+        return max(replace(self, scaling=plain, roots=None).collect(_largest), default=0.0)
+
+    def refuse_bad_values(self) -> None:
+        """Raise an error that names the row, and the file, of the first bad value."""
+        if self.table.held_from is not None:
+            replace(self, table=self.table.held_from).refuse_bad_values()
+            return
+        array = self.array
+        if array is not None:
+            refuse_bad_values(array.X, names=self.names)
+            return
+        found = self.collect(_bad_values)
+        for kind in range(2):
+            count = sum(part[kind].many for part in found)
+            if not count:
+                continue
+            at = next(i for i, part in enumerate(found) if part[kind].many)
+            partition = self.table.partitions[at]
+            first = found[at][kind]
+            told = [Found(0, -1, -1), Found(0, -1, -1)]
+            told[kind] = Found(count, partition.first + first.row, first.column)
+            refuse_found(*told, names=self.names, file=partition.file)
+
+    def _of_block(self, of: OfRows[T]) -> "_OfBlock":
+        """`of` as engines want it, without anything that belongs to single rows."""
+        long = self.shape[0] * self.shape[1] >= scaled.LONG
+        n_jobs = self.engine.n_jobs if isinstance(self.engine, LocalEngine) else 1
+        return _OfBlock(self.scaling, long, of, n_jobs)
+
+    def _beside(self, weights: Weights) -> Sequence[Any] | None:
+        if weights is None and self.roots is None:
+            return None
+        return [
+            tuple(
+                None if array is None else _slice(array, partition)
+                for array in (weights, self.roots)
+            )
+            for partition in self.table.partitions
+        ]
+
+
+@dataclass(frozen=True)
+class _OfBlock:
+    """A function of rows as a function of blocks.
+
+    Threads that are not busy with other parts share the ranges of this one: `n_jobs` counts only
+    where a table has a single part.
+    """
+
+    scaling: Scaling
+    long: bool
+    function: Callable[[Rows, Weights, int | None], Any]
+    n_jobs: int | None
+
+    def __call__(self, block: Block) -> Any:
+        weights, roots = (None, None) if block.beside is None else block.beside
+        rows = Rows(block.X, self.scaling, roots, long=self.long)
+        return self.function(rows, weights, self.n_jobs)
+
+
+def _largest(rows: Rows, _: Weights, n_jobs: int | None) -> float:
+    return amplitude(rows, n_jobs)
+
+
+def _bad_values(rows: Rows, _: Weights, __: int | None) -> tuple[Found, Found]:
+    return find_bad_values(rows.X)
+
+
+def view_array(
+    X: Table,
+    n_jobs: int | None = None,
+    *,
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: Weights = None,
+    names: NDArray[Any] | None = None,
+) -> View:
+    """`view_table` for an array or a CSR array, on threads of this process."""
+    engine = LocalEngine(n_jobs)
+    return view_table(
+        ArraySource(X, checked=False), engine, shift=shift, work=work, weights=weights, names=names
+    )
+
+
+def view_table(
+    table: Source,
+    engine: Engine,
+    *,
+    shift: NDArray[Any] | None = None,
+    work: DTypeLike | None = None,
+    weights: Weights = None,
+    names: NDArray[Any] | None = None,
+    on: On | None = None,
+) -> View:
+    """`table` with a shift and an exponent chosen from a sample of its rows.
+
+    A few parts are read for that, however large the table is. Rows of weight 0 are absent.
+    """
+    sample = _sample(table, engine, weights)
+    scaling = choose_scaling(table.dtype, sample, shift, work, weights)
+    return View(table, scaling, engine, names=names, sample=sample, on=on)
+
+
+@contextmanager
+def naming_rows(
+    source: Source, engine: Engine, names: NDArray[Any] | None = None
+) -> Iterator[None]:
+    """Around work on blocks: bad numbers, told by the rows of a block, are told by file and row.
+
+    `names` are of the columns; by default those that the source has.
+    """
+    try:
+        yield
+    except DataError as error:
+        if type(error) not in (DataError, MissingValueError):  # of files, which say it already
+            raise
+        if names is None and source.names is not None:
+            names = np.array(source.names, object)
+        scaling = Scaling(np.dtype(np.float64), np.zeros(source.columns))
+        View(source, scaling, engine, names=names).refuse_bad_values()
+        raise
+
+
+def _sample(source: Source, engine: Engine, weights: Weights) -> Sample:
+    """About a thousand rows: evenly spaced ones of evenly spaced partitions."""
+    wanted = some_rows(source, weights, sample_size(source.columns))
+    by_index = {partition.index: rows for partition, rows in wanted}
+    X = source.array() if engine.is_local else None
+    if X is not None:
+        at = np.concatenate([partition.start + rows for partition, rows in wanted])
+        some = X[at].toarray() if is_sparse(X) else X[at]
+        return Sample(np.ascontiguousarray(some, source.dtype), weights_of(wanted, weights))
+    chosen = source.only([partition for partition, _ in wanted])
+    rows = np.concatenate(engine.map(_SomeRows(by_index), chosen))
+    return Sample(rows, weights_of(wanted, weights))
+
+
+def some_rows(
+    source: Source, weights: Weights, size: int
+) -> list[tuple[Partition, NDArray[np.intp]]]:
+    """At most eight evenly spaced partitions, and evenly spaced rows of each, about `size` in all.
+
+    Rows of weight 0 are absent.
+    """
+    present = [
+        partition
+        for partition in source.partitions
+        if partition.rows and (weights is None or _slice(weights, partition).any())
+    ]
+    if not present:
+        raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
+    chosen = [present[i] for i in evenly_spaced(len(present), SAMPLE_PARTS)]
+    each = max(1, size // len(chosen))
+    wanted = []
+    for partition in chosen:
+        if weights is None:
+            wanted.append((partition, evenly_spaced(partition.rows, each)))
+        else:
+            there = np.flatnonzero(_slice(weights, partition))
+            wanted.append((partition, there[evenly_spaced(there.size, each)]))
+    return wanted
+
+
+def weights_of(wanted: list[tuple[Partition, NDArray[np.intp]]], weights: Weights) -> Weights:
+    """The weights of rows that `some_rows` has chosen."""
+    if weights is None:
+        return None
+    at = np.concatenate([partition.start + rows for partition, rows in wanted])
+    chosen: NDArray[np.float64] = weights[at]
+    return chosen
+
+
+def _slice(weights: NDArray[np.float64], partition: Partition) -> NDArray[np.float64]:
+    return weights[partition.start : partition.start + partition.rows]
+
+
+@dataclass(frozen=True)
+class _SomeRows:
+    """Chosen rows of a block; `wanted` has them by the partition's number."""
+
+    wanted: dict[int, NDArray[np.intp]]
+
+    def __call__(self, block: Block) -> NDArray[Any]:
+        rows: Any = block.X[self.wanted[block.partition.index]]
+        return np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)

@@ -1,0 +1,1 @@
+"""Solvers of principal components: one algorithm, one file."""

@@ -1,0 +1,1 @@
+"""Generalised Procrustes analysis: many sets of points laid into one frame."""

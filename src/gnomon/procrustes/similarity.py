@@ -1,0 +1,382 @@
+"""The Procrustes model: rotation, scale and translation, how well they fit, what they do with rows.
+
+`fit_similarity` finds it from moments; workers, model files and `Procrustes` use it. A row's place
+after `transform` and `restore` never depends on the rows beside it (`numeric.row_product`).
+
+All numbers here are in the units of the moments, 2^x.exponent and 2^y.exponent, so that tables of
+1e±200 have squares. With the norms ‖X‖² and ‖Y‖² (about the means if centred) and the trace
+t = tr(RᵀM) of the best R (`solve.py`):
+
+- least squares scale t / ‖X‖², never negative; "norm-ratio" ‖Y‖ / ‖X‖, so that fitting backwards is
+  the inverse;
+- Σ w ‖s·xR − y‖² = s²‖X‖² + ‖Y‖² − 2st;
+- disparity 1 − t² / (‖X‖²‖Y‖²), the same whatever the scale.
+
+The last two are differences of large numbers where the fit is good; `Similarity.with_rows` then
+computes them from the rows.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.budget import available_bytes
+from gnomon.compute.threads import row_blocks
+from gnomon.errors import DataError, UnavailableError
+from gnomon.inputs import refuse_bad_values
+from gnomon.numeric.moments import CrossMoments, Moments
+from gnomon.numeric.row_product import row_product
+from gnomon.numeric.scaling import Rows, Scaling, working_type
+from gnomon.procrustes.narrow import BLOCK, column_block, sq_residuals
+from gnomon.procrustes.pairs import Pair, PairView, Weights, block_rows, sum_rows
+from gnomon.procrustes.solve import Rotation, refuse_too_large, solve
+from gnomon.typing import Floats64, Table
+
+EPS = float(np.finfo(np.float64).eps)
+# Scatter about the mean is zero when it is no more than this many times the estimated rounding of
+# the scatter about the shift.
+ZERO = 8.0
+HARMLESS = 2**27  # bytes; asking for free memory takes longer than a small fit
+SHARE = 4  # of the free memory that numbers of every row may take: a quarter
+WIDE = np.dtype(np.float64)
+BLOCKS = 4  # of the compiled loops that a thread takes at a time
+
+__all__ = ["Residuals", "Rules", "Similarity", "Squares", "fit_similarity"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What kind of map is looked for; see `Procrustes`."""
+
+    reflection: str = "allow"
+    scaling: bool | str = False
+    centering: bool = True
+    prior: Floats64 | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """A fitted map s·xR + t, in units of the moments.
+
+    Attributes
+    ----------
+    moments : CrossMoments
+    rules : Rules
+    rotation : Rotation
+    cross : array (dx, D)
+        The M that was solved for.
+    sq_x, sq_y : float
+        ‖X‖² in units of 4^x.exponent, ‖Y‖² in units of 4^y.exponent.
+    unit : int
+        Exponent of what the map gives.
+    scale, factor : float
+        scale·xR and factor·y are in units of 2^unit.
+    residual_sum : float
+        Σ w ‖scale·xR − factor·y‖², in units of 4^unit.
+    disparity : float
+    """
+
+    moments: CrossMoments
+    rules: Rules
+    rotation: Rotation
+    cross: Floats64
+    sq_x: float
+    sq_y: float
+    unit: int
+    scale: float
+    factor: float
+    residual_sum: float
+    disparity: float
+
+    @property
+    def norms(self) -> float:
+        """‖X‖‖Y‖, in units of the cross product."""
+        return float(np.sqrt(self.sq_x) * np.sqrt(self.sq_y))
+
+    @property
+    def least_squares_scale(self) -> float:
+        """Scale that fits best, in units of 2^(y.exponent − x.exponent)."""
+        return max(self.rotation.trace, 0.0) / self.sq_x if self.sq_x > 0 else 0.0
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the scale is the one that fits best."""
+        return self.scale == self.least_squares_scale and self.factor == 1
+
+    def scalings(self) -> tuple[Scaling, Scaling]:
+        """How X and Y are read about the centres that the map turns about, in float64."""
+        x, y = self.moments.x, self.moments.y
+        return _about(x, self.rules.centering), _about(y, self.rules.centering)
+
+    @property
+    def centre(self) -> Floats64 | None:
+        """Mean of Y, with zeros for the columns that it lacks; None where it is the origin."""
+        if not self.rules.centering:
+            return None
+        mean = self.moments.y.mean
+        centre = np.zeros(self.rotation.matrix.shape[1])
+        centre[: mean.size] = mean
+        return centre
+
+    def transform(
+        self, X: Table, *, names: NDArray[Any] | None = None, n_jobs: int | None = None
+    ) -> NDArray[Any]:
+        """The rows of X in the frame of Y, s·XR + t, shape (n, D); float32 stays float32.
+
+        `names` are those of the columns, for errors.
+        """
+        scaling = replace(self.scalings()[0], work=working_type(X.dtype))
+        matrix = self.scale * self.rotation.matrix
+        out = row_product(
+            Rows(X, scaling), matrix, exponent=self.unit, centre=self.centre, n_jobs=n_jobs
+        )
+        if not np.isfinite(out).all():
+            refuse_bad_values(X, names=names)
+        return out
+
+    def restore(self, Y: Table, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Rows of Y's frame, of dy or D columns, back in that of X, (Y − t) Rᵀ / s, (n, dx)."""
+        self.refuse_no_way_back()
+        d, centre = Y.shape[1], self.centre
+        shift = np.zeros(d) if centre is None else centre[:d]
+        x = self.moments.x
+        out = row_product(
+            Rows(Y, Scaling(working_type(Y.dtype), shift, self.unit)),
+            self.rotation.matrix[:, :d].T / self.scale,
+            exponent=x.exponent,
+            centre=x.mean if self.rules.centering else None,
+            n_jobs=n_jobs,
+        )
+        if not np.isfinite(out).all():
+            refuse_bad_values(Y, table="Y")
+        return out
+
+    def refuse_no_way_back(self) -> None:
+        """Raise an error where the map took every point to one."""
+        if self.scale == 0:
+            raise UnavailableError("`scale_` is 0: every point went to one, and none comes back.")
+
+    def residuals(self, X: Table, Y: Table) -> Floats64:
+        """Distance of each mapped row of `X` from its partner in `Y`, shape (n,)."""
+        out = np.empty((1, X.shape[0]))
+        self.squares(X, Y, ((self.scale, self.factor),), out)
+        return np.asarray(np.ldexp(np.sqrt(out[0], out=out[0]), self.unit))
+
+    def squares(
+        self, X: Table, Y: Table, scales: tuple[tuple[float, float], ...], out: Floats64
+    ) -> None:
+        """‖s·xR − u·y‖² of every row for each (s, u), in the units of the moments, to `out` (k, n).
+
+        Rows are about their means if the map is.
+        """
+        left, right = self.scalings()
+        pair = Pair(Rows(X, left), Rows(Y, right))
+        (_narrow_squares if pair.is_narrow else _wide_squares)(
+            pair, self.rotation.matrix, scales, out
+        )
+
+    def with_rows(
+        self, view: PairView, weights: Weights, *, keep: bool = True
+    ) -> tuple["Similarity", Floats64 | None]:
+        """The same map, its sums computed from the rows, and each row's squared residual.
+
+        The latter are None where they would take too much memory, unless they must be kept.
+        """
+        scales = [(self.scale, self.factor)]
+        if self.sq_x > 0 and self.sq_y > 0 and not self.is_best:
+            scales.append((self.least_squares_scale, 1.0))
+        work = Squares(self, tuple(scales))
+        kept = None
+        if keep or _fits(8 * len(scales) * view.rows):
+            kept = view.each_row(work, lines=len(scales))
+            sums = np.array([view.row_total(line, weights) for line in kept])
+        else:
+            sums = view.total(_SquareSums(work), weights)
+        disparity = self.disparity
+        if self.sq_x > 0 and self.sq_y > 0:
+            disparity = min(1.0, float(sums[-1]) / self.sq_y)
+        found = replace(self, residual_sum=float(sums[0]), disparity=disparity)
+        return found, None if kept is None else kept[0]
+
+    def is_close(self) -> bool:
+        """Whether what is left is a small difference of large numbers."""
+        x, y = self.moments.x, self.moments.y
+        eps = max(_relative_rounding(x), _relative_rounding(y), EPS)
+        small = 64 * np.sqrt(eps)
+        whole = self.scale**2 * self.sq_x + self.factor**2 * self.sq_y
+        return bool(self.residual_sum < small * whole or self.disparity < small)
+
+
+def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
+    """The best map under `rules`, from moments alone."""
+    x, y = moments.x, moments.y
+    dx, dy = moments.cross.shape
+    D = max(dx, dy)
+    refuse_too_large(dx, D)
+    M = np.zeros((dx, D))
+    M[:, :dy] = moments.cross
+    sq_x, sq_y = float(x.scatter.sum()), float(y.scatter.sum())
+    if rules.centering:
+        sq_x, sq_y = (0.0 if _is_rounding(m) else sq for m, sq in ((x, sq_x), (y, sq_y)))
+    else:
+        mx, my = _mean(x), _mean(y)
+        M[:, :dy] += x.weight * np.outer(mx, my)
+        sq_x, sq_y = sq_x + x.weight * float(mx @ mx), sq_y + x.weight * float(my @ my)
+    if sq_x == 0 or sq_y == 0:
+        M[...] = 0  # nothing but rounding
+        _refuse_zero_norm("X" if sq_x == 0 else "Y", rules)
+    rotation = solve(
+        M,
+        reflection=rules.reflection,
+        prior=rules.prior,
+        floor=_formation(x, y, sq_x, sq_y),
+        same_width=dx == dy,
+    )
+    found = Similarity(moments, rules, rotation, M, sq_x, sq_y, y.exponent, 1.0, 1.0, 0.0, 0.0)
+    return _with_scale(found)
+
+
+def _with_scale(found: Similarity) -> Similarity:
+    x, y, scaling = found.moments.x, found.moments.y, found.rules.scaling
+    unit, factor = y.exponent, 1.0
+    if scaling is False:
+        unit = max(x.exponent, y.exponent)
+        scale = float(np.ldexp(1.0, x.exponent - unit))
+        factor = float(np.ldexp(1.0, y.exponent - unit))
+    elif scaling is True:
+        scale = found.least_squares_scale
+    else:
+        scale = float(np.sqrt(found.sq_y) / np.sqrt(found.sq_x))
+    trace, norms = found.rotation.trace, found.norms
+    left = scale**2 * found.sq_x + factor**2 * found.sq_y - 2 * scale * factor * trace
+    if norms > 0:
+        correlation = min(1.0, max(trace, 0.0) / norms)
+        disparity = (1 - correlation) * (1 + correlation)
+    else:  # a point: it lies on a point, and says nothing of anything else
+        disparity = 0.0 if found.sq_x == found.sq_y else 1.0
+    return replace(
+        found, unit=unit, scale=scale, factor=factor, residual_sum=max(left, 0.0),
+        disparity=disparity,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squared residuals of a range, a line for each of `scales`; see `Similarity.squares`."""
+
+    map: Similarity
+    scales: tuple[tuple[float, float], ...]
+
+    def step(self, pair: Pair, _: int) -> int:
+        """A few blocks of the compiled loops, or the rows that stay in the cache."""
+        return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
+
+    def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
+        """Of rows `start` to `stop`."""
+        self.map.squares(pair.left.X[start:stop], pair.right.X[start:stop], self.scales, out)
+
+
+@dataclass(frozen=True)
+class _SquareSums:
+    """The sums of those over a whole part, with the bits of `PairView.row_total`."""
+
+    work: Squares
+
+    def step(self, _: Pair, rows: int) -> int:
+        return rows
+
+    def __call__(self, pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
+        lines = np.empty((len(self.work.scales), stop - start))
+        for low, high in row_blocks(stop - start, self.work.step(pair, stop - start)):
+            self.work(pair, None, start + low, start + high, lines[:, low:high])
+        own = None if weights is None else weights[start:stop]
+        return np.array([sum_rows(line, own) for line in lines])
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """`Similarity.residuals` of a range."""
+
+    map: Similarity
+
+    def step(self, pair: Pair, _: int) -> int:
+        """A few blocks of the compiled loops, or the rows that stay in the cache."""
+        return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
+
+    def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
+        """Of rows `start` to `stop`."""
+        out[0] = self.map.residuals(pair.left.X[start:stop], pair.right.X[start:stop])
+
+
+def _narrow_squares(
+    pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
+) -> None:
+    # The offsets are left to the kernel: the shifted rows are read as quickly as they can be.
+    left, right = pair.left.scaled(offset=None), pair.right.scaled(offset=None)
+    ox, oy = (
+        np.zeros(rows.shape[1]) if rows.scaling.offset is None else rows.scaling.offset
+        for rows in (pair.left, pair.right)
+    )
+    for start, stop in row_blocks(out.shape[1], BLOCK):
+        x, y = column_block(left, start, stop, 0), column_block(right, start, stop, 2)
+        for line, (scale, factor) in zip(out, scales, strict=True):
+            sq_residuals(x, y, R, scale, factor, ox, oy, line[start:stop])
+
+
+def _wide_squares(
+    pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
+) -> None:
+    """In float64: what is left is small against what it is the difference of."""
+    n = out.shape[1]
+    y, turned = pair.right.read(0, n), pair.left.read(0, n) @ R
+    for line, (scale, factor) in zip(out, scales, strict=True):
+        away = scale * turned
+        away[:, : y.shape[1]] -= factor * y
+        np.einsum("ij,ij->i", away, away, out=line)
+
+
+def _fits(needed: int) -> bool:
+    return needed <= HARMLESS or needed <= available_bytes() // SHARE
+
+
+def _refuse_zero_norm(name: str, rules: Rules) -> None:
+    if rules.scaling is False:
+        return
+    what = "all rows are the same point" if rules.centering else "all rows are zero"
+    raise DataError(
+        f"{name} has norm 0 ({what}): it has no size, and `scaling={rules.scaling!r}` asks for "
+        "one. Use `scaling=False`, or leave this table out."
+    )
+
+
+def _about(m: Moments, centering: bool) -> Scaling:
+    if centering:
+        return Scaling(WIDE, m.shift, m.exponent, m.offset)
+    return Scaling(WIDE, np.zeros(m.shift.size), m.exponent)
+
+
+def _mean(m: Moments) -> Floats64:
+    """In units of 2^exponent."""
+    whole: Any = m.shift.astype(np.float64)
+    return np.asarray(np.ldexp(whole, -m.exponent) + m.offset)
+
+
+def _is_rounding(m: Moments) -> bool:
+    rounding = _relative_rounding(m) * m.weight * (m.offset @ m.offset)
+    return bool(m.scatter.sum() <= ZERO * rounding)
+
+
+def _relative_rounding(m: Moments) -> float:
+    """Estimated error of the sums of squares, relative to their size about the shift."""
+    largest = float((m.scatter + m.weight * m.offset**2).max(initial=0.0))
+    return m.rounding / largest if largest > 0 else 0.0
+
+
+def _formation(x: Moments, y: Moments, sq_x: float, sq_y: float) -> float:
+    """How large a singular value of M may be by rounding alone."""
+    eps = max(_relative_rounding(x), _relative_rounding(y))
+    about_shift = [float((m.scatter + m.weight * m.offset**2).sum()) for m in (x, y)]
+    sizes = np.sqrt([max(about_shift[0], sq_x), max(about_shift[1], sq_y)])
+    return eps * float(sizes[0] * sizes[1])
