@@ -41,8 +41,8 @@ gnomon report cells_map                build the page again
 gnomon inspect data.csv                what would be used, what it would cost
 """
 EXIT_CODES = """
-Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
-Errors are one sentence; --debug shows where they came from.
+Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 5 a condition of --fail-if
+holds, 130 interrupted, 1 other. Errors are one sentence; --debug shows where they came from.
 """
 
 
