@@ -7,7 +7,7 @@
      "content": …,          the model; arrays by name
      "checksum": "…"}       SHA-256 of this text with 64 zeros in its place
 
-Checksums find damage. They do not say who wrote a file: whoever changes one can change both.
+Checksums find damage. They do not say who wrote a file: a change of the file can come with a change of its checksum.
 """
 
 import hashlib
