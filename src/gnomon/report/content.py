@@ -459,9 +459,9 @@ def _components(k: int) -> str:
     return "the first component" if k == 1 else f"the first {k} components"
 
 
-def _metric(tsne: TSNE | None) -> str:
+def _metric(tsne: TSNE | None) -> Any:
     """The map's own, but for distances that were given: those are not in the table."""
-    return "euclidean" if tsne is None or tsne.metric == "precomputed" else str(tsne.metric)
+    return "euclidean" if tsne is None or tsne.metric == "precomputed" else tsne.metric
 
 
 def _is_of_map(
@@ -473,7 +473,7 @@ def _is_of_map(
 
 
 def _nearest(
-    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: str, n_jobs: int | None
+    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: Any, n_jobs: int | None
 ) -> NDArray[np.int32]:
     """The `k` nearest rows of each row of `Z`; `own` says that the map was made from it."""
     if k < 1:
