@@ -23,7 +23,7 @@ from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.report.report import LEAST_BUDGET, Report, find_stability
 from gnomon.tsne import TSNE
 
-__all__ = ["WITHOUT", "report_run", "report_scores", "report_without_table"]
+__all__ = ["WITHOUT", "report_result", "report_run", "report_scores", "report_without_table"]
 
 WITHOUT = (
     "The page was built without the table: the columns' own numbers and the rows that are rebuilt "
@@ -98,6 +98,21 @@ def report_run(
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def report_result(result: Any, **asked: Any) -> Report:
+    """The page of a result of `gnomon.run`; `asked` is for `report_run`."""
+    notes: tuple[str, ...] = ()
+    if result.sampling is not None and not result.interrupted:
+        placed = "" if result.rows is None else result.rows.sentence()
+        notes = (result.sampling.to_dict()["words"], *filter(None, [placed]))
+    shown = result.of_the_map() if result.interrupted else result
+    return report_run(
+        shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
+        Y=shown.positions, trust=shown.trust, quality=shown.quality,
+        score=shown.trust is not None, warnings=shown.warnings, seconds=shown.seconds,
+        replay=shown.replay, notes=notes, **asked,
+    )  # fmt: skip
 
 
 def find_shown(
