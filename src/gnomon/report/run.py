@@ -73,6 +73,7 @@ def report_run(
         prepared = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows))
         found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
                   and part is not None}  # fmt: skip
+        found |= _of_given_map(found, rows)
     used = prepared.table
     if rows is not None or (found.get("Y") is not None and found["Y"].shape[1] != 2):
         found.pop("replay", None)
@@ -98,6 +99,16 @@ def report_run(
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """What is known of a map by another program and of its audit, for some of its rows."""
+    part: dict[str, Any] = {}
+    if "space" in found:
+        part["space"] = found["space"][0][rows], found["space"][1]
+    if "tested" in found:
+        part["tested"] = tuple((name, values[rows]) for name, values in found["tested"])
+    return part
 
 
 def report_result(result: Any, **asked: Any) -> Report:
