@@ -175,7 +175,7 @@ class Measured(NamedTuple):
         return np.divide(self.errors, room, out=sines, where=room > self.errors)
 
     def sine(self, start: int, stop: int) -> float:
-        """The same of the largest angle between the spans of vectors `start` to `stop` − 1."""
+        """Bound on the largest angle between the spans of vectors `start` to `stop` − 1."""
         above, below = self._distances()
         room = min(float(above[start]), float(below[stop - 1]))
         error = float(np.linalg.norm(self.residuals[start:stop])) + self.formation

@@ -97,7 +97,7 @@ class Measurement:
 
 
 class Measured(NamedTuple):
-    """Of each row: scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,), in units of 2^`_unit`."""
+    """Scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,) of each row, in units of 2^`_unit`."""
 
     scores: Matrix
     sq_norms: Vector

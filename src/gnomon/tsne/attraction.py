@@ -7,7 +7,8 @@ and, in the same loop, the degree Σ_j p_ij w_ij, which the point's step is divi
 P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory, since all
 that it indexes with is unsigned (signed numbers may be negative, which is tested: twice the time).
 In the plane the two coordinates of a neighbour are fetched as one number of 64 bits: three quarters
-of the time. A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
+of the time. A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when it is asked
+for.
 
 With weights, p_ij is the mass between the w_i copies of i and the w_j copies of j, and the pull is
 that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other, and counts
@@ -89,7 +90,7 @@ class Attraction:
         return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
 
     def reordered(self, order: NDArray[np.intp]) -> "Attraction":
-        """The same with other numbers: the new i-th point is the old `order[i]`."""
+        """Renumber the points: the new i-th point is the old `order[i]`."""
         new = object.__new__(Attraction)
         new.dof, new.n_jobs, new.negative_entropy = self.dof, self.n_jobs, self.negative_entropy
         new.weights, new.weighted = self.weights[order], self.weighted

@@ -128,7 +128,7 @@ class OverMesh:
         self.meshes: dict[float, Mesh] = {}
 
     def reordered(self, order: NDArray[np.intp]) -> "OverMesh":
-        """The same forces for renumbered points; the meshes are shared."""
+        """Forces for renumbered points; the meshes are shared."""
         new = object.__new__(OverMesh)
         new.__dict__.update(self.__dict__)
         new.attraction = self.attraction.reordered(order)
@@ -269,7 +269,7 @@ class AllPairs:
         self.negative_entropy = log_masses(P, weights)
 
     def reordered(self, order: NDArray[np.intp]) -> "AllPairs":
-        """The same forces for renumbered points."""
+        """Forces for renumbered points."""
         new = object.__new__(AllPairs)
         new.__dict__.update(self.__dict__)
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
