@@ -90,6 +90,8 @@ class Measurement:
         moments: Moments | None = self.__dict__.get("moments_")
         if moments is not None:
             return moments.divisor(int(self.ddof))
+        if self._variances.size == 0:
+            return float(self.n_samples_ - self.ddof)
         # singular value = √(divisor · λ)
         spread = float(np.ldexp(np.sqrt(self._variances[0]), self._unit))
         root = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
