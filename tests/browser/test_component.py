@@ -110,10 +110,9 @@ def test_each_map_draws_its_own_data_and_no_id_is_given_twice(page, contents):
 
 def test_what_happens_to_one_map_does_not_happen_to_the_other(page, contents):
     at, box = places(page, "right", contents[1].pca_map)
-    edge = 12
-    corners = np.array([[edge, edge], [box["width"] * 0.7, edge],
-                        [box["width"] * 0.7, box["height"] * 0.6], [edge, box["height"] * 0.6]])  # fmt: skip
-    polygon = corners + [box["x"], box["y"]]
+    near, far = np.array([12, 12]), np.array([0.7 * box["width"], 0.6 * box["height"]])
+    corners = np.array([near, [far[0], near[1]], far, [near[0], far[1]]])
+    polygon = corners + np.array([box["x"], box["y"]])
     expected, nearest = inside(polygon, at)
     assert nearest > 0.1
     assert 5 < expected.sum() < len(at)
