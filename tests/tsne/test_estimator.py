@@ -819,7 +819,7 @@ WRONG = [
     ("force_tol", 0, ValueError, "above 0"),
     ("force_tol", "small", TypeError, "above 0"),
     ("warm_start", "yes", ValueError, "be one of False, True"),
-    ("init", "umap", ValueError, "be one of 'pca', 'random'"),
+    ("init", "umap", ValueError, "be one of 'pca', 'spectral', 'random'"),
     ("init", np.zeros((150, 3)), ValueError, r"shape \(150, 2\)"),
     ("metric", 3, TypeError, "be the name of a metric"),
     ("metric", "furlongs", ValueError, "scikit-learn's metrics"),
