@@ -354,6 +354,8 @@ class NeighborSearch:
         from sklearn.neighbors import NearestNeighbors
 
         params = dict(self.metric_params or {})
+        if self.metric == "mahalanobis":
+            params = _with_inverse(params)
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return _Explained(
             NearestNeighbors(
@@ -372,6 +374,16 @@ class NeighborSearch:
                 f"Row {np.argmax(undefined)} of X has no {self._metric_name} distance to others: "
                 "NaN or infinity. Drop such rows, or use another metric."
             )
+
+
+def _with_inverse(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of Mahalanobis' distance with the inverse covariance, which every search takes."""
+    if not params.keys() & {"V", "VI"}:
+        refuse(
+            "metric_params", "hold V, a covariance, or VI, its inverse, for metric='mahalanobis'",
+            params, "Use {'V': numpy.cov(X.T)}.",
+        )  # fmt: skip
+    return params if "VI" in params else {"VI": np.linalg.inv(np.asarray(params["V"], float))}
 
 
 class _Explained:
