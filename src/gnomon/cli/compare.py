@@ -41,7 +41,7 @@ random.
               help="Shuffles behind the p-value.")  # fmt: skip
 @options.of_method("--fail-if", "conditions", metavar="CONDITION", multiple=True,
                    type=ConditionType(), help="End with exit code 5 where this holds: a figure "
-                   "(neighbours, disparity, correlation, angular_distance, rmsd, rv, cka, p, rows, "
+                   "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, cka, p, rows, "
                    "only_a, only_b), then <, <=, > or >=, then a number. May be given again."
                    )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
@@ -115,9 +115,11 @@ def _compare_tables(
     found, test = _compare(*pair.shared(), **how)
     _say(words, found, test)
     (name_a, only_a), (name_b, only_b) = pair.alone()
+    changed = pair.ids_left[pair.rows_left][found.changes.changed].tolist()
     return {
         "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, how["seed"]),
         "n_only_a": len(only_a), "n_only_b": len(only_b), "only_a": only_a, "only_b": only_b,
+        "changed_rows": changed,
     }  # fmt: skip
 
 
@@ -155,6 +157,8 @@ def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
               f"disparity {found.disparity:.3g}, rmsd {found.rmsd:.4g}")  # fmt: skip
     words.say("RV", said["RV, linear CKA"].removesuffix("; unbiased nan"))
     words.say("Near", said["neighbours"])
+    words.say("Changed", f"{found.changes.title()} (more than {100 * found.changes.limit:.3g} % of all "
+              "rows lie between them and their former neighbours)")  # fmt: skip
     counts, chance = (text for _, text in test.lines())
     some = f", of {test.rows:,} rows" if test.rows < found.n else ""
     words.say("p-value", f"{test.p_value:.3g}: {counts}{some} as alike; by chance {chance}")
@@ -165,6 +169,8 @@ def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[st
     return {
         **found.to_dict(),
         "p_value": test.p_value,
+        "rv_p_value": test.rv_p_value,
+        "cka_p_value": test.cka_p_value,
         "n_permutations": test.n_permutations,
         "as_large": test.as_large,
         "shuffled_rows": test.rows,

@@ -43,12 +43,12 @@ class Report:
     ----------
     html : str
         The whole page.
-    content : Content
+    content : Content or ComparedContent
         What it was made from.
     """
 
     html: str = field(repr=False)
-    content: Content = field(repr=False)
+    content: Any = field(repr=False)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the page to `path`, which must end in .html, and return it.
@@ -70,7 +70,7 @@ class Report:
 
     def __str__(self) -> str:
         size = readable_bytes(len(self.html.encode()))
-        return f"{self.content.title}: a page of {self.content.d:,} columns, {size}"
+        return f"{self.content.title}: a page of {self.content.about}, {size}"
 
     def _repr_html_(self) -> str:
         # In a frame of its own, from which neither the notebook nor the page can reach the other.
