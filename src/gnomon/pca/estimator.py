@@ -44,7 +44,7 @@ from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
 from gnomon.pca.warn import warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.typing import Table
+from gnomon.typing import Table, Vector
 
 SOLVERS = {
     "covariance": covariance.solve,
@@ -54,6 +54,10 @@ SOLVERS = {
     "krylov": krylov.solve,
 }
 DEFAULT_TOL = 1e-5
+FEATURE_WEIGHTS = (
+    1e-100,
+    1e100,
+)  # least and largest: their squares, and sums of those, are numbers
 
 # float32 sums are redone in float64 when their rounding is more than this of the smallest variance
 # that is wanted: its direction would be lost.
@@ -475,15 +479,32 @@ class PCA(
             )
         return True
 
+    def _feature_weights(self, d: int) -> Vector | None:
+        """Weights of the columns, whose squares are within the range of float64."""
+        weights = check_weights(
+            "feature_weight", self.feature_weight, d, of="column", positive=True
+        )
+        if weights is None:
+            return None
+        low, high = FEATURE_WEIGHTS
+        outside = (weights < low) | (weights > high)
+        if outside.any():
+            at = int(np.flatnonzero(outside)[0])
+            refuse(
+                "feature_weight",
+                f"lie between {low:.0e} and {high:.0e}",
+                float(weights[at]),
+                f"It stands at position {at}. Divide all weights by their mean.",
+            )
+        return weights
+
     def _asked(self, d: int, dtype: np.dtype[Any], request: Request) -> dict[str, Any]:
         """The fields of a `Question` about a table of d columns of `dtype`."""
         return {
             "request": request,
             "dtype": dtype,
             "standardize": self.standardize,
-            "feature_weight": check_weights(
-                "feature_weight", self.feature_weight, d, of="column", positive=True
-            ),
+            "feature_weight": self._feature_weights(d),
             "ddof": int(self.ddof),
             "tol": DEFAULT_TOL if self.tol is None else float(self.tol),
             "random": random_generator(self.random_state),
