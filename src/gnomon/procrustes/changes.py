@@ -9,8 +9,8 @@
 3. A row changed company where `between` is above `FAR`, and above `TIMES` times that of the median
    row: where everything moved, only rows that moved more than the others are named.
 
-Among 3,000 rows in ten groups with noise, of which 3 to 20 % were put into another group, this finds
-the moved rows with precision and recall of 0.94 or more (`tests/procrustes/test_changes.py`).
+Among 3,000 rows in ten groups with noise, of which 3 to 20 % were put into another group, this
+finds the moved rows with precision and recall of 0.94 or more (`tests/procrustes/test_changes.py`).
 
 Beyond `MOST_SEARCHED` rows, neighbours are searched, among all rows, for `SEARCHED` rows drawn at
 random.
@@ -105,12 +105,12 @@ def find_changes(X: Any, Y: Any, k: int, n_jobs: int | None = None) -> Changes:
         rows = np.sort(np.random.default_rng(0).choice(n, SEARCHED, replace=False))
     recall = 1.0 if n <= EXACT_UP_TO else RECALL
     searches = [NeighborSearch(np.asarray(Z), recall=recall, n_jobs=n_jobs) for Z in (X, Y)]
-    near = [search.among_themselves(k, rows).indices for search in searches]
+    near_x, near_y = (search.among_themselves(k, rows).indices for search in searches)
     between = np.minimum(
-        _between(searches[1], rows, near[0], n_jobs), _between(searches[0], rows, near[1], n_jobs)
+        _between(searches[1], rows, near_x, n_jobs), _between(searches[0], rows, near_y, n_jobs)
     )
     limit = max(FAR, TIMES * float(np.median(between)))
-    return Changes(rows, near[0], near[1], _kept(*near, n_jobs), between, limit)
+    return Changes(rows, near_x, near_y, _kept(near_x, near_y, n_jobs), between, limit)
 
 
 def _kept(a: NDArray[np.int32], b: NDArray[np.int32], n_jobs: int | None) -> Floats64:

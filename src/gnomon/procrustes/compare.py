@@ -15,23 +15,26 @@ With X and Y about their means, and the singular values σ of XᵀY:
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
+from gnomon.late import late
 from gnomon.numeric.moments import CrossMoments
 from gnomon.procrustes.changes import Changes, find_changes
-from gnomon.procrustes.pairs import Pair, Weights, block_rows, view_pair
+from gnomon.procrustes.pairs import Pair, Weights, block_rows, draw_rows, view_pair
 from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
 from gnomon.records import Record, plain
-from gnomon.typing import Floats64
+from gnomon.typing import Array, Floats64
 
 # Rows that are drawn for what cannot be added up: shares of them are then known to about 0.5 %.
 SAMPLE_ROWS = 10_000
@@ -44,6 +47,7 @@ __all__ = [
     "compare",
     "kernel_alignment",
     "kernels_of",
+    "sampled_rows",
 ]
 
 
@@ -102,6 +106,64 @@ class Comparison(Record):
         """Return the numbers, without rows and tables."""
         names = [each.name for each in dataclasses.fields(self)[:-2]]
         return {name: plain(getattr(self, name)) for name in names}
+
+    def report(
+        self,
+        *,
+        names: tuple[str, str] = ("a", "b"),
+        ids: Any = None,
+        labels: Any = None,
+        title: str | None = None,
+        reruns: Sequence[Any] = (),
+        n_permutations: int = 999,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Any:
+        """One offline page: both maps side by side, what changed between them, how alike they are.
+
+        Tables of more than two columns are judged by neighbours in the tables; the maps are then
+        made for the page.
+
+        Parameters
+        ----------
+        names : pair of str
+            What the tables are called.
+        ids : column, optional
+            What the rows are called.
+        labels : column, mapping of names to columns, or dataframe, optional
+            What to colour by.
+        title : str, optional
+        reruns : sequence of arrays (n, k), optional
+            The first table made again with other seeds: what chance alone changes.
+        n_permutations, random_state
+            Shuffles behind the p-values, and their seed.
+
+        Returns
+        -------
+        gnomon.report.Report
+            With `save`, `open`, and a form that notebooks show.
+
+        Examples
+        --------
+        >>> from gnomon import PCA, compare, samples
+        >>> wine = samples.load("wine")
+        >>> raw = PCA(2).fit_transform(wine.X)
+        >>> scaled = PCA(2, standardize=True).fit_transform(wine.X)
+        >>> page = compare(raw, scaled).report(names=("raw", "standardised"), n_permutations=99)
+        >>> page.html.startswith("<!doctype html>")
+        True
+        """
+        return late("report_comparison")(
+            self,
+            names=names,
+            ids=ids,
+            labels=labels,
+            title=title,
+            reruns=reruns,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     def title(self) -> str:
         """One sentence."""
@@ -180,6 +242,11 @@ def compare(
     return _comparison(found, view.total(_KernelsOf(found.moments)), left, right, k, n_jobs)
 
 
+def sampled_rows(n: int) -> NDArray[np.intp]:
+    """The rows of a pair of n that stand for all, where the tables are read in blocks."""
+    return draw_rows(n, SAMPLE_ROWS, SAMPLE_SEED)
+
+
 @dataclass(frozen=True)
 class Kernels:
     """Sums over rows x, y about the means: XᵀX, YᵀY, and of k = ‖x‖² and m = ‖y‖².
@@ -195,7 +262,7 @@ class Kernels:
         return Kernels(self.xx + other.xx, self.yy + other.yy, self.sums + other.sums)
 
 
-def kernels_of(x: Floats64, y: Floats64) -> Kernels:
+def kernels_of(x: Array, y: Array) -> Kernels:
     """Sums over the rows of x (n, dx) and y (n, dy), which are about their means."""
     k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
     sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])

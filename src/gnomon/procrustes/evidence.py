@@ -4,8 +4,8 @@
   computed with each group left out, and the spread of those values gives the standard error
   [Efron & Tibshirani 1993]. Of more than `MOST_ROWS` rows a sample is used, and its error scaled to
   the number of rows. The overlap of neighbourhoods is a mean over rows, with the error of a mean.
-- p-values count shuffles of the rows that are as alike (`permute`). For neighbourhoods the rows of Y
-  are renumbered by each shuffle, and the shared neighbours of up to `COUNTED` rows are counted.
+- p-values count shuffles of the rows that are as alike (`permute`). For neighbourhoods the rows of
+  Y are renumbered by each shuffle, and the shared neighbours of up to `COUNTED` rows are counted.
 
 A p-value says whether two tables are related at all, which two maps of the same rows always are.
 Whether they differ more than two runs of the same method is for reruns to say.
@@ -21,7 +21,7 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.procrustes.changes import Changes
 from gnomon.procrustes.compare import Comparison, kernel_alignment, kernels_of
-from gnomon.procrustes.permute import permutation_test, seed_of, shuffled_rows
+from gnomon.procrustes.permute import PermutationTest, permutation_test, seed_of, shuffled_rows
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
@@ -61,27 +61,28 @@ class Evidence(Record):
 def find_evidence(
     found: Comparison,
     *,
+    test: PermutationTest | None = None,
     n_permutations: int = 999,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Evidence:
-    """Intervals and p-values of what `compare` found."""
+    """Intervals and p-values of what `compare` found; `test` is computed if it is not given."""
     x, y = (np.asarray(Z, np.float64) for Z in found.tables)
-    shown = dict(random_state=random_state, n_jobs=n_jobs)
-    test = permutation_test(x, y, n_permutations, **shown)
+    if test is None:
+        test = permutation_test(x, y, n_permutations, random_state=random_state, n_jobs=n_jobs)
     errors = _jackknife(x, y) * np.sqrt(len(x) / found.n)
     low_of: dict[str, float] = {"disparity": 0.0, "RV": 0.0, "unbiased CKA": -1.0}
     chance = float(1 - np.median(test.null) ** 2), float("nan"), 0.0
     values = found.disparity, found.rv, found.unbiased_cka
     p_values = test.p_value, test.rv_p_value, test.cka_p_value
-    shapes = [
+    disparity, rv, cka = (
         Figure(name, value, *_interval(value, error, least), p, by_chance)
         for (name, least), value, error, p, by_chance in zip(
             low_of.items(), values, errors, p_values, chance, strict=True
         )
-    ]
+    )
     near = _neighbors(found, n_permutations, random_state, n_jobs)
-    return Evidence(*shapes, near, test.n_permutations)
+    return Evidence(disparity, rv, cka, near, test.n_permutations)
 
 
 @one_blas_thread()
@@ -126,9 +127,7 @@ def _interval(value: float, error: float, least: float) -> tuple[float, float]:
     return low, high
 
 
-def _as_large(
-    changes: Changes, n: int, count: int, random_state: Any, n_jobs: int | None
-) -> int:
+def _as_large(changes: Changes, n: int, count: int, random_state: Any, n_jobs: int | None) -> int:
     """Shuffles of the rows of Y that share as many neighbours with X, or more."""
     seed, m = seed_of(random_state), len(changes.rows)
     some = np.arange(m)[:: max(1, m // COUNTED)]

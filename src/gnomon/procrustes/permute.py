@@ -188,6 +188,7 @@ def _order(number: int, n: int) -> list[int]:
 
 
 def shuffled_rows(seed: int, at: int, n: int) -> NDArray[np.int64]:
+    """Shuffle number `at` of n rows."""
     return np.random.default_rng([seed, at]).permutation(n)
 
 

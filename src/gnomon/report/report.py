@@ -23,7 +23,7 @@ from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
 from gnomon.report.build import build
 from gnomon.report.columns import column_names, read_ids, read_labels, read_texts
-from gnomon.report.content import Content, gather
+from gnomon.report.content import gather
 from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures, RowPictures
 from gnomon.report.pixels import find_pixels, parse_pixels

@@ -12,6 +12,7 @@ from gnomon.charts.words import count
 from gnomon.procrustes.compare import Comparison, compare
 from gnomon.procrustes.evidence import Evidence, find_evidence
 from gnomon.procrustes.movement import find_moves, move_against_neighbors
+from gnomon.procrustes.permute import PermutationTest
 from gnomon.report.compared.groups import GroupChanges, find_groups
 from gnomon.report.compared.maps import draw_maps, is_map
 from gnomon.report.content import versions
@@ -103,6 +104,7 @@ def gather_comparison(
     ids: tuple[str, NDArray[np.object_]] | None = None,
     labels: Sequence[tuple[str, NDArray[Any]]] = (),
     reruns: Sequence[Any] = (),
+    test: PermutationTest | None = None,
     n_permutations: int = 999,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -136,7 +138,11 @@ def gather_comparison(
         says=how,
         found=found,
         evidence=find_evidence(
-            found, n_permutations=n_permutations, random_state=random_state, n_jobs=n_jobs
+            found,
+            test=test,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            n_jobs=n_jobs,
         ),
         kept=changes.kept,
         between=changes.between,

@@ -1,7 +1,13 @@
 """Groups that split, merged or moved between two tables of the same rows.
 
-Groups are found in the graph of neighbours of each table (`report.clusters`), not on a map, and are
-called after the label that most of their rows have, or by a number.
+1. Groups are found in the graph of neighbours of each table (`report.clusters`), not on a map, by
+   Louvain's method. A crowd without gaps falls into several, at borders that mean nothing.
+2. So groups are joined that are linked: of the links of their rows to both, more than `LINKED`
+   times as many lead to the other as in a mixture of both. What is left are islands.
+3. An island split where two or more islands of the other table hold a fifth of it each. It merged
+   with others where the same is true the other way round.
+
+Islands are called after the label that most of their rows have, or by a number.
 """
 
 from collections import Counter
@@ -11,19 +17,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
-from gnomon.charts.words import count, number, percent
-from gnomon.report.clusters import suggest_groups
+from gnomon.charts.words import count, number
+from gnomon.report.clusters import LEAST_ROWS, MOST_ROWS, Ints, louvain, neighbor_graph
 from gnomon.report.section import names as listed
 from gnomon.report.section import shown
 from gnomon.typing import Floats64
 
-__all__ = ["Group", "GroupChanges", "find_groups"]
+__all__ = ["Group", "GroupChanges", "find_groups", "find_islands"]
 
-PART = 0.2  # share of a group that is a part worth naming
-WHOLE = 0.6  # share of a group that lies together
+PART = 0.2  # share of an island that is a part worth naming
+LINKED = 0.03  # of the links of a mixture; borders within one crowd have 0.04 to 0.16
 FAR = 1.0  # in sizes of a group: from where it moved
-LEAST_ROWS, MOST_SAID = 5, 6
+LEAST_ROWS_NAMED, MOST_SAID = 8, 6
 MOST_NAMED = 0.5  # share of rows with one label, from which a group is called after it
 
 
@@ -60,18 +67,20 @@ def find_groups(
     the first table, and its way to the second) are of each row.
     """
     values = None if labels is None or labels[1].dtype.kind != "O" else labels[1]
-    found = [suggest_groups(each) for each in near]
+    first, second = (find_islands(each) for each in near)
     sentences: list[str] = []
-    if found[0] is not None and found[1] is not None:
-        called = [_called(groups, values) for groups in found]
-        table = _crossed(*found)
-        sentences = [*_split(table, called), *_merged(table, called)]
+    if first is not None and second is not None:
+        one, other = _called(first, values), _called(second, values)
+        sentences = [
+            *_crossed(first, second, one, other, "{whole} split into {parts}."),
+            *_crossed(second, first, other, one, "{parts} merged into {whole}."),
+        ]
     if values is not None and labels is not None:
         groups = _groups(values, kept, changed, moves)
         return GroupChanges(groups, (*sentences, *_moved(groups)), labels[0])
-    if found[0] is None:
+    if first is None:
         return None
-    names = np.array([*_called(found[0], None), None], object)[found[0]]
+    names = np.array(_called(first, None), object)[first]
     groups = _groups(names, kept, changed, moves)
     return GroupChanges(groups, (*sentences, *_moved(groups)), "group")
 
@@ -98,16 +107,16 @@ def _moved(groups: tuple[Group, ...]) -> list[str]:
     return [
         f"{shown(group.name)} moved as a whole, by {number(group.moved, 2)} times its own size."
         for group in sorted(groups, key=lambda group: -group.moved)
-        if group.moved > FAR and group.rows >= LEAST_ROWS
+        if group.moved > FAR and group.rows >= LEAST_ROWS_NAMED
     ][:MOST_SAID]
 
 
-def _called(groups: NDArray[np.int64], values: NDArray[Any] | None) -> list[str]:
+def _called(groups: Ints, values: NDArray[Any] | None) -> list[str]:
     """A name for each group; those that would share one are numbered."""
     names = []
     for group in range(int(groups.max()) + 1):
         mine = [] if values is None else values[groups == group].tolist()
-        (name, rows), = Counter(mine).most_common(1) or [(None, 0)]
+        ((name, rows),) = Counter(mine).most_common(1) or [(None, 0)]
         own = name is not None and rows > MOST_NAMED * len(mine)
         names.append(str(name) if own else f"group {group + 1}")
     often = Counter(names)
@@ -115,31 +124,44 @@ def _called(groups: NDArray[np.int64], values: NDArray[Any] | None) -> list[str]
             name for at, name in enumerate(names)]  # fmt: skip
 
 
-def _crossed(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows (groups, others + 1) of each group of the first in those of the second, or in none."""
-    table = np.zeros((int(first.max()) + 1, int(second.max()) + 2), np.int64)
-    both = first >= 0
-    np.add.at(table, (first[both], second[both]), 1)  # −1 is the last
-    return table
+def _crossed(
+    wholes: Ints, parts: Ints, called: list[str], called_parts: list[str], said: str
+) -> list[str]:
+    """Sentences about islands `wholes` (n,) that are several islands of `parts` (n,)."""
+    found = []
+    for island in range(int(wholes.max()) + 1):
+        rows = parts[wholes == island]
+        sizes = np.bincount(rows, minlength=int(parts.max()) + 1)
+        held = np.flatnonzero(sizes >= max(LEAST_ROWS_NAMED, PART * len(rows)))
+        if len(held) > 1:
+            named = [f"{called_parts[part]} ({count(int(sizes[part]), 'row')})" for part in held]
+            whole = f"{called[island]} ({count(len(rows), 'row')})"
+            found.append(said.format(whole=whole, parts=listed(named, MOST_SAID)))
+    return found
 
 
-def _split(table: NDArray[np.int64], called: list[list[str]]) -> list[str]:
-    said = []
-    for group, row in enumerate(table):
-        share = row[:-1] / row.sum()
-        parts = np.flatnonzero(share >= PART)
-        if len(parts) > 1:
-            into = listed([f"{called[1][part]} ({percent(share[part])})" for part in parts], 6)
-            said.append(f"{called[0][group]} ({count(int(row.sum()), 'row')}) split into {into}.")
-    return said
+def find_islands(near: NDArray[Any]) -> Ints | None:
+    """An island for each row (n,), numbered by size; None of very few or very many rows.
+
+    `near` (n, k) holds the nearest rows of each row.
+    """
+    if not LEAST_ROWS <= len(near) <= MOST_ROWS:
+        return None
+    groups = louvain(neighbor_graph(near), 1.0, 0)
+    links = _links(groups, near)
+    _, island = connected_components(np.maximum(links, links.T) > LINKED, directed=False)
+    joined = island[groups]
+    order = np.argsort(-np.bincount(joined), kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[joined]
 
 
-def _merged(table: NDArray[np.int64], called: list[list[str]]) -> list[str]:
-    share = table[:, :-1] / table.sum(axis=1, keepdims=True)
-    said = []
-    for other in range(share.shape[1]):
-        parts = np.flatnonzero(share[:, other] >= WHOLE)
-        if len(parts) > 1:
-            names = listed([called[0][part] for part in parts], 6)
-            said.append(f"{names} merged into {called[1][other]}.")
-    return said
+def _links(groups: Ints, near: NDArray[Any]) -> Floats64:
+    """Links from each group to each other, relative to those in a mixture of the two."""
+    sizes = np.bincount(groups).astype(np.float64)
+    links = np.zeros((len(sizes), len(sizes)))
+    np.add.at(links, (np.repeat(groups, near.shape[1]), groups[near.ravel()]), 1)
+    own = np.diag(links)[:, None]
+    share = links / np.maximum(own + links, 1)
+    return np.asarray(share / (sizes / (sizes + sizes[:, None])))

@@ -6,7 +6,17 @@ from gnomon import charts
 from gnomon.charts.words import count, number, percent
 from gnomon.procrustes.evidence import Figure
 from gnomon.report.compared.content import ComparedContent
-from gnomon.report.section import Bullets, Code, Figures, Grid, RowLink, Section, Words, names, shown
+from gnomon.report.section import (
+    Bullets,
+    Code,
+    Figures,
+    Grid,
+    RowLink,
+    Section,
+    Words,
+    names,
+    shown,
+)
 
 __all__ = ["compared_sections"]
 
@@ -15,7 +25,8 @@ MOST_GROUPS = 20
 NAMED = 3  # neighbours that a cell names
 
 MAP_HELP = (
-    "Both maps are of the same rows, and the second is laid on the first: turned, mirrored, shifted "
+    "Both maps are of the same rows, and the second is laid on the first: turned, mirrored, "
+    "shifted "
     "and scaled, which changes no neighbour. Point at a row on either map to see it on both; the "
     "lines lead to its nearest rows in the table of that map. Rows that you select leave arrows "
     "from where they were to where they are.",
@@ -26,14 +37,17 @@ MAP_HELP = (
 CHANGE_HELP = (
     "A row changed company where its former neighbours are no neighbours any more: more rows lie "
     "between it and half of them than a limit, which is 5 % of all rows, or four times what it is "
-    "for the median row where everything moved. Both directions are measured and the smaller counts, "
+    "for the median row where everything moved. Both directions are measured and the smaller "
+    "counts, "
     "so that a row is not blamed for what its neighbours did.",
-    "“Moved” is the way of a row less the median way of its neighbours, in their mean distance: what "
+    "“Moved” is the way of a row less the median way of its neighbours, in their mean distance: "
+    "what "
     "a whole group does is no movement of its rows.",
 )
 ALIKE_HELP = (
     "Intervals (95 %) say what other rows of the same kind might give; they are jackknifed over 20 "
-    "groups of rows. p-values count shuffles of the rows that are as alike. That two maps of the same "
+    "groups of rows. p-values count shuffles of the rows that are as alike. That two maps of "
+    "the same "
     "rows are related at all is no news: read the values beside those of reruns.",
 )
 
@@ -58,8 +72,10 @@ def _map(content: ComparedContent) -> Section:
 def _sentence(content: ComparedContent) -> str:
     found = content.found
     return (
-        f"Of each row's {found.n_neighbors} nearest rows, {percent(found.neighbor_overlap)} are the "
-        f"same in both ({percent(content.evidence.neighbors.chance)} by chance). {_changed_rows(content)}"
+        f"Of each row's {found.n_neighbors} nearest rows, {percent(found.neighbor_overlap)} are "
+        "the "
+        f"same in both ({percent(content.evidence.neighbors.chance)} by chance). "
+        f"{_changed_rows(content)}"
     )
 
 
@@ -76,7 +92,8 @@ def _trust(content: ComparedContent) -> list[str]:
         return []
     (a, b), (one, other) = content.trust, (shown(name) for name in content.names)
     return [
-        f"Of the neighbours in the data, {one} keeps {percent(a)} and {other} {percent(b)}: that is "
+        f"Of the neighbours in the data, {one} keeps {percent(a)} and {other} {percent(b)}: that "
+        "is "
         "how to tell which is the better map."
     ]
 
@@ -100,9 +117,11 @@ def _changed(content: ComparedContent) -> Section:
         ))  # fmt: skip
     limit = percent(content.found.changes.limit)
     lead = (
-        f"{_changed_rows(content)} More than {limit} of all rows lie between such a row and its former "
+        f"{_changed_rows(content)} More than {limit} of all rows lie between such a row and its "
+        "former "
         "neighbours.",
-        f"Half of the rows keep {percent(float(np.median(content.kept)))} of their neighbours or more, "
+        f"Half of the rows keep {percent(float(np.median(content.kept)))} of their neighbours or "
+        "more, "
         f"and move {number(float(np.median(content.moved)), 2)} distances of neighbours or less "
         "against them.",
     )
@@ -142,7 +161,8 @@ def _groups(content: ComparedContent) -> list[Section]:
     )
     bullets = (Bullets("Split, merged, moved", found.sentences),) if found.sentences else ()
     help_ = (
-        "Splits and merges are of groups that are found in the neighbours of each table, not on the "
+        "Splits and merges are of groups that are found in the neighbours of each table, not on "
+        "the "
         "maps, and are called after the label of most of their rows. Where a group moved on a "
         "t-SNE map, look whether it kept its neighbours before you read anything into it.",
     )
@@ -225,9 +245,12 @@ def _again(content: ComparedContent) -> Section:
     used = ", ".join(f"{name} {version}" for name, version in content.versions.items())
     methods = (
         f"The tables of {count(content.found.n, 'row')} were compared with Gnomon "
-        f"{content.versions.get('gnomon', '')}: Procrustes disparity [Gower 1975] with a permutation "
-        "test [Peres-Neto & Jackson 2001], RV [Robert & Escoufier 1976], unbiased CKA [Kornblith et "
-        f"al. 2019], and the {content.found.n_neighbors} nearest neighbours that both share. Computed "
+        f"{content.versions.get('gnomon', '')}: Procrustes disparity [Gower 1975] with a "
+        "permutation "
+        "test [Peres-Neto & Jackson 2001], RV [Robert & Escoufier 1976], unbiased CKA "
+        "[Kornblith et "
+        f"al. 2019], and the {content.found.n_neighbors} nearest neighbours that both share. "
+        "Computed "
         f"with {used}."
     )
     return Section("reproduce", "Reproduce", (), (*typed, Code("In Python", lines), Words(methods)))
