@@ -83,7 +83,7 @@ def test_wrong_arguments_are_refused():
 def test_rv_and_cka_have_the_p_values_of_comparing_each_shuffle():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
-    Y = X[:, :2] + 3 * rng.normal(size=(30, 2))
+    Y = X[:, :2] + 6 * rng.normal(size=(30, 2))
     test, true = permutation_test(X, Y, 99), compare(X, Y)
     shuffled = [compare(X, Y[shuffled_rows(seed_of(None), at, 30)]) for at in range(99)]
     assert 0.01 < test.rv_p_value < 1

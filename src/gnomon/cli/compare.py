@@ -53,8 +53,8 @@ random.
 @options.of_method("--fail-if", "conditions", metavar="CONDITION", multiple=True,
                    type=ConditionType(), help="End with exit code 5 where this holds: a figure "
                    "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
-                   "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be given "
-                   "again."
+                   "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
+                   "given again."
                    )  # fmt: skip
 @options.of_page("--page", is_flag=True, help="Write a page with both maps, what changed and how "
                  "alike they are (default: A_and_B.html; with -o, its name with .html)."
