@@ -6,34 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import Engine, as_engine
-from gnomon.engine.arrays import ArraySource, as_source
+from gnomon.engine.arrays import as_source
 from gnomon.engine.pairs import PairedSource
 from gnomon.errors import refuse
 from gnomon.events import On
 from gnomon.inputs import about_table
-from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
+from gnomon.numeric.apply import Output, RowTransformer, check_rows, check_transformed
 from gnomon.procrustes.pairs import PairView
 from gnomon.procrustes.similarity import Residuals, Similarity
 from gnomon.procrustes.tables import read_table
 
 
-class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
     """Methods of `Procrustes` that need no more than the map."""
 
     if TYPE_CHECKING:
-        n_jobs: int | None
-        n_features_in_: int
         _frame: Similarity
 
         def _pair(
             self, X: Any, Y: Any, id: str | None, engine: Engine, *, reset: bool
         ) -> PairedSource: ...
-        def _names(self) -> NDArray[Any] | None: ...
 
     def transform(
         self,
@@ -62,16 +58,13 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Called with a `gnomon.events.Event` after every block: `done` and `total` are rows. True
             from it raises `Interrupted`.
         """
+        return super().transform(X, to=to, force=force, engine=engine, on=on)
+
+    def _transformed(self, X: Any, output: Output) -> Any:
         check_is_fitted(self)
-        model = self._frame  # solves, after partial_fit
+        move = partial(self._frame.transform, names=self._names())  # solves, after partial_fit
         table = check_rows(self, X, reset=False, sparse=False)
-        names = [str(name) for name in self.get_feature_names_out()]
-        columns = self._names()
-        function = partial(model.transform, names=columns)
-        output = Output(to, force, on)
-        return apply_rows(
-            function, table, names, output, engine=engine, n_jobs=self.n_jobs, columns=columns
-        )
+        return self._apply(move, table, self.get_feature_names_out, output)
 
     def inverse_transform(
         self,
@@ -91,21 +84,12 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         model = self._frame
         model.refuse_no_way_back()
         dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
-        source = as_source(Y)
-        if source is None:
-            Y = read_table(Y, "Y") if np.size(Y) else np.asarray(Y)
-        shape = Y.shape if source is None else source.shape
-        if len(shape) != 2 or shape[1] not in (dy, D):
-            wide = f"{dy} or {D}" if dy != D else str(D)
-            refuse("Y", f"have {wide} columns", f"shape {shape}")
-        table = ArraySource(Y, checked=False) if source is None else source
-        names = self._names()
-        given = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+        if as_source(Y) is None and np.size(Y):
+            Y = read_table(Y, "Y")  # one column may be a vector
+        table = check_transformed(Y, "Y", dy, D)
         with about_table("Y"):
-            return apply_rows(
-                model.restore, table, given, Output(to, force, on), engine=engine,
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
+            output = Output(to, force, on, engine)
+            return self._apply(model.restore, table, self._column_names, output)
 
     @one_blas_thread()
     def residuals(
@@ -126,8 +110,3 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if not np.isfinite(found).all():
             view.refuse_bad_values()
         return found
-
-
-Transformation.transform = paths_as_they_are(  # type: ignore[method-assign]
-    Transformation.transform
-)

@@ -218,5 +218,7 @@ def find_stability(
         return asked
     if tsne is None:
         refuse("stability", "be None without a map", asked, "Give `tsne` as well.")
-    given = table if tsne.n_features_in_ == table.shape[1] else pca.transform(table)
+    given = table
+    if tsne.n_features_in_ != table.shape[1]:
+        given = pca._model().scores(table, whiten=pca.whiten, n_jobs=n_jobs)
     return repeat_map(tsne, given, runs=asked, n_jobs=n_jobs)
