@@ -334,18 +334,14 @@ class NeighborSearch:
         )
 
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
-        from sklearn.neighbors import NearestNeighbors
+        from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+        if not any(self.metric in known for known in VALID_METRICS.values()):
+            refuse("metric", "be one of scikit-learn's metrics", self.metric)
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
-        return _Explained(
-            NearestNeighbors(
-                n_neighbors=k,
-                metric=self.metric,
-                p=p,
-                metric_params=params,
-                n_jobs=n_jobs,
-            )
+        return NearestNeighbors(
+            n_neighbors=k, metric=self.metric, p=p, metric_params=params, n_jobs=n_jobs
         )
 
     def _refuse_undefined(self, distances: Floats64) -> None:
@@ -355,21 +351,6 @@ class NeighborSearch:
                 f"Row {np.argmax(undefined)} of X has no {self.metric} distance to others: NaN "
                 "or infinity. Drop such rows, or use another metric."
             )
-
-
-class _Explained:
-    """scikit-learn's search, with our sentence for a metric that it does not know."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, Z: Floats64) -> Any:
-        try:
-            return self.model.fit(Z)
-        except ValueError as error:
-            if "metric" in str(error).lower():
-                refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
-            raise
 
 
 def _list_count(n: int) -> int:

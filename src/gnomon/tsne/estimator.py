@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
-from gnomon.engine.arrays import as_source
 from gnomon.errors import DataWarning, UnavailableError, warn_caller
 from gnomon.inputs import check_integer, random_generator
 from gnomon.models.classes import Saved
@@ -310,8 +309,9 @@ class TSNE(
     def transform(self, X: Any, *, engine: Any = None) -> NDArray[Any]:
         """Places of new rows on the map, shape (m, n_components); see `place`."""
         model, table = self._model(), check_rows(self, X, reset=False)
-        if engine is None and as_source(X) is None:
-            return model.transform(table.array(), n_jobs=self.n_jobs)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.transform(rows, n_jobs=self.n_jobs)
         return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs)).positions
 
     def place(self, X: Any, *, engine: Any = None) -> Placement:
@@ -331,8 +331,9 @@ class TSNE(
             Who works through the blocks; by default threads of this machine.
         """
         model, table = self._model(), check_rows(self, X, reset=False)
-        if engine is None and as_source(X) is None:
-            return model.place(table.array(), n_jobs=self.n_jobs)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.place(rows, n_jobs=self.n_jobs)
         return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs))
 
     def _model(self) -> Map:
