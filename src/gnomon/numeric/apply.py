@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.budget import check_free
 from gnomon.cells import refuse_type
@@ -185,6 +186,11 @@ class RowTransformer(_Wrapped, auto_wrap_output_keys=()):
         if to is None:
             return super().transform(X, engine=engine, on=on)
         return self._transformed(X, Output(to, force, on, engine))
+
+    def _refuse_unfitted(self) -> None:
+        """scikit-learn's check, which takes as long as the product of a few rows, where needed."""
+        if "n_features_in_" not in self.__dict__:
+            check_is_fitted(self)
 
     def _names(self) -> NDArray[Any] | None:
         """Names of the columns of X, if it had any."""

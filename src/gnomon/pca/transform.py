@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from gnomon.events import On, former_rows
 from gnomon.numeric.apply import Output, RowTransformer, check_rows, check_transformed
@@ -59,7 +58,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
         return super().transform(X, to=to, force=force, engine=engine, on=on)
 
     def _transformed(self, X: Any, output: Output) -> Any:
-        check_is_fitted(self)
+        self._refuse_unfitted()
         table = check_rows(self, X, reset=False)
         scores = partial(self._model().scores, whiten=self.whiten)
         return self._apply(scores, table, self.get_feature_names_out, output)
@@ -84,7 +83,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
 
         `Z` may be a source of scores; the other parameters are those of `transform`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         table = check_transformed(Z, "Z", self.components_.shape[0])
         output = Output(to, force, former_rows(on, progress), engine)
         restore = partial(self._model().restore, whiten=self.whiten)
@@ -105,7 +104,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
         Orthogonal to every component ([Selitskii 2025], eq. (34)). The parameters are those of
         `transform`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         table = check_rows(self, X, reset=False)
         output = Output(to, force, former_rows(on, progress), engine)
         residuals = partial(self._model().residuals, whiten=self.whiten)

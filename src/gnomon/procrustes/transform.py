@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import Engine, as_engine
@@ -61,7 +60,7 @@ class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
         return super().transform(X, to=to, force=force, engine=engine, on=on)
 
     def _transformed(self, X: Any, output: Output) -> Any:
-        check_is_fitted(self)
+        self._refuse_unfitted()
         move = partial(self._frame.transform, names=self._names())  # solves, after partial_fit
         table = check_rows(self, X, reset=False, sparse=False)
         return self._apply(move, table, self.get_feature_names_out, output)
@@ -80,7 +79,7 @@ class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
         `Y` has the columns of the Y that was fitted, or those of `transform`; the other parameters
         are those of `transform`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         model = self._frame
         model.refuse_no_way_back()
         dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
@@ -99,7 +98,7 @@ class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
 
         The parameters are those of `fit`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         model = self._frame
         workers = as_engine(engine, n_jobs=self.n_jobs)
         table = self._pair(X, Y, id, workers, reset=False)
