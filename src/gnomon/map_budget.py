@@ -129,7 +129,7 @@ class MapBudget:
     def choose(self, asked: int | None = None, seed: int = 0) -> Sampling:
         """Which rows are mapped: as many as asked for, otherwise as many as fit.
 
-        A map of every row is one of a sample that leaves nobody out.
+        A map of every row is a map of a sample that holds all rows.
         """
         n = self.shape[0]
         return sample_within(

@@ -22,6 +22,7 @@ from gnomon.errors import GnomonWarning, ParameterError, quoted, refuse
 from gnomon.events import On, both, former
 from gnomon.large import LargeResult, run_blocks
 from gnomon.map_budget import check_fit, sample_rows
+from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
 from gnomon.progress import Frames, Watch
 from gnomon.result import Result, once_each
@@ -138,7 +139,7 @@ def run(
             sampling = sample_rows(table, prepared, usual, sample, memory, seed)
         mapped = n if sampling is None else sampling.rows.size
         check_fit(table, prepared, pca, usual, memory, mapped)
-        components = stage("pca", lambda: pca.fit_transform(prepared.X), pca)
+        components = stage("pca", lambda: plain_transform(pca.fit(prepared.X), prepared.X), pca)
         found = {} if tsne is None else _map(tsne, prepared, sampling, stage)
         if tsne is not None and frames is not None and sampling is None:
             found["replay"] = frames.frames(tsne.embedding_)

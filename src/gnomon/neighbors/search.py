@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.kernels import kernel
-from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.compute.threads import map_blocks, row_blocks, thread_count
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.models.fields import (
@@ -341,7 +341,11 @@ class NeighborSearch:
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return NearestNeighbors(
-            n_neighbors=k, metric=self.metric, p=p, metric_params=params, n_jobs=n_jobs
+            n_neighbors=k,
+            metric=self.metric,
+            p=p,
+            metric_params=params,
+            n_jobs=None if n_jobs is None else thread_count(n_jobs),
         )
 
     def _refuse_undefined(self, distances: Floats64) -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "check_rows",
     "check_transformed",
     "names_in",
+    "plain_transform",
 ]
 
 
@@ -257,3 +258,8 @@ class _Apply:
 
     def __call__(self, block: Block) -> Any:
         return self.function(block.X)
+
+
+def plain_transform(model: Any, X: Any) -> NDArray[Any]:
+    """``model.transform(X)`` as an array, whatever output scikit-learn is configured to give."""
+    return np.ascontiguousarray(model.transform(X))

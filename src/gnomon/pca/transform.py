@@ -71,7 +71,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
 
     def inverse_transform(
         self,
-        Z: Any,
+        X: Any,
         *,
         to: str | PathLike[str] | None = None,
         force: bool = False,
@@ -81,10 +81,10 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
     ) -> Any:
         """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d).
 
-        `Z` may be a source of scores; the other parameters are those of `transform`.
+        `X` are scores (n, k), or a source of them; the other parameters are those of `transform`.
         """
         self._refuse_unfitted()
-        table = check_transformed(Z, "Z", self.components_.shape[0])
+        table = check_transformed(X, "X", self.components_.shape[0])
         output = Output(to, force, former_rows(on, progress), engine)
         restore = partial(self._model().restore, whiten=self.whiten)
         return self._apply(restore, table, self._column_names, output)

@@ -13,7 +13,6 @@ from gnomon.engine.arrays import as_source
 from gnomon.engine.pairs import PairedSource
 from gnomon.errors import refuse
 from gnomon.events import On
-from gnomon.inputs import about_table
 from gnomon.numeric.apply import Output, RowTransformer, check_rows, check_transformed
 from gnomon.procrustes.pairs import PairView
 from gnomon.procrustes.similarity import Residuals, Similarity
@@ -67,7 +66,7 @@ class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
 
     def inverse_transform(
         self,
-        Y: Any,
+        X: Any,
         *,
         to: str | PathLike[str] | None = None,
         force: bool = False,
@@ -76,19 +75,18 @@ class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
     ) -> Any:
         """Rows of Y's frame back in that of X, (Y − t) Rᵀ / s, shape (n, dx).
 
-        `Y` has the columns of the Y that was fitted, or those of `transform`; the other parameters
+        `X` has the columns of the Y that was fitted, or those of `transform`; the other parameters
         are those of `transform`.
         """
         self._refuse_unfitted()
         model = self._frame
         model.refuse_no_way_back()
         dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
-        if as_source(Y) is None and np.size(Y):
-            Y = read_table(Y, "Y")  # one column may be a vector
-        table = check_transformed(Y, "Y", dy, D)
-        with about_table("Y"):
-            output = Output(to, force, on, engine)
-            return self._apply(model.restore, table, self._column_names, output)
+        if as_source(X) is None and np.size(X):
+            X = read_table(X, "X")  # one column may be a vector
+        table = check_transformed(X, "X", dy, D)
+        output = Output(to, force, on, engine)
+        return self._apply(model.restore, table, self._column_names, output)
 
     @one_blas_thread()
     def residuals(
