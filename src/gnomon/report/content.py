@@ -23,7 +23,7 @@ from gnomon.report import clusters
 from gnomon.report.encode import MAP_BITS, morton_codes
 from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
-from gnomon.scores import MapScores, score_map
+from gnomon.scores import Audit, MapScores, score_map
 from gnomon.scores.few import FEW_ROWS, trusted
 from gnomon.scores.kept import neighbors_kept
 from gnomon.scores.tables import METRICS
@@ -96,6 +96,10 @@ class Content:
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
+    audit : Audit or None
+        Tests of the rows' places against chance.
+    tested : tuple of pairs of str and array (n,)
+        What `audit` found for each row, to colour by.
     density : array (n,) or None
         Share of the rows whose fifth neighbour in the data is farther away than a row's own.
     suggested : array (n,) of str, or None
@@ -140,6 +144,8 @@ class Content:
     quality: MapScores | None = None
     pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
+    audit: Audit | None = None
+    tested: tuple[tuple[str, NDArray[Any]], ...] = ()
     density: NDArray[np.float64] | None = None
     suggested: NDArray[np.object_] | None = None
     pixels: Pixels | None = None
@@ -189,6 +195,16 @@ class Content:
     def n(self) -> int:
         """Rows."""
         return len(self.scores)
+
+    @property
+    def made_elsewhere(self) -> bool:
+        """Whether the map is not one of ours."""
+        return self.Y is not None and self.tsne is None
+
+    @property
+    def map_name(self) -> str:
+        """What the map is called beside that of the PCA."""
+        return "Map" if self.made_elsewhere else "t-SNE"
 
     @property
     def mapped(self) -> int:
@@ -241,6 +257,7 @@ def gather(
     neighbors: NDArray[np.int32] | None = None,
     quality: MapScores | None = None,
     space: tuple[NDArray[Any], str] | None = None,
+    metric: str = "euclidean",
     total: int | None = None,
     score: bool = True,
     n_jobs: int | None = None,
@@ -260,8 +277,8 @@ def gather(
     scores, trust, neighbors, quality : optional
         Computed if they are not given; trust and quality only if `score`.
     space : pair of array (n, m) and str, optional
-        The table in which rows are neighbours by Euclid's distance, and what it is called; by
-        default what the map was made from.
+        The table in which rows are neighbours by `metric`, and what it is called; by default what
+        the map was made from, by the map's own metric.
     total : int, optional
         Rows of the whole table, where these are some of them.
     said : optional
@@ -273,13 +290,13 @@ def gather(
     if Y is None and tsne is not None:
         Y = tsne.embedding_
     n = len(scores)
-    metric = _metric(tsne) if space is None else "euclidean"
+    metric = _metric(tsne) if space is None else metric
     Z, words = _space(prepared, scores, pca, tsne) if space is None else space
-    of_trust = 0 if tsne is None else trusted(min(n, len(tsne.embedding_)))
+    of_trust = 0 if Y is None else trusted(n if tsne is None else min(n, len(tsne.embedding_)))
     near = neighbors
     if near is None:
         wanted = min(NEIGHBORS if trust is not None else max(NEIGHBORS, of_trust), n - 1)
-        mapped = tsne is not None and len(tsne.embedding_) == n
+        mapped = Y is not None and (tsne is None or len(tsne.embedding_) == n)
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
         ungrouped = _groups(labels) is None and clusters.LEAST_ROWS <= n <= clusters.MOST_ROWS
         wanted = max(wanted, min(clusters.NEIGHBORS, n - 1)) if ungrouped else wanted
@@ -366,6 +383,7 @@ def in_map_order(content: Content) -> Content:
         neighbors=place[content.neighbors[order]],
         ids=ids,
         labels=tuple((name, values[order]) for name, values in content.labels),
+        tested=tuple((name, values[order]) for name, values in content.tested),
         pictures=None if content.pictures is None else OrderedPictures(content.pictures, order),
         texts=pair(content.texts),
         links=pair(content.links),

@@ -44,6 +44,7 @@ MANY_ROWS = 200_000  # beyond, rows stand in the order of the map
 OF_PIXELS, OF_PICTURES, OF_TEXTS, OF_REPLAY = 0.8, 0.6, 0.6, 0.6
 TEXT_LENGTHS = (4_000, 1_000, 400, 160, 80)  # letters of a text, as many as there is room for
 LINK_LENGTH = 2_000
+MEANING = "Neighbours are alike; gaps and axes mean little."
 REPLAY_STEPS = 4_095  # places along the longer side of a frame
 
 # More components than these say little about a group of rows, and more columns make a list that
@@ -103,7 +104,7 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
         about = f"share of a row's {near} in the data that the map keeps near"
         data["trust"] = number_field("trust", content.trust) | {"about": about}
     if content.density is not None:
-        about = "share of rows that lie in sparser parts of the data; t-SNE does not show it"
+        about = f"share of rows that lie in sparser parts of the data; {_unseen(content)}"
         data["density"] = number_field("density in the data", content.density) | {"about": about}
     room.take(data)
     _put_ids(data, content, room, notes)
@@ -121,17 +122,21 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
 def _caption(content: Content) -> str:
     """What a figure of the map says about itself."""
     table = f"{count(content.n, 'row')}, {count(content.d, 'column')}"
-    if content.tsne is None:
+    if content.Y is None:
         return f"{table}, placed by their scores on the first two principal components."
-    shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
-    scale = " and ".join(f"{value:.3g}" for value in shape)
-    said = (
-        f"t-SNE of {table} (perplexity {scale}). Neighbours are alike; gaps and axes mean little."
-    )
+    said = f"A map of {table}, made elsewhere."
+    if content.tsne is not None:
+        shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
+        scale = " and ".join(f"{value:.3g}" for value in shape)
+        said = f"t-SNE of {table} (perplexity {scale}). {MEANING}"
     if content.trust is None:
         return said
     kept = f"{100 * float(content.trust.mean()):.0f}\u00a0%"
     return f"{said} The map keeps {kept} of each row's {content.trusted} nearest rows."
+
+
+def _unseen(content: Content) -> str:
+    return "a map may not show it" if content.made_elsewhere else "t-SNE does not show it"
 
 
 class _Room:
@@ -159,7 +164,7 @@ def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
         notes.append("Positions are rounded to 1/4,095 of the map's longer side.")
     if content.Y is None:
         return [first_part("PCA", content.pca_map)]
-    seen_first, *others = _views(content.Y)
+    seen_first, *others = _views(content.Y, content.map_name)
     maps = [first_part(*seen_first)]
     if content.Y.shape[1] == 1:
         notes.append("The map has one dimension; its height is only for points to be seen.")
@@ -176,15 +181,15 @@ def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
 _TOO_LARGE = ": with it the page would be larger than its budget (--page-budget)."
 
 
-def _views(Y: NDArray[Any]) -> list[tuple[str, NDArray[np.float64]]]:
+def _views(Y: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.float64]]]:
     """A map in the plane; one in space from its three sides, each of two dimensions."""
     if Y.shape[1] == 1:
-        return [("t-SNE", seen(Y, (0.0, 0.0))[0])]
+        return [(name, seen(Y, (0.0, 0.0))[0])]
     Y = np.asarray(Y, np.float64)
     if Y.shape[1] == 2:
-        return [("t-SNE", Y)]
-    sides = {"t-SNE 1·2": [0, 1], "1·3": [0, 2], "2·3": [1, 2]}
-    return [(name, Y[:, axes]) for name, axes in sides.items()]
+        return [(name, Y)]
+    sides = {f"{name} 1·2": [0, 1], "1·3": [0, 2], "2·3": [1, 2]}
+    return [(side, Y[:, axes]) for side, axes in sides.items()]
 
 
 def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -269,7 +274,7 @@ def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> 
 
 def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
     gone = []
-    for name, values in content.labels[1:]:
+    for name, values in (*content.labels[1:], *content.tested):
         part = label_field(name, values)
         if room.takes(part):
             data["labels"].append(part)

@@ -14,6 +14,7 @@ from gnomon.report.sections.overview import PCA_REMARK, keeps
 
 __all__ = ["map_section"]
 
+ELSEWHERE = "Made elsewhere."
 MOST_POINTS = 2_500  # of a picture: it stands in for the map where there is no script, and in print
 
 HELP = (
@@ -28,7 +29,7 @@ HELP = (
 def map_section(content: Content) -> Section:
     """The first section."""
     values = None if content.groups is None else content.groups[1]
-    pictures = [] if content.Y is None else [("t-SNE", content.Y)]
+    pictures = [] if content.Y is None else [(content.map_name, content.Y)]
     pictures.append(("PCA", content.pca_map))
     figures = Figures(
         tuple(
@@ -37,7 +38,7 @@ def map_section(content: Content) -> Section:
                 values,
                 title=way,
                 most_points=MOST_POINTS,
-                remark=PCA_REMARK if way == "PCA" else REMARK,
+                remark={"PCA": PCA_REMARK, "t-SNE": REMARK}.get(way, ELSEWHERE),
             )
             for way, positions in pictures
         )
@@ -53,9 +54,10 @@ def _maps(content: Content) -> str:
     sides = ""
     if content.Y.shape[1] == 3:
         sides = " The map has three dimensions, of which two are seen at a time, from three sides."
+    made = " The map was made elsewhere, and is judged here." if content.made_elsewhere else ""
     return (
-        f"Each of the {rows} is a point.{sides} The PCA map is turned to lie on the other one, so "
-        "that a switch between them moves points and not the picture."
+        f"Each of the {rows} is a point.{made}{sides} The PCA map is turned to lie on the other "
+        "one, so that a switch between them moves points and not the picture."
     )
 
 

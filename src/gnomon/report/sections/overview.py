@@ -34,6 +34,12 @@ HELP = (
     "lay different rows on top of each other; t-SNE keeps neighbourhoods and gives up large "
     "distances.",
 )
+ELSEWHERE_HELP = (
+    HELP[0],
+    "The map was made by another program. The page tells how far it can be trusted: how many of "
+    "its neighbours are neighbours in the data, whether far is far, and which rows are better "
+    "placed than at random. The PCA beside it is computed here, from the same table.",
+)
 PCA_REMARK = "Far is different; near may still differ along other components."
 PCA_HELP = (
     "Each point of the picture is one row of the table. PCA finds the directions along which the "
@@ -49,9 +55,15 @@ def overview(content: Content) -> Section:
         "Overview",
         tuple(filter(None, (_few(content), _what(content), _map(content), _pca(content)))),
         (Facts(tuple(_facts(content))),),
-        HELP if content.Y is not None else PCA_HELP,
+        _help(content),
         tuple(shown(text, 400) for text in content.warnings if text != _warned(content)),
     )
+
+
+def _help(content: Content) -> tuple[str, ...]:
+    if content.Y is None:
+        return PCA_HELP
+    return ELSEWHERE_HELP if content.made_elsewhere else HELP
 
 
 def _behind(content: Content) -> int:
@@ -183,6 +195,9 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
+    elif content.Y is not None:
+        metric = "" if content.quality is None else f" by {content.quality.metric} distance"
+        facts.append(("map", f"made elsewhere; judged in {content.space}{metric}"))
     if content.seconds:
         total = sum(content.seconds.values())
         stages = [f"{STAGES.get(name, name)} {s:.1f}" for name, s in content.seconds.items()]

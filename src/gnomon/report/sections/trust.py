@@ -124,8 +124,10 @@ def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
 def _cautions(content: Content, far: float | None) -> Bullets:
     """What not to read, with the numbers where there are any."""
     k = content.Y.shape[1] if content.Y is not None else 2
+    spreads = "many methods spread" if content.made_elsewhere else "t-SNE spreads"
+    draws = "draw" if content.made_elsewhere else "draws"
     items = [
-        "The size of a group: t-SNE spreads dense groups out and draws loose ones together, so a "
+        f"The size of a group: {spreads} dense groups out and {draws} loose ones together, so a "
         "large patch is not a varied group.",
         _gaps(far),
         "The axes" if k > 1 else "The direction of the line",
