@@ -110,8 +110,8 @@ SECTION = Section(
     caption="maps in three dimensions.",
     header=[
         "row", "data", f"{OURS}, s", f"{RIVAL}, s", "ratio", "× first edition",
-        "our seconds by stage", "span", "force error", "repulsion at the end", "peak MB above input",
-        "verdict",
+        "our seconds by stage", "span", "force error", "repulsion at the end",
+        "peak MB above input", "verdict",
     ],
     rows={
         "digits": partial(measure, digits, fit_sklearn),
