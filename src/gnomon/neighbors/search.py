@@ -357,23 +357,12 @@ class NeighborSearch:
             refuse("metric", "be one of scikit-learn's metrics", self.metric)
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
-<<<<<<< HEAD
         return NearestNeighbors(
             n_neighbors=k,
             metric=self.metric,
             p=p,
             metric_params=params,
             n_jobs=None if n_jobs is None else thread_count(n_jobs),
-=======
-        return _Explained(
-            NearestNeighbors(
-                n_neighbors=k,
-                metric="euclidean" if self.metric in METRICS else self.metric,
-                p=p,
-                metric_params=params,
-                n_jobs=None if n_jobs is None else thread_count(n_jobs),
-            )
->>>>>>> main
         )
 
     def _refuse_undefined(self, distances: Floats64) -> None:

@@ -111,11 +111,7 @@ class Attraction:
 
 
 def _points(Y: Floats32) -> NDArray[Any]:
-<<<<<<< HEAD
-    """`Y` as the loops read it: as it is, or in the plane 64 bits a point, shape (n,)."""
-=======
     """What the loops read positions from: `Y` itself, or in the plane 64 bits a point (n,)."""
->>>>>>> main
     if Y.shape[1] != 2:
         return Y
     return np.ascontiguousarray(Y, np.float32).view(np.uint64).reshape(-1)

@@ -19,14 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
-<<<<<<< HEAD
-from gnomon.errors import DataWarning, UnavailableError, warn_caller
-from gnomon.inputs import check_integer, random_generator
-=======
-from gnomon.engine.arrays import as_source
 from gnomon.errors import DataWarning, UnavailableError, refuse, warn_caller
 from gnomon.inputs import check_integer, check_real, random_generator
->>>>>>> main
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.numeric.apply import check_rows
@@ -322,18 +316,12 @@ class TSNE(
     ) -> NDArray[Any]:
         """Places of new rows on the map, shape (m, n_components); see `place`."""
         model, table = self._model(), check_rows(self, X, reset=False)
-<<<<<<< HEAD
+        perplexity = self._placing_perplexity(perplexity)
         rows = table.array() if engine is None else None
         if rows is not None:
-            return model.transform(rows, n_jobs=self.n_jobs)
-        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs)).positions
-=======
-        perplexity = self._placing_perplexity(perplexity)
-        if engine is None and as_source(X) is None:
-            return model.transform(table.array(), n_jobs=self.n_jobs, perplexity=perplexity)
+            return model.transform(rows, n_jobs=self.n_jobs, perplexity=perplexity)
         workers = as_engine(engine, n_jobs=self.n_jobs)
         return place_blocks(model, table, workers, perplexity).positions
->>>>>>> main
 
     def place(self, X: Any, *, perplexity: float = PERPLEXITY, engine: Any = None) -> Placement:
         """Places of new rows on the map, and which of them are unlike the data.
@@ -355,20 +343,14 @@ class TSNE(
             Who works through the blocks; by default threads of this machine.
         """
         model, table = self._model(), check_rows(self, X, reset=False)
-<<<<<<< HEAD
+        perplexity = self._placing_perplexity(perplexity)
         rows = table.array() if engine is None else None
         if rows is not None:
-            return model.place(rows, n_jobs=self.n_jobs)
-        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs))
-=======
-        perplexity = self._placing_perplexity(perplexity)
-        if engine is None and as_source(X) is None:
-            return model.place(table.array(), n_jobs=self.n_jobs, perplexity=perplexity)
+            return model.place(rows, n_jobs=self.n_jobs, perplexity=perplexity)
         return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
 
     def _placing_perplexity(self, perplexity: Any) -> float:
         return check_real("perplexity", perplexity, 1.0, float(len(self.embedding_)))
->>>>>>> main
 
     def _model(self) -> Map:
         """What places new rows."""
