@@ -363,7 +363,9 @@ class NeighborSearch:
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
         from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
-        if not any(self.metric in known for known in VALID_METRICS.values()):
+        if not callable(self.metric) and not any(
+            self.metric in known for known in VALID_METRICS.values()
+        ):
             refuse("metric", "be one of scikit-learn's metrics", self.metric)
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
