@@ -19,7 +19,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 
 def known_when_routed(estimator):
-    """scikit-learn's own PCA fails one check: a pipeline routes weights that `score` has no use for."""
+    """A pipeline routes weights to every `score`; that of scikit-learn's own PCA fails over it too."""
     expected = dict(KNOWN[repr(estimator)])
     if isinstance(estimator, PCA):
         expected["check_pipeline_consistency"] = (

@@ -169,9 +169,12 @@ class NeighborSearch:
         self._shift_by(X)
         self.Z = self._prepared(X)
 
-    def among_themselves(self, k: int) -> Neighbors:
-        """The `k` nearest neighbours of every row of the table."""
-        found = self._search_all(k)
+    def among_themselves(self, k: int, rows: Indices | None = None) -> Neighbors:
+        """The `k` nearest neighbours of every row of the table, or of some of its `rows`."""
+        n = self.Z.shape[0]
+        if rows is not None and len(rows) < n:
+            return self._search_all(k, rows)
+        found = self._search_all(k, np.arange(n))
         self._known = np.ascontiguousarray(found.indices[:, :FEW])
         return found
 
@@ -187,19 +190,19 @@ class NeighborSearch:
             return again.among_themselves(k).indices
         return self._known[:, :k]
 
-    def _search_all(self, k: int) -> Neighbors:
+    def _search_all(self, k: int, rows: Indices) -> Neighbors:
         """What `among_themselves` finds."""
         if self._by_library(self.Z):
-            return self._by_scikit_learn(k)
-        index, rows = self._built(), np.arange(len(self.Z))
+            return self._by_scikit_learn(k, rows)
+        index, Z = self._built(), self.Z if len(rows) == len(self.Z) else self.Z[rows]
         measured, probed, method = 1.0, len(rows), "exact search"
         if isinstance(index, BruteForce):
-            found, distances = index.search(self.Z, k, own=rows, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, own=rows, n_jobs=self.n_jobs)
         elif self.exact:
-            found, distances = index.search(self.Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
         else:
             probe = _Probe(index, k, self.seed, self.n_jobs)
-            found, distances, measured, method = self._reach(index, k, probe)
+            found, distances, measured, method = self._reach(index, k, probe, rows)
             probed = probe.rows.size
         return Neighbors(
             found.astype(np.int32), self._in_units(distances), measured, probed, method
@@ -227,6 +230,11 @@ class NeighborSearch:
                 Q[short], k, 1, alone=True, n_jobs=n_jobs
             )
         return found.astype(np.int32), self._in_units(distances)
+
+    def distances(self, rows: Indices, near: NDArray[np.int32]) -> Floats64:
+        """Distances from m rows to rows `near` (m, k), euclidean or cosine, as differences."""
+        gaps = self.Z[near] - self.Z[rows][:, None]
+        return self._in_units(np.sqrt(np.einsum("ikc,ikc->ik", gaps, gaps)))
 
     def between(self, rows: Indices, columns: Indices, fine: Floats64) -> Floats64:
         """Distances from m rows of the table to c of its rows, shape (m, c).
@@ -299,10 +307,9 @@ class NeighborSearch:
         return str(getattr(self.metric, "__name__", self.metric))
 
     def _reach(
-        self, lists: InvertedLists, k: int, probe: "_Probe"
+        self, lists: InvertedLists, k: int, probe: "_Probe", rows: Indices
     ) -> tuple[Indices, Floats64, float, str]:
-        """Neighbours of all rows, with the recall measured on `probe`, and how."""
-        rows = np.arange(len(self.Z))
+        """Neighbours of `rows`, with the recall measured on `probe`, and how."""
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         while True:
@@ -313,11 +320,12 @@ class NeighborSearch:
             if measured >= self.recall or self.n_probes >= n_lists:
                 break
             self.n_probes += max(1, self.n_probes // 8)
-        found, distances = search(self.Z, k, self.n_probes, own=rows)
+        Z = self.Z if len(rows) == len(self.Z) else self.Z[rows]
+        found, distances = search(Z, k, self.n_probes, own=rows)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             found[short], distances[short] = self._whole().search(
-                self.Z[short], k, 1, own=short, alone=True, n_jobs=self.n_jobs
+                Z[short], k, 1, own=rows[short], alone=True, n_jobs=self.n_jobs
             )
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
@@ -342,29 +350,33 @@ class NeighborSearch:
             )
         return InvertedLists(self.Z, self._centres, self.n_jobs)
 
-    def _by_scikit_learn(self, k: int) -> Neighbors:
+    def _by_scikit_learn(self, k: int, rows: Indices) -> Neighbors:
         """Exact neighbours by any of scikit-learn's metrics, in float64."""
         distances, indices = self._scikit_learn(k, self.n_jobs).fit(self.Z).kneighbors()
+        if len(rows) < len(indices):
+            distances, indices = distances[rows], indices[rows]
         self._refuse_undefined(distances)
         method = f"exact search ({self._metric_name})"
         distances = self._in_units(distances)
         return Neighbors(indices.astype(np.int32), distances, 1.0, self.Z.shape[0], method)
 
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
-        from sklearn.neighbors import NearestNeighbors
+        from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+        # of a sparse table whose rows were changed for one of ours
+        metric = "euclidean" if self.metric in METRICS else self.metric
+        if not callable(metric) and not any(metric in known for known in VALID_METRICS.values()):
+            refuse("metric", "be one of scikit-learn's metrics", metric)
         params = dict(self.metric_params or {})
         if self.metric == "mahalanobis":
             params = _with_inverse(params)
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
-        return _Explained(
-            NearestNeighbors(
-                n_neighbors=k,
-                metric="euclidean" if self.metric in METRICS else self.metric,
-                p=p,
-                metric_params=params,
-                n_jobs=None if n_jobs is None else thread_count(n_jobs),
-            )
+        return NearestNeighbors(
+            n_neighbors=k,
+            metric=metric,
+            p=p,
+            metric_params=params,
+            n_jobs=None if n_jobs is None else thread_count(n_jobs),
         )
 
     def _refuse_undefined(self, distances: Floats64) -> None:
@@ -384,21 +396,6 @@ def _with_inverse(params: dict[str, Any]) -> dict[str, Any]:
             params, "Use {'V': numpy.cov(X.T)}.",
         )  # fmt: skip
     return params if "VI" in params else {"VI": np.linalg.inv(np.asarray(params["V"], float))}
-
-
-class _Explained:
-    """scikit-learn's search, with our sentence for a metric that it does not know."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, Z: Floats64) -> Any:
-        try:
-            return self.model.fit(Z)
-        except ValueError as error:
-            if "metric" in str(error).lower():
-                refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
-            raise
 
 
 def _list_count(n: int) -> int:

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
-from gnomon.engine.arrays import as_source
 from gnomon.errors import DataWarning, UnavailableError, refuse, warn_caller
 from gnomon.inputs import check_integer, check_real, random_generator
 from gnomon.models.classes import Saved
@@ -318,8 +317,9 @@ class TSNE(
         """Places of new rows on the map, shape (m, n_components); see `place`."""
         model, table = self._model(), check_rows(self, X, reset=False)
         perplexity = self._placing_perplexity(perplexity)
-        if engine is None and as_source(X) is None:
-            return model.transform(table.array(), n_jobs=self.n_jobs, perplexity=perplexity)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.transform(rows, n_jobs=self.n_jobs, perplexity=perplexity)
         workers = as_engine(engine, n_jobs=self.n_jobs)
         return place_blocks(model, table, workers, perplexity).positions
 
@@ -344,8 +344,9 @@ class TSNE(
         """
         model, table = self._model(), check_rows(self, X, reset=False)
         perplexity = self._placing_perplexity(perplexity)
-        if engine is None and as_source(X) is None:
-            return model.place(table.array(), n_jobs=self.n_jobs, perplexity=perplexity)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.place(rows, n_jobs=self.n_jobs, perplexity=perplexity)
         return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
 
     def _placing_perplexity(self, perplexity: Any) -> float:
