@@ -19,7 +19,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 
 def known_when_routed(estimator):
-    """A pipeline routes weights to every `score`; that of scikit-learn's own PCA fails over it too."""
+    """A pipeline routes weights to every `score`: scikit-learn's own PCA fails over it too."""
     expected = dict(KNOWN[repr(estimator)])
     if isinstance(estimator, PCA):
         expected["check_pipeline_consistency"] = (
