@@ -23,6 +23,7 @@ LAYERS = [
     ["tsne"],
     ["charts", "data"],
     ["report"],
+    ["anndata"],
     ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline", "large"],
     ["cli"],
 ]
