@@ -300,12 +300,16 @@ def test_new_rows_are_found_in_any_unit(power):
 
 
 def test_rows_without_a_distance_are_named():
-    """Correlation knows none for constant rows."""
+    """A metric of the user's may know none for some rows."""
+
+    def spreads(a, b):
+        return np.abs(a - b).sum() / (np.ptp(a) * np.ptp(b) or np.nan)
+
     table = np.vstack([X[:50], np.ones((1, 8))])
-    with pytest.raises(ValueError, match=r"Row 50 of X has no correlation distance"):
-        find_neighbors(table, 50, metric="correlation")
-    search = NeighborSearch(X[:50], metric="correlation")
-    with pytest.raises(ValueError, match=r"Row 0 of X has no correlation distance"):
+    with pytest.raises(ValueError, match=r"Row 50 of X has no spreads distance"):
+        find_neighbors(table, 50, metric=spreads)
+    search = NeighborSearch(X[:50], metric=spreads)
+    with pytest.raises(ValueError, match=r"Row 0 of X has no spreads distance"):
         search.of(np.ones((1, 8)), 5)
 
 

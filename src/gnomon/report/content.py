@@ -2,9 +2,9 @@
 
 import importlib.metadata
 import platform
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.stability import Stability
 from gnomon.report import clusters
-from gnomon.report.encode import MAP_BITS, morton_codes
+from gnomon.report.encode import map_bits, morton_codes
 from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
 from gnomon.scores import Audit, MapScores, score_map
@@ -32,6 +32,7 @@ from gnomon.tsne import TSNE
 from gnomon.typing import Array
 
 __all__ = [
+    "MANY_ROWS",
     "NEIGHBORS",
     "SUGGESTED",
     "Content",
@@ -42,6 +43,9 @@ __all__ = [
 ]
 
 SUGGESTED = "suggested groups"
+# Beyond, a page holds rows in the order of the map: 100,000 rows take 0.8 of the bytes then
+# (benchmarks/page.py).
+MANY_ROWS = 50_000
 NEIGHBORS = 5  # of each row, that the page names
 # Sizes of neighbourhoods that the map is scored for, where there are rows enough.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
@@ -73,6 +77,8 @@ class Content:
         What the PCA was fitted to: `X` itself, or `X` with its columns standardised.
     ids : pair of str and array (n,) of str, or None
         What the rows are called.
+    row_numbers : array (n,) or None
+        Numbers of the rows in the table, where they stand in the order of the map instead.
     labels : tuple of pairs of str and array (n,)
         Columns to colour by: text (object; None where a row has none) or numbers (float64; NaN).
     pca : PCA
@@ -142,6 +148,7 @@ class Content:
     neighbors: NDArray[np.int32]
     space: str
     total: int
+    row_numbers: NDArray[np.intp] | None = None
     quality: MapScores | None = None
     pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
@@ -164,11 +171,9 @@ class Content:
     made: str = ""
 
     @cached_property
-    def named(self) -> PCA:
-        """The PCA with the columns' names, for charts: it may have been fitted without."""
-        model = copy(self.pca)
-        model.feature_names_in_ = np.array(self.names, dtype=object)
-        return model
+    def named(self) -> Any:
+        """The PCA as charts ask for it, under the names of the page's columns."""
+        return _Named(self.pca, np.array(self.names, dtype=object))
 
     @cached_property
     def spread(self) -> Array | None:
@@ -183,6 +188,9 @@ class Content:
         stems = {stem_of(name) for name in self.names}
         if len(stems) != 1 or stems & {None, "#"} or self.d < NUMBERED:
             return None  # a number alone is a wavelength, or a year
+        last = [re.findall(r"\d+", name)[-1] for name in self.names]
+        if [int(number) for number in last] != list(range(int(last[0]), int(last[0]) + self.d)):
+            return None  # with gaps they are keys, such as those of genes
         if stems & {"column #", "x#"}:
             return f"{self.d:,} columns without names"
         return f"the {self.d:,} columns {self.names[0]} … {self.names[-1]}"
@@ -287,9 +295,9 @@ def gather(
     said : optional
         The other attributes of `Content`, as they are.
     """
-    pca = _nameless(pca)
     if scores is None:
-        scores = plain_transform(pca, prepared)
+        assert prepared is not None
+        scores = pca._model().scores(prepared, whiten=pca.whiten, n_jobs=pca.n_jobs)
     if Y is None and tsne is not None:
         Y = tsne.embedding_
     n = len(scores)
@@ -368,7 +376,7 @@ def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | 
 def in_map_order(content: Content) -> Content:
     """The same rows along a Morton curve over the map, under their former numbers."""
     positions = np.asarray(content.pca_map if content.Y is None else content.Y[:, :2], np.float64)
-    order = np.argsort(morton_codes(positions, MAP_BITS)[0], kind="stable")
+    order = np.argsort(morton_codes(positions, map_bits(content.n))[0], kind="stable")
     place = np.empty(content.n, np.int32)
     place[order] = np.arange(content.n, dtype=np.int32)
 
@@ -378,13 +386,13 @@ def in_map_order(content: Content) -> Content:
     def pair(values: tuple[str, Any] | None) -> Any:
         return None if values is None else (values[0], values[1][order])
 
-    ids: Any = pair(content.ids) or ("row", order)
     return replace(
         content,
         **{name: taken(getattr(content, name)) for name in
            ("X", "prepared", "scores", "Y", "pca_map", "trust", "density", "suggested")},
         neighbors=place[content.neighbors[order]],
-        ids=ids,
+        ids=pair(content.ids),
+        row_numbers=order,
         labels=tuple((name, values[order]) for name, values in content.labels),
         tested=tuple((name, values[order]) for name, values in content.tested),
         pictures=None if content.pictures is None else OrderedPictures(content.pictures, order),
@@ -444,12 +452,15 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _nameless(pca: PCA) -> PCA:
-    """The same model for arrays, which it would otherwise complain about for want of names."""
-    model = copy(pca)
-    assert model.components_ is not None  # solves what `partial_fit` has put off
-    model.__dict__.pop("feature_names_in_", None)
-    return model
+@dataclass(frozen=True)
+class _Named:
+    """A fitted PCA whose columns have other names, or names at all."""
+
+    pca: PCA
+    feature_names_in_: NDArray[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pca, name)
 
 
 def _space(
@@ -477,9 +488,9 @@ def _components(k: int) -> str:
     return "the first component" if k == 1 else f"the first {k} components"
 
 
-def _metric(tsne: TSNE | None) -> str:
+def _metric(tsne: TSNE | None) -> Any:
     """The map's own, but for distances that were given: those are not in the table."""
-    return "euclidean" if tsne is None or tsne.metric == "precomputed" else str(tsne.metric)
+    return "euclidean" if tsne is None or tsne.metric == "precomputed" else tsne.metric
 
 
 def _is_of_map(
@@ -491,7 +502,7 @@ def _is_of_map(
 
 
 def _nearest(
-    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: str, n_jobs: int | None
+    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: Any, n_jobs: int | None
 ) -> NDArray[np.int32]:
     """The `k` nearest rows of each row of `Z`; `own` says that the map was made from it."""
     if k < 1:

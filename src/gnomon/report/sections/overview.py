@@ -42,9 +42,9 @@ ELSEWHERE_HELP = (
 )
 PCA_REMARK = "Far is different; near may still differ along other components."
 PCA_HELP = (
-    "Each point of the picture is one row of the table. PCA finds the directions along which the "
-    "rows differ most; the picture shows the first two, seen straight on. Rows that lie far apart "
-    "in it differ; rows that lie close together may still differ along the other directions.",
+    "Each point of the map is one row of the table. PCA finds the directions along which the "
+    "rows differ most; the map shows the first two, seen straight on. Rows that lie far apart "
+    "on it differ; rows that lie close together may still differ along the other directions.",
 )
 
 
@@ -125,8 +125,8 @@ def _map(content: Content) -> str:
         if content.d == 1 or not shares.any():
             return ""
         return (
-            f"The picture shows the first {'two components' if len(shares) == 2 else 'component'}, "
-            f"{percent(float(shares.sum()))} of the differences between rows."
+            f"The map shows the first {'two components' if len(shares) == 2 else 'component'}, "
+            f"which {hold(len(shares))} {percent(float(shares.sum()))} of the variance."
         )
     if content.trust is None:
         return "The map was not scored: the run was interrupted."
@@ -136,12 +136,12 @@ def _map(content: Content) -> str:
         said += ", which is little: look at it with care"
     if far is None:
         return said + "."
-    rho = f"rank correlation of distances {far:.2f}"
+    rho = f"rank correlation {far:.2f}"
     if far >= FAR_IN_ORDER:
-        return f"{said}; how far groups lie apart it keeps on the whole ({rho})."
+        return f"{said}. It keeps most of the order of distances ({rho})."
     if far >= FAR_IN_PART:
-        return f"{said}; how far groups lie apart it keeps only in part ({rho})."
-    return f"{said}; how far groups lie apart it does not keep ({rho}): do not read it."
+        return f"{said}. It keeps the order of distances only in part ({rho})."
+    return f"{said}. It does not keep far distances ({rho}): do not read them."
 
 
 def keeps(content: Content, kept: float) -> str:

@@ -8,7 +8,7 @@ from gnomon.charts.reconstruction import relative_errors
 from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
 from gnomon.errors import UnavailableError
-from gnomon.numeric.apply import plain_transform
+from gnomon.pca.measure import prediction_errors
 from gnomon.report.content import Content
 from gnomon.report.drawn import plain_picture
 from gnomon.report.section import (
@@ -59,7 +59,7 @@ def reconstruction(content: Content) -> Section | None:
         lead.append(_columns(content, lost_shares(pca, variances), variances))
     blocks.insert(0, Figures(tuple(drawn)))
     if content.prepared is None:
-        text = "The rows that are rebuilt worst cannot be found without the table itself."
+        text = "Without the table itself, the rows that are rebuilt worst are not known."
         blocks.append(Words(text))
     elif not whole:
         blocks.append(_worst_rows(content))
@@ -71,21 +71,22 @@ def _pairs(content: Content) -> Pictures:
     assert content.prepared is not None
     assert content.pixels is not None
     pca, shape = content.pca, content.pixels
-    sq_errors = pca.prediction_error(content.prepared)
+    model = pca._model()
+    sq_errors = prediction_errors(model, content.prepared, pca.n_jobs)
     order = np.argsort(sq_errors, kind="stable")
     n = len(order)
     places = np.unique(np.linspace(0.1 * n, 0.9 * n, TYPICAL).astype(int).clip(0, n - 1))
     rows = np.unique(np.concatenate([order[places], order[-WORST:]]))
     rows = rows[np.argsort(sq_errors[rows], kind="stable")]
     table = np.asarray(content.prepared[rows], np.float64)
-    scores = plain_transform(pca, content.prepared[rows])
+    scores = model.scores(content.prepared[rows])
     few = max(1, int(pca.n_components_) // 8)
     little = scores.copy()
     little[:, few:] = 0
     made = {
         "original": table,
-        f"from {count(int(pca.n_components_), 'component')}": pca.inverse_transform(scores),
-        f"from {count(few, 'component')}": pca.inverse_transform(little),
+        f"from {count(int(pca.n_components_), 'component')}": model.restore(scores),
+        f"from {count(few, 'component')}": model.restore(little),
     }
     low, high = float(content.prepared.min()), float(content.prepared.max())
     names = [row_link(content, int(row)).text for row in rows]
@@ -109,8 +110,8 @@ def _sentence(content: Content, error: float) -> str:
     if error == 0:
         return f"From {kept} every cell is rebuilt exactly: nothing is lost."
     return (
-        f"Rows rebuilt from {kept} miss a cell by {percent(error)} of the columns' spread (root "
-        "mean square); 100\u00a0% would be knowing only the means."
+        f"Cells rebuilt from {kept} are off by {percent(error)} of the columns' spread (root mean "
+        "square); the column means alone would be off by 100\u00a0%."
     )
 
 
@@ -126,7 +127,7 @@ def _columns(content: Content, lost: Array, variances: Array | None) -> str:
     known = np.nan_to_num(lost)
     worst = int(np.argmax(np.where(varying(weights), known, 0.0)))
     name = shown(content.names[worst])
-    said = f"The column held worst is {name}, which loses {percent(float(known[worst]))}"
+    said = f"The column that is rebuilt worst is {name}, which loses {percent(float(known[worst]))}"
     badly = known >= 0.5
     if badly.sum() < 2:
         return f"{said} of its variance."
@@ -142,11 +143,11 @@ def _worst_rows(content: Content) -> Grid:
     assert content.prepared is not None
     assert content.X is not None
     assert content.spread is not None
-    pca, spread = content.pca, content.spread
-    sq_errors = pca.prediction_error(content.prepared)
+    model, spread = content.pca._model(), content.spread
+    sq_errors = prediction_errors(model, content.prepared, content.pca.n_jobs)
     worst = np.argsort(-sq_errors, kind="stable")[:MOST_ROWS]
     typical = float(np.sqrt(np.median(sq_errors))) or 1.0
-    rebuilt = pca.inverse_transform(plain_transform(pca, content.prepared[worst]))
+    rebuilt = model.restore(model.scores(content.prepared[worst]))
     same = content.X is content.prepared
     own = spread if same else measure_spread(content.X).std
     away = rebuilt - np.asarray(content.prepared[worst], np.float64)
@@ -181,8 +182,9 @@ def _note(content: Content, sq_errors: Array) -> str:
     if beyond <= 2 * ALPHA * content.n + 3:
         return said
     return (
-        f"{said} {count(beyond, 'row')} ({percent(beyond / content.n)}) fit worse than the worst "
-        f"{percent(ALPHA)} of normal rows would: there are outliers, or several kinds of rows."
+        f"{said} {count(beyond, 'row')} ({percent(beyond / content.n)}) are beyond the limit that "
+        f"{percent(ALPHA)} of normally distributed rows exceed: there are outliers, or several "
+        "kinds of rows."
     )
 
 

@@ -56,9 +56,8 @@ def reproduce(content: Content) -> Section:
     cited = [key for key in REFERENCES if key in _methods(content)]
     blocks.append(Bullets("References", tuple(f"[{key}] {REFERENCES[key]}" for key in cited)))
     blocks.append(Facts(tuple(content.versions.items())))
-    lead = (
-        "Type the command" if content.command else "Run the lines"
-    ) + " below for the same numbers again."
+    what = "command" if content.command else "lines"
+    lead = f"Run the {what} below to get the same numbers again."
     return Section("reproduce", "Reproduce", (lead,), tuple(blocks), HELP)
 
 
