@@ -199,14 +199,15 @@ def span(values: list[float], form: str = "{:.1%}") -> str:
 
 
 NOTES = (
-    "Noise: independent normal columns. Clusters: groups of one spread in 50 columns, their centres "
-    "drawn with twice that spread. Digits: 500 of 1,797. Unsupported: each program makes three maps "
-    "of tables with shuffled columns.",
+    "Noise: independent normal columns. Clusters: groups of one spread in 50 columns, their "
+    "centres drawn with twice that spread. Digits: 500 of 1,797. Unsupported: each program makes "
+    "three maps of tables with shuffled columns.",
     f"To reach: at least {LEAST_OF_NOISE:.0%} of noise unsupported and at most "
     f"{MOST_OF_CLUSTERS:.0%} of ten clear clusters, in each seed; at most {MOST_WRONG:.0%} moved "
     "rows among those that pass, on the average.",
     "Misplaced means that nothing shows the row to lie better than at random. A moved row is a "
     "stranger to the rows that it comes to lie among, and costs them too; and where groups are few "
-    "and have no order within, a random place is in the right group one time in five or ten, so that "
-    "few rows can pass. The test keeps wrong rows out of those that pass, at the price of the rest.",
+    "and have no order within, a random place is in the right group one time in five or ten, so "
+    "that few rows can pass. The test keeps wrong rows out of those that pass, at the price of the "
+    "rest.",
 )
