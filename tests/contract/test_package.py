@@ -23,7 +23,7 @@ LAYERS = [
     ["tsne"],
     ["charts", "data"],
     ["report"],
-    ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline", "large"],
+    ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

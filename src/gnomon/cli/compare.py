@@ -10,6 +10,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
+    from gnomon.cli.asked import Asked
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
@@ -65,23 +66,23 @@ def command(
 ) -> None:
     """Read, join, compare, say."""
     options.new_file(out, force=force, also=(".json",))
-    from gnomon.cli.blocks import beside_workers
-    from gnomon.cli.pair_blocks import pair_in_blocks
+    from gnomon.cli.asked import Asked
     from gnomon.cli.results import say_json, say_versions
+    from gnomon.cli.workers import in_blocks
 
     words = Words(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {
         "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
     }  # fmt: skip
-    memory = beside_workers(memory, workers)
+    asked = Asked(threads=threads, memory=memory, dask=dask, workers=workers).beside_workers()
     how: dict[str, Any] = {
         "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
     }  # fmt: skip
     with words.warnings() as warned:
-        if pair_in_blocks(a, b, dask=dask, workers=workers, memory=memory):
-            numbers = _compare_blocks(a, b, reading, words, how, memory, dask, workers)
+        if in_blocks(asked, a, b):
+            numbers = _compare_blocks(a, b, reading, words, how, asked)
         else:
-            numbers = _compare_tables(a, b, reading, words, how, memory)
+            numbers = _compare_tables(a, b, reading, words, how, asked.memory)
     say_versions(words)
     _write(out, numbers, force=force, words=words)
     if as_json:
@@ -111,16 +112,14 @@ def _compare_tables(
 
 
 def _compare_blocks(
-    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any],
-    memory: "Budget | None", dask: str | None, workers: int | None,
-) -> dict[str, Any]:  # fmt: skip
+    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any], asked: "Asked"
+) -> dict[str, Any]:
     """The same of tables that are read in blocks."""
-    from gnomon.cli.blocks import watched_engine
     from gnomon.cli.pair_blocks import open_block_pair
+    from gnomon.cli.workers import watched_engine
 
-    pair = open_block_pair(a, b, **reading, memory=memory, words=words)
-    cluster = watched_engine(dask, workers, words=words, memory=memory, threads=how["n_jobs"])
-    with cluster as engine:
+    pair = open_block_pair(a, b, **reading, memory=asked.memory, words=words)
+    with watched_engine(asked, words) as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)

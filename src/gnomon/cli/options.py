@@ -127,9 +127,9 @@ def _complete_source(
     return [*samples, CompletionItem(incomplete, type="file")]
 
 
-def source(name: str) -> Callable[[F], F]:
+def source(name: str, metavar: str | None = None) -> Callable[[F], F]:
     """The argument for a table: a file, standard input or a sample."""
-    return click.argument(name, metavar=name.upper(), shell_complete=_complete_source)
+    return click.argument(name, metavar=metavar or name.upper(), shell_complete=_complete_source)
 
 
 # How numbers are written in text: `decimal`.

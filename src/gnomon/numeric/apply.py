@@ -5,8 +5,8 @@ array whose results do not depend on the rows beside one. So an array is worked 
 every other table part by part.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from os import PathLike
 from pathlib import Path
@@ -78,11 +78,14 @@ class Output:
         Whether a file that exists is replaced.
     on : callable or None
         Called with an event after every block.
+    beside : mapping of str to array (n,)
+        Columns of a Parquet file that go before those of the rows, such as ids.
     """
 
     to: str | PathLike[str] | None = None
     force: bool = False
     on: On | None = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 def apply_rows(
@@ -125,7 +128,9 @@ def apply_blocks(
     apply = _Apply(function)
     with naming_rows(table, workers, columns):
         if output.to is not None:
-            with writing_blocks(output.to, n, names, force=output.force) as add:
+            with writing_blocks(
+                output.to, n, names, force=output.force, beside=output.beside
+            ) as add:
                 workers.write(apply, table, add, on=output.on)
             return Path(output.to)
         check_free(  # the parts, and all together
