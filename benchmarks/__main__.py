@@ -19,6 +19,7 @@ QUESTIONS = {
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
     "tsne": "benchmarks.tsne",
+    "map_quality": "benchmarks.map_quality",
     "staying": "benchmarks.staying",
     "sampled": "benchmarks.sampled",
     "foreign": "benchmarks.foreign",

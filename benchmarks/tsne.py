@@ -1,10 +1,11 @@
 """Our t-SNE: fits, forces, new points and sizes, against intelex, openTSNE and scikit-learn.
 
 One module a section; rows are called "SECTION ROW", so that ``--only maps`` measures a section and
-``--only "maps digits"`` one row. Tables and targets are those of the t-SNE design.
+``--only "maps digits"`` one row. Tables and targets are those of the t-SNE design. What needs no
+quiet machine is in `map_quality`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks import (
@@ -12,21 +13,16 @@ from benchmarks import (
     tsne_crossover,
     tsne_force,
     tsne_maps,
-    tsne_quality,
-    tsne_sets,
     tsne_size,
     tsne_space,
     tsne_transform,
 )
-from benchmarks.environment import BenchmarkError, Settings, peer
+from benchmarks.environment import Settings
 from benchmarks.table import Report
-from benchmarks.tsne_programs import PEERS
-from benchmarks.tsne_section import Section
+from benchmarks.tsne_section import Raw, Section, measure_rows, report_sections
 
 SECTIONS: Sequence[Section] = (
     tsne_maps.SECTION,
-    tsne_quality.SECTION,
-    tsne_sets.SECTION,
     tsne_force.SECTION,
     tsne_course.TO_KL,
     tsne_transform.SECTION,
@@ -39,23 +35,12 @@ SECTIONS: Sequence[Section] = (
 
 def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
     """One row after the other, with the section it belongs to."""
-    wanted = {section.name: section.wanted(settings) for section in SECTIONS}
-    if not any(wanted.values()):
-        names = ", ".join(f"{section.name} {row}" for section in SECTIONS for row in section.rows)
-        raise BenchmarkError(f"--only must be part of a row's name; got {settings.only}: {names}")
-    for name in {name for section in SECTIONS if wanted[section.name] for name in section.peers}:
-        peer(*PEERS[name])  # missing peers stop us before any work
-    for section in SECTIONS:
-        for row in wanted[section.name]:
-            yield section.name, section.measure(row, settings)
+    return measure_rows(SECTIONS, settings)
 
 
-def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
+def report(raw: Raw) -> Report:
     """The tables of the rows that there are."""
-    found = [section for section in SECTIONS if raw.get(section.name)]
-    tables = [section.table(raw[section.name]) for section in found]
-    notes = [*NOTES, *(note for section in found for note in section.notes)]
-    return Report("t-SNE against intelex, openTSNE and scikit-learn", tables, notes)
+    return report_sections("t-SNE against intelex, openTSNE and scikit-learn", SECTIONS, raw, NOTES)
 
 
 NOTES = (

@@ -1,18 +1,20 @@
-"""A section of the t-SNE benchmark: its rows, and how they are shown.
+"""A section of a benchmark of maps: its rows, and how they are shown.
 
 A section names its rows and says how one is measured and written; what holds for all of them (which
 rows were asked for, errors that stay in the table) is here.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.environment import BenchmarkError, Settings
-from benchmarks.table import FAILED, Table
+from benchmarks.environment import BenchmarkError, Settings, peer
+from benchmarks.table import FAILED, Report, Table
+from benchmarks.tsne_programs import PEERS
 
 Measure = Callable[[Settings], dict[str, Any]]
+Raw = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,27 @@ class Section:
             failure = f"{FAILED}: {' '.join(result['error'].split())}"
             return [[name, *["–"] * (len(self.header) - 2), failure]]
         return [[name, *line] for line in self.lines(result)]
+
+
+def measure_rows(
+    sections: Sequence[Section], settings: Settings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One row after the other, with the name of its section."""
+    wanted = {section.name: section.wanted(settings) for section in sections}
+    if not any(wanted.values()):
+        names = ", ".join(f"{section.name} {row}" for section in sections for row in section.rows)
+        raise BenchmarkError(f"--only must be part of a row's name; got {settings.only}: {names}")
+    for name in {name for section in sections if wanted[section.name] for name in section.peers}:
+        peer(*PEERS[name])  # missing peers stop us before any work
+    for section in sections:
+        for row in wanted[section.name]:
+            yield section.name, section.measure(row, settings)
+
+
+def report_sections(
+    title: str, sections: Sequence[Section], raw: Raw, notes: Sequence[str]
+) -> Report:
+    """The tables of the rows that there are."""
+    found = [section for section in sections if raw.get(section.name)]
+    tables = [section.table(raw[section.name]) for section in found]
+    return Report(title, tables, [*notes, *(note for section in found for note in section.notes)])

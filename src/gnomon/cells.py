@@ -27,7 +27,7 @@ _short.maxstring = _short.maxother = 40
 
 def as_floats(values: Iterable[Any], place: Callable[[int], str]) -> NDArray[np.float64]:
     """`values` as numbers; ``place(i)`` says where the i-th of them stands."""
-    na = getattr(sys.modules.get("pandas"), "NA", None)  # nobody has one who has no pandas
+    na = getattr(sys.modules.get("pandas"), "NA", None)  # there is none before pandas is imported
     numbers = [
         np.nan if value is None or value is na else _as_float(value, i, place)
         for i, value in enumerate(values)

@@ -12,6 +12,7 @@
     ├── DataTypeError       (TypeError)   the data are not numbers
     ├── PartitionError      (RuntimeError) a part of a table could not be read or worked on
     ├── ClusterError        (RuntimeError) a Dask cluster is not there, or is lost
+    ├── ConditionError                    a condition of `--fail-if` holds
     ├── Interrupted                       a callback ended a pass over data
     ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
     ├── TooLargeError       (MemoryError) the work does not fit into the memory allowed
@@ -42,6 +43,7 @@ from typing import Any, NoReturn, Self, TypeAlias
 __all__ = [
     "ChangedSourceError",
     "ClusterError",
+    "ConditionError",
     "DataError",
     "DataTypeError",
     "DataWarning",
@@ -227,6 +229,10 @@ class PartitionError(GnomonError, RuntimeError):
 
 class ClusterError(GnomonError, RuntimeError):
     """A Dask cluster is not there, is lost, or cannot do the work."""
+
+
+class ConditionError(GnomonError):
+    """A result meets a condition on which the user wants to fail."""
 
 
 class Interrupted(GnomonError):  # noqa: N818 (there is an InterruptedError in Python)

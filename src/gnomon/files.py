@@ -83,7 +83,7 @@ def refuse_existing(path: Path | str, *, force: bool) -> None:
 
 
 def refuse_lost_link(path: Path | str) -> None:
-    """Refuse a link to nothing: whoever made it did not ask for a file where it points."""
+    """Refuse a dangling link: the file that it points to was not asked for."""
     if os.path.islink(path) and not os.path.exists(path):
         raise ExistingFileError(
             f"{path} is a link to {os.readlink(path)}, which does not exist. Remove the link, or "

@@ -243,10 +243,12 @@ def check_real(
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """`value` if it is one of `choices`."""
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
+    """The one of `choices` that `value` is; NumPy's strings and booleans are Python's."""
+    plain = value.item() if isinstance(value, (np.str_, np.bool_)) else value
+    found = [choice for choice in choices if type(plain) is type(choice) and plain == choice]
+    if not found:
         refuse(name, "be one of " + ", ".join(map(repr, choices)), value)
-    return value
+    return found[0]
 
 
 def check_weights(

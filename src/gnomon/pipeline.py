@@ -25,7 +25,7 @@ from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.errors import GnomonWarning, quoted
 from gnomon.events import On, both, former
 from gnomon.map_budget import MOST_COMPONENTS, RunBudget
-from gnomon.numeric.apply import Output, apply_blocks
+from gnomon.numeric.apply import Output, apply_blocks, plain_transform
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
 from gnomon.progress import Frames, Watch
@@ -179,7 +179,7 @@ class _Work:
         with self.stage("pca") as ended:
             ended.result = pca
             if not self.prepared.table.in_blocks:
-                return {"components": pca.fit_transform(X)}
+                return {"components": plain_transform(pca.fit(X), X)}
             with self.budget.explained():
                 pca.fit(X, memory=self.budget.limit, engine=self.workers)
         if scores is not None:

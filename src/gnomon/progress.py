@@ -114,7 +114,7 @@ class Steps:
         self.root = estimator._init_callback_context(max_subtasks=total)
         self.heard = bool(
             getattr(self.root, "_callbacks", True)
-        )  # a step nobody hears costs nothing
+        )  # without a callback a step costs nothing
         self._step: Any = None
 
     def __enter__(self) -> "Steps":

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.numeric.apply import plain_transform
 from gnomon.scores import MapScores, score_map
 from gnomon.scores.few import trusted
 from gnomon.scores.kept import neighbors_kept
@@ -17,7 +18,7 @@ def measure_trust(
     X: NDArray[Any], tsne: TSNE, labels: Any, n_jobs: int | None
 ) -> tuple[NDArray[np.float64], MapScores]:
     """The share of neighbours that each row keeps, and the scores of the whole map."""
-    Z = X if tsne.pca_ is None else tsne.pca_.transform(X)
+    Z = X if tsne.pca_ is None else plain_transform(tsne.pca_, X)
     k = trusted(len(Z))
     assert tsne._search is not None  # the map is of a table
     kept = neighbors_kept(tsne._search.nearest(k, n_jobs), tsne.embedding_, n_jobs=n_jobs)

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import (
     data,
+    map_quality,
     timing,
     tsne,
     tsne_course,
@@ -17,6 +18,8 @@ from benchmarks import (
     tsne_force,
     tsne_maps,
     tsne_programs,
+    tsne_quality,
+    tsne_section,
     tsne_sets,
     tsne_size,
     tsne_space,
@@ -27,6 +30,7 @@ from benchmarks.environment import OURS, BenchmarkError, MissingPeerError, Setti
 from benchmarks.tsne_section import Section
 
 ROWS = 120
+SECTIONS = (*tsne.SECTIONS, *map_quality.SECTIONS)
 
 
 def few(folder: Path | None, rows: int = ROWS) -> tsne_programs.Points:
@@ -51,12 +55,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def only(text: str) -> dict[str, list[str]]:
     """Rows that --only TEXT measures, by section."""
-    found = {section.name: section.wanted(Settings(only=text)) for section in tsne.SECTIONS}
+    found = {section.name: section.wanted(Settings(only=text)) for section in SECTIONS}
     return {name: rows for name, rows in found.items() if rows}
 
 
 def test_every_section_and_every_row_can_be_asked_for() -> None:
-    for section in tsne.SECTIONS:
+    for section in SECTIONS:
         everything = [row for row in section.rows if row not in section.on_request]
         assert only(section.name) == {section.name: everything}
         for row in section.rows:
@@ -77,7 +81,7 @@ def test_a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() 
 
 def test_a_missing_peer_stops_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = ("no_such_library", "TSNE", "no-such-library")
-    monkeypatch.setattr(tsne, "PEERS", {**tsne_programs.PEERS, "openTSNE": missing})
+    monkeypatch.setattr(tsne_section, "PEERS", {**tsne_programs.PEERS, "openTSNE": missing})
     with pytest.raises(MissingPeerError):
         next(tsne.rows(Settings(only="force error digits")))
 
@@ -342,6 +346,30 @@ def test_sizes_say_where_the_seconds_go() -> None:
     result = section.measure("tiny", Settings())
     assert set(result["stages"]) >= {"neighbors", "affinities", "descent"}
     assert f"| {ROWS} × 50 generated clusters |" in section.table([result]).to_markdown()
+
+
+def flat(folder: Path | None) -> tsne_programs.Points:
+    """Three groups on a line in the plane: a map of them can be perfect."""
+    rng, labels = np.random.default_rng(0), np.repeat([0, 1, 2], ROWS // 3)
+    X = rng.standard_normal((ROWS, 2)) + np.array([[0, 0], [20, 0], [60, 0]])[labels]
+    return tsne_programs.Points(X, labels, "generated")
+
+
+def test_a_perfect_map_has_perfect_scores_and_a_shuffled_one_has_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shuffled = lambda X, k: X[np.random.default_rng(0).permutation(len(X))]  # noqa: E731
+    programs = {OURS: first_columns, "openTSNE": shuffled, "scikit-learn": first_columns}
+    monkeypatch.setattr(tsne_quality, "FITS", programs)
+    monkeypatch.setattr(tsne_quality, "SLOW", {"scikit-learn": ROWS - 1})
+    section = replace(tsne_quality.SECTION, rows={"flat": partial(tsne_quality.measure, flat)})
+    result = section.measure("flat", Settings())
+    ours, theirs = (result["programs"][name] for name in (OURS, "openTSNE"))
+    assert set(result["programs"]) == {OURS, "openTSNE"}  # scikit-learn would take too long
+    for score in ("trustworthiness", "kept_10", "kept_30", "class", "centroids"):
+        assert ours[score] == pytest.approx(1.0)
+        assert theirs[score] < 0.9 or score == "centroids"  # of three groups by chance
+    assert "1.000 / " in map_quality.report({"quality": [result]}).tables[0].to_markdown()
 
 
 def test_constants_far_from_what_was_measured_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

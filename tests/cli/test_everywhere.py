@@ -1,11 +1,13 @@
 """What all commands share: help, JSON, exit codes, memory, words for whoever wants more or less."""
 
 import errno
+import gc
 import json
 import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -266,6 +268,25 @@ def test_ctrl_c_before_there_is_a_map_ends_with_130_and_no_files(made, monkeypat
     monkeypatch.setattr("gnomon.pipeline.run", interrupted)
     assert refused(gnomon("map", DATA, "-o", "n", folder=made), 130, "interrupted")
     assert not (made / "n").exists()
+
+
+def test_ctrl_c_within_a_callback_of_the_garbage_collector_is_not_lost(made, monkeypatch):
+    def interrupts(*_):
+        gc.callbacks.remove(interrupts)
+        raise KeyboardInterrupt  # which Python reports to sys.unraisablehook, and drops
+
+    def collects(*_, **__):
+        gc.callbacks.append(interrupts)
+        gc.collect()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            time.sleep(0.01)
+        raise AssertionError("the interrupt was lost")
+
+    before = sys.unraisablehook
+    monkeypatch.setattr("gnomon.pipeline.run", collects)
+    assert refused(gnomon("map", DATA, "-o", "n", folder=made), 130, "interrupted")
+    assert sys.unraisablehook is before
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import pytest
 
 from gnomon.cli.failures import exit_code
 from gnomon.errors import (
+    ConditionError,
     DataError,
     ParameterError,
     PartitionError,
@@ -14,7 +15,7 @@ from gnomon.errors import (
     ("kind", "code"),
     [
         (ParameterError, 2), (DataError, 3), (TooLargeError, 4), (MemoryError, 4), (WriteError, 1),
-        (PartitionError, 1), (OSError, 1),
+        (PartitionError, 1), (OSError, 1), (ConditionError, 5),
     ],
 )  # fmt: skip
 def test_the_exit_code_says_whose_fault_it_was(kind, code):

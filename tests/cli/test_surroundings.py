@@ -146,6 +146,34 @@ def test_every_command_works_with_names_that_are_no_utf8(tmp_path, ending):
     assert one_sentence(done, 2, "is neither a file nor a bundled sample")
 
 
+def _changed(content, at, byte):
+    return content[:at] + bytes([byte]) + content[at + 1 :]
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut at its end": lambda content: content[:-30],
+    "cut in the middle": lambda content: content[: len(content) // 2],
+    "cut at its beginning": lambda content: content[20:],
+    "a number changed": lambda content: _changed(content, len(content) // 2, 0xA5),
+    "a header changed": lambda content: content.replace(b"'descr': '<f8'", b"'descr': '<x8'"),
+    "a directory changed": lambda content: content.replace(b"PK\x01\x02", b"PK\x09\x09"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("order", ["map t.npz", "reduce t.npz", "inspect t.npz"])
+def test_a_damaged_npz_is_refused_in_a_sentence_that_names_it(tmp_path, order, damage):
+    """Case 44."""
+    np.savez(tmp_path / "t.npz", X=X)
+    content = (tmp_path / "t.npz").read_bytes()
+    damaged = DAMAGES[damage](content)
+    assert damaged != content
+    (tmp_path / "t.npz").write_bytes(damaged)
+    assert one_sentence(gnomon(*order.split(), folder=tmp_path), 3, "t.npz")
+    assert os.listdir(tmp_path) == ["t.npz"]
+
+
 LIMITED = """
 import resource, sys
 limit = int(sys.argv[1])

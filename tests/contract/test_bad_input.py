@@ -133,7 +133,6 @@ def test_read_only_and_memory_mapped_tables_are_read_and_left_alone(estimator, t
 
 # name, value, error
 WRONG_COUNTS = [
-    ("zero", 0, ValueError),
     ("True", True, TypeError),
     ("a whole float", 2.0, ValueError),
     ("text", "2", ValueError),
@@ -150,12 +149,12 @@ def test_a_wrong_number_of_components_is_refused_with_the_allowed_range(k, error
         PCA(n_components=k).fit(GOOD)
     assert isinstance(caught.value, GnomonError)
     if not isinstance(k, str):
-        assert "from 1 to 5" in str(caught.value)
+        assert "from 0 to 5" in str(caught.value)
 
 
 WRONG_PARAMETERS = [
     ("solver", "fast"), ("svd_solver", "fast"), ("standardize", 1), ("whiten", "yes"), ("ddof", -1),
-    ("ddof", 1.5), ("missing", "drop"), ("tol", 0.0), ("tol", float("nan")), ("tol", "small"),
+    ("ddof", 1.5), ("missing", "drop"), ("tol", -1e-9), ("tol", float("nan")), ("tol", "small"),
     ("feature_weight", [1, 2]), ("feature_weight", [1, 1, 1, 1, 0]), ("n_jobs", 0),
     ("feature_weight", ["a"] * 5),
 ]  # fmt: skip

@@ -62,6 +62,17 @@ def test_all_other_rows_can_be_asked_for():
     assert (np.sort(np.column_stack([rows, own])) == own).all()
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_a_sample_that_is_unlike_the_table_changes_no_neighbour(scale):
+    """Rows of which the limit of the candidates is drawn are nearer, or farther, than all others."""
+    Z, Q = table("plain"), 1e-3 * table("plain", 60, seed=1)
+    Z[:: brute_force.EVERY] *= scale
+    rows, distances = BruteForce(Z).search(Q, 20)
+    expected, far = truth(Z, Q, 20)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_allclose(distances, far, rtol=1e-14)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [1, 2, 7, 40])
 def test_company_order_and_threads_change_no_bit(kind, columns):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
+from gnomon.errors import GnomonError
 from gnomon.neighbors import search as module
 from gnomon.neighbors.inverted_lists import InvertedLists
 from gnomon.neighbors.search import NeighborSearch, find_neighbors
@@ -109,6 +110,13 @@ def test_few_neighbours_are_looked_for_in_fewer_lists_at_the_same_recall(lists):
     assert np.mean([np.isin(a, b).mean() for a, b in zip(expected, found, strict=True)]) > 0.9
     more = search.of(NEW, 16)[0]  # by all the lists that the table itself needed
     assert np.mean([np.isin(a, b).mean() for a, b in zip(expected, more, strict=True)]) > 0.97
+
+
+@pytest.mark.parametrize("n_jobs", [0, [], "2"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_a_wrong_number_of_threads_is_refused_with_every_metric(metric, n_jobs):
+    with pytest.raises(GnomonError, match="n_jobs"):
+        find_neighbors(X, 5, metric=metric, n_jobs=n_jobs)
 
 
 def test_full_recall_searches_exactly(lists):

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gnomon import PCA, samples
-from gnomon.errors import DataWarning, ParameterTypeError, UnavailableError
+from gnomon.errors import DataWarning, ParameterError, ParameterTypeError, UnavailableError
 
 X = samples.load("wine").X
 
@@ -65,6 +65,27 @@ def test_feature_weights_enter_the_scores_as_square_roots():
     np.testing.assert_allclose(model.components_, by_hand.components_, atol=1e-9)
     whole = PCA(feature_weight=weights).fit(X)
     np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["covariance", "gram", "svd", "krylov", "deflation"])
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+def test_feature_weights_at_the_ends_of_their_range_only_scale_the_variances(solver, size):
+    weights = np.linspace(0.5, 1, X.shape[1]) * (2 if size < 1 else 1)  # none beyond it
+    plain = PCA(3, solver=solver, tol=1e-9, feature_weight=weights).fit(X)
+    scaled = PCA(3, solver=solver, tol=1e-9, feature_weight=weights * size).fit(X)
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-7)
+    expected = plain.explained_variance_ * size
+    np.testing.assert_allclose(scaled.explained_variance_, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e-300])
+@pytest.mark.parametrize("solver", ["covariance", "gram", "svd", "krylov", "deflation"])
+def test_feature_weights_beyond_the_range_of_their_squares_are_refused(solver, weight):
+    """NaN variances without a word before, and LAPACK's own error from krylov."""
+    weights = np.ones(X.shape[1])
+    weights[2] = weight
+    with pytest.raises(ParameterError, match=r"between 1e-100 and 1e\+100; got .* position 2\."):
+        PCA(2, solver=solver, feature_weight=weights).fit(X)
 
 
 def test_merging_two_models_is_fitting_all_rows():
@@ -195,8 +216,9 @@ def test_the_angle_bound_holds_for_a_float32_table():
     Z = (rng.standard_normal((3000, 20)) * np.geomspace(3, 1, 20)).astype(np.float32)
     model = PCA(5).fit(Z)
     truth = PCA(5, solver="svd").fit(Z.astype(np.float64))
-    cos = np.abs((model.components_ * truth.components_).sum(axis=1)).clip(0, 1)
-    true = np.sqrt(np.maximum(0, 2 - 2 * cos))
+    V = model.components_.astype(np.float64)
+    along = (V * truth.components_).sum(axis=1, keepdims=True)
+    true = np.linalg.norm(V - along * truth.components_, axis=1)
     assert (true <= model.certificate_.angle_bounds + 1e-7).all()
     assert (model.certificate_.angle_bounds < 1e-3).all()
 

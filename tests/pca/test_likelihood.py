@@ -67,10 +67,18 @@ def test_covariances_beyond_floating_point_are_infinite_or_zero_without_a_warnin
     np.testing.assert_array_equal(small, 0)
 
 
-def test_a_likelihood_without_noise_is_refused():
-    X = correlated()[:5]  # five rows of six columns leave a direction without variance
-    with pytest.raises(UnavailableError, match="every direction"):
-        PCA().fit(X).score(X)
+def test_a_variance_of_zero_is_taken_as_what_rounding_may_hide():
+    X = correlated()[:5]  # five rows of six columns have four variances
+    model = PCA().fit(X)
+    with pytest.warns(DataWarning, match="2 of 6 directions have no variance beyond rounding"):
+        found = model.score_samples(X)
+    kept, axes = np.linalg.eigh(np.cov(X.T))
+    kept[:2] = np.finfo(np.float64).eps * 6 * kept[-1]
+    scores = (X - X.mean(axis=0)) @ axes[:, 2:]  # there is nothing beside these four
+    want = stats.norm.logpdf(scores, scale=np.sqrt(kept[2:])).sum(axis=1)
+    want += 2 * stats.norm.logpdf(0.0, scale=np.sqrt(kept[0]))
+    # what is left of rounding beside them, divided by what rounding may hide
+    np.testing.assert_allclose(found, want, atol=0.5)
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": True}, {"whiten": True}])
@@ -103,5 +111,5 @@ def test_with_all_components_directions_without_variance_get_that_of_rounding(so
 @pytest.mark.filterwarnings("ignore:All rows are the same")
 def test_rows_that_are_all_the_same_have_no_likelihood():
     X = np.ones((5, 3))
-    with pytest.raises(UnavailableError, match="every direction"):
+    with pytest.raises(UnavailableError, match="all rows of the table that was fitted"):
         PCA().fit(X).score(X)

@@ -256,7 +256,7 @@ def test_planning_computes_nothing_and_leaves_the_model_unfitted(monkeypatch):
 
 
 def test_a_wrong_number_of_components_is_refused_by_the_plan_too():
-    with pytest.raises(ParameterError, match="`n_components` must be an integer from 1 to 12"):
+    with pytest.raises(ParameterError, match="`n_components` must be an integer from 0 to 12"):
         PCA(13).plan(spread(200, 12))
 
 

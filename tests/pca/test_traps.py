@@ -304,7 +304,7 @@ def test_more_components_than_rows_or_columns_are_refused_and_as_many_are_not():
     assert PCA(4).fit(X).components_.shape == (4, 4)
     assert PCA(4).fit(X.T).components_.shape == (4, 6)
     for table in (X, X.T):
-        with pytest.raises(ValueError, match="from 1 to 4; got 5"):
+        with pytest.raises(ValueError, match="from 0 to 4; got 5"):
             PCA(5).fit(table)
     assert PCA(1).fit(X[:2]).n_components_ == 1
     assert PCA().fit(X[:, :1]).components_.tolist() == [[1.0]]
@@ -317,13 +317,13 @@ def test_rows_that_are_there_bound_the_components_not_their_weight(solver):
     model = PCA(solver=solver).fit(X, sample_weight=weights)
     assert model.components_.shape == (5, 12)
     assert model.spectrum_.shape == (5,)
-    with pytest.raises(ValueError, match="from 1 to 5; got 6"):
+    with pytest.raises(ValueError, match="from 0 to 5; got 6"):
         PCA(6, solver=solver).fit(X, sample_weight=weights)
 
 
 def test_a_stream_of_fewer_rows_than_components_is_refused():
     model = PCA(5).partial_fit(spread(n=3, d=8))
-    with pytest.raises(ValueError, match="from 1 to 3; got 5"):
+    with pytest.raises(ValueError, match="from 0 to 3; got 5"):
         model.transform(spread(n=3, d=8))
 
 

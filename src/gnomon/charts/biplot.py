@@ -69,7 +69,7 @@ def biplot(
     """
     pair = check_axes(model, axes)
     check_choice("scaling", scaling, tuple(_POWER))
-    known = model.transform(X) if scores is None else scores
+    known = np.asarray(model.transform(X)) if scores is None else scores
     points, arrows = _coordinates(model, known, pair, _POWER[scaling])
     total = len(points)
     rows = np.arange(total)

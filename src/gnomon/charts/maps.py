@@ -30,7 +30,7 @@ def maps(
     title: str = "Maps side by side",
     turn: tuple[float, float] = (35.0, 25.0),
 ) -> Chart:
-    """The same rows as several methods, settings or starts place them.
+    """Draw one set of rows as several methods, settings or starts place them.
 
     Every map fills its own panel: sizes and directions cannot be compared between panels, the
     neighbours of a point can.

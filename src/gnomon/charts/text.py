@@ -11,7 +11,7 @@ import unicodedata
 
 __all__ = ["clean", "escape", "shorten", "width", "wrap"]
 
-# Beyond this nobody reads a name, and a chart with 200 of them would grow without limit.
+# A longer name is not read, and a chart with 200 of them would grow without limit.
 LONGEST = 300
 
 # Not allowed in XML 1.0 at all, or able to turn the direction of the text around them.

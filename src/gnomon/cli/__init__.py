@@ -1,8 +1,12 @@
 """The command `gnomon`: one file a command, nothing heavy imported before it is needed."""
 
+import _thread
 import os
 import sys
+import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -37,8 +41,8 @@ gnomon report cells_map                build the page again
 gnomon inspect data.csv                what would be used, what it would cost
 """
 EXIT_CODES = """
-Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 130 interrupted, 1 other.
-Errors are one sentence; --debug shows where they came from.
+Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 5 a condition of --fail-if
+holds, 130 interrupted, 1 other. Errors are one sentence; --debug shows where they came from.
 """
 
 
@@ -91,7 +95,7 @@ def main() -> None:
     click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
     click.rich_click.PADDING_HELPTEXT_FIRST_LINE = (0, 0, 1, 0)  # examples stand apart
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _interrupts_passed_on():
             warnings.showwarning = _show_warning
             cli(prog_name="gnomon", standalone_mode=False)
     except Exit as stop:
@@ -109,6 +113,34 @@ def main() -> None:
         options = [] if cli.chosen is None else cli.chosen.params
         known = {name.lstrip("-") for option in options for name in option.opts}
         _last_words(sentence(error, known), exit_code(error))
+
+
+@contextmanager
+def _interrupts_passed_on() -> Iterator[None]:
+    """Interrupt the main thread again where Python drops a KeyboardInterrupt.
+
+    Ctrl-C that arrives within a finaliser, or a callback of the garbage collector or of a weak
+    reference, is reported to this hook and otherwise forgotten: the run would go on to its end.
+    """
+    former = sys.unraisablehook
+
+    def hook(ignored: "sys.UnraisableHookArgs") -> None:
+        if ignored.exc_type is KeyboardInterrupt:
+            _thread.start_new_thread(_interrupt_soon, ())  # takes no lock, unlike `threading`
+        else:
+            former(ignored)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
+
+
+def _interrupt_soon() -> None:
+    """Interrupt the main thread after it has left the callback, where it would be lost again."""
+    time.sleep(0.01)
+    _thread.interrupt_main()
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.gate import Condition, ConditionType, judge, refuse_failed
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
 gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*'
 gnomon compare a/ b/ --id cell                  # folders of files
+gnomon compare old.csv new.csv --id name --fail-if 'neighbours < 0.8'     # exit code 5
 
 A and B may have different widths; no rotation, shift or change of size counts as a difference.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
@@ -38,6 +40,11 @@ random.
               help="Nearest rows whose agreement is counted.")  # fmt: skip
 @options.of_method("--permutations", type=click.IntRange(1), default=999, show_default=True,
               help="Shuffles behind the p-value.")  # fmt: skip
+@options.of_method("--fail-if", "conditions", metavar="CONDITION", multiple=True,
+                   type=ConditionType(), help="End with exit code 5 where this holds: a figure "
+                   "(neighbours, disparity, correlation, angular_distance, rmsd, rv, cka, p, rows, "
+                   "only_a, only_b), then <, <=, > or >=, then a number. May be given again."
+                   )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
               "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip
 @options.computing
@@ -53,6 +60,7 @@ def command(
     missing: str,
     neighbors: int,
     permutations: int,
+    conditions: tuple[Condition, ...],
     out: Path | None,
     seed: int,
     threads: int | None,
@@ -84,9 +92,12 @@ def command(
         else:
             numbers = _compare_tables(a, b, reading, words, how, asked.memory)
     say_versions(words)
+    verdicts = judge(conditions, numbers)
+    numbers["failed"] = [each for each in verdicts if each["holds"]]
     _write(out, numbers, force=force, words=words)
     if as_json:
         say_json("compare", [] if out is None else [out], numbers | {"warnings": warned})
+    refuse_failed(conditions, verdicts, words)
 
 
 def _compare_tables(
@@ -107,7 +118,7 @@ def _compare_tables(
     (name_a, only_a), (name_b, only_b) = pair.alone()
     return {
         "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, how["seed"]),
-        "only_a": only_a, "only_b": only_b,
+        "n_only_a": len(only_a), "n_only_b": len(only_b), "only_a": only_a, "only_b": only_b,
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Container
 
 from gnomon.data.refusals import option
 from gnomon.errors import (
+    ConditionError,
     DataError,
     DataTypeError,
     GnomonError,
@@ -71,11 +72,13 @@ REFUSED = re.compile(r"can't start new thread|Failed to launch worker thread|"
 
 
 def exit_code(error: Exception) -> int:
-    """2 for wrong usage, 3 for bad data, 4 for too little memory, 1 for anything else."""
+    """2 wrong usage, 3 bad data, 4 too little memory, 5 a condition holds, 1 anything else."""
     if _lacks_memory(error):
         return 4
     if isinstance(error, (DataError, DataTypeError)):
         return 3
+    if isinstance(error, ConditionError):
+        return 5
     if isinstance(error, (WriteError, PartitionError)):  # disks and machines, not their user
         return 1
     return 2 if isinstance(error, GnomonError) else 1

@@ -39,7 +39,7 @@ def hold_blas(action: Callable[[], T]) -> T:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """The same for what is inside; also a decorator."""
+    """Hold BLAS to one thread within a ``with`` block; also a decorator."""
     hold = _blas.new_hold()
     try:
         _blas.enter(hold)
@@ -62,7 +62,7 @@ class _OfThread:
 
 
 class _Hold:
-    """A hold of a thread; whoever cleans up may let go of it on another one."""
+    """A thread's hold on BLAS; clean-up may release it from another thread."""
 
     def __init__(self, thread: _OfThread) -> None:
         self.thread = thread

@@ -4,8 +4,8 @@ How it works:
 
 1. Blocks depend on the size of the work only (`row_blocks`), never on the number of threads.
 2. The calling thread works too; up to ``n_jobs - 1`` threads of one shared pool help it. Each takes
-   the next block that nobody has taken. A caller therefore never waits for a pool that is busy with
-   somebody else's work, and nested calls cannot lock each other out.
+   the next free block. A caller therefore never waits for a pool that is busy with other work, and
+   nested calls cannot lock each other out.
 3. Results are handed back, or added up, in the order of the blocks (`map_blocks`, `fold_blocks`).
    `beside` has the others work on something else while the caller goes on.
 4. BLAS runs one thread meanwhile (`gnomon.compute.blas`).
@@ -179,7 +179,7 @@ def _forget(*_: object) -> None:
 def _on_this_thread(
     function: Callable[[int, int], T], blocks: Sequence[Block], add: Callable[[T], object]
 ) -> None:
-    """One block after the other: waking nobody is what small work can gain."""
+    """Work on one block after the other: small work gains most by waking no thread."""
     outer = _busy.in_block
     try:
         _busy.in_block = True
@@ -272,7 +272,7 @@ class _Work:
             _busy.in_block = outer
 
     def clear(self) -> None:
-        """Let nobody take another block, nor wait for one."""
+        """Stop every thread from taking another block, or waiting for one."""
         self.left.clear()
         self._make_room(1)
 
@@ -305,7 +305,7 @@ class _Work:
         try:
             return self.left.popleft()
         except IndexError:  # others took the last ones meanwhile, or all have to stop
-            self._make_room(1)  # whoever waits for room has to leave too
+            self._make_room(1)  # a thread that waits for room has to leave too
             return None
 
     def _finish(self, index: int, result: Any) -> None:
@@ -328,7 +328,7 @@ PATIENCE = 10.0  # seconds that Ctrl-C waits for the blocks of others; the secon
 
 
 def _see_through(work: _Work, lead: Callable[[], T]) -> T:
-    """``lead()``; then wait until nobody is at work, Ctrl-C or not, and raise what went wrong.
+    """Call ``lead()``; then wait until no thread works, Ctrl-C or not, and raise what went wrong.
 
     What goes wrong on this thread, Ctrl-C among it, comes before what went wrong on others.
     """

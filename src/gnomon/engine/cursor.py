@@ -1,9 +1,9 @@
 """Blocks that can only be read from front to back, for threads that ask in nearly that order.
 
-An iterator, or the inside of a compressed row group, has no way to begin in the middle. Whoever
-asks for a block reads up to it; what is read on the way is kept for those who will ask for it next.
-Threads take partitions in order, so that is a block or two. To ask for one that has passed begins
-again.
+An iterator, or the inside of a compressed row group, has no way to begin in the middle. Reading
+a block reads up to it; blocks read on the way are kept for the threads that will want them next.
+Threads take partitions in order, so these are one or two. Asking for a block that has passed starts
+again from the front.
 """
 
 import threading

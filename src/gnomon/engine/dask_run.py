@@ -56,7 +56,7 @@ class Run:
         self.client, self.source, self.beside = client, source, beside
         self.name = f"gnomon-{uuid.uuid4().hex}"
         self.made = 0
-        self.held: weakref.WeakSet[Any] = weakref.WeakSet()  # futures that somebody still has
+        self.held: weakref.WeakSet[Any] = weakref.WeakSet()  # futures that are still referenced
         self.well = time.monotonic()  # when the cluster was last known to be well
         try:
             self.threads = max(1, self._ask())
@@ -80,7 +80,7 @@ class Run:
     ) -> None:
         """After an error, have the cluster drop what is left to do.
 
-        Otherwise it would go on for as long as somebody keeps the error, and with it the futures.
+        Otherwise it would go on for as long as the error, and with it the futures, is referenced.
         """
         if error is not None:
             for future in list(self.held):
@@ -161,7 +161,7 @@ class Run:
                 raise self._explained(error) from error
 
     def _look(self) -> None:
-        """See whether somebody is still working; nobody for too long is an error."""
+        """Check that workers are alive; a cluster without workers for too long is an error."""
         why = "its scheduler does not answer"
         try:
             threads = self._ask()

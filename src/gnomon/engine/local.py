@@ -113,4 +113,4 @@ class LocalEngine:
                 fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
         finally:
             source.soon(())
-            source.let_go()  # nobody reads on from where the last one stands
+            source.let_go()  # reading does not go on from where the last cursor stands

@@ -35,7 +35,7 @@ WHOLE = 2.0**53  # from here on float64, which blocks are of, gives several whol
 
 
 def call(source: Source, name: str) -> Source:
-    """The same source under a name, by which errors about pairs speak of it."""
+    """A source under a name, which errors about pairs use."""
     named = source.only(source.partitions)
     named.__dict__["called"] = name
     return named
@@ -144,7 +144,7 @@ class PairedSource(Source):
         return X[piece.start : piece.stop], seal
 
     def soon(self, partitions: Sequence[Partition]) -> None:
-        """Told to both tables."""
+        """Prefetch partitions of both tables."""
         for side, source in enumerate((self.left, self.right)):
             kept = self.kept[side]
             pieces = (piece for partition in partitions for piece in partition.place[side])
@@ -153,7 +153,7 @@ class PairedSource(Source):
                 source.soon([each for each in coming if each.index not in kept])
 
     def let_go(self, but: Partition | None = None) -> None:
-        """Of both tables."""
+        """Limit the memory of both tables."""
         if but is None:
             for kept in self.kept:
                 kept.clear()

@@ -91,7 +91,7 @@ class _Npy:
 
 
 class _Parquet:
-    """One row group a block, so that whoever reads it can read blocks."""
+    """Write one row group for each block, so that the file can be read in blocks."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], beside: Mapping[str, Any]) -> None:
         import pyarrow as pa

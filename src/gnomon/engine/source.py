@@ -102,7 +102,7 @@ class Source(ABC):
     part_rows : int or None
         Rows of a partition, where the user asked for so many.
     scattered : bool
-        Whether the partitions are few and far between: nobody will ask for those that follow one.
+        Whether the partitions are few and far apart, so that those between are not read.
 
     A copy that was pickled for a worker reads like any other, but has no list of partitions: it is
     told which to read.
@@ -151,7 +151,7 @@ class Source(ABC):
         return X, checksum(X)
 
     def only(self, partitions: Sequence[Partition]) -> Self:
-        """The same source with some of its partitions, which keep their numbers."""
+        """Select some of the partitions, which keep their numbers."""
         some = copy.copy(self)
         some.partitions, some.seals = partitions, self.seals
         span = partitions[-1].index - partitions[0].index + 1 if partitions else 0
@@ -159,14 +159,14 @@ class Source(ABC):
         return some
 
     def within(self, memory: int | None) -> Self:
-        """The same source, to be read in a way that takes no more than `memory` bytes, if it can.
+        """Limit the memory that reading takes to `memory` bytes, where the source can.
 
         None is what it takes by itself.
         """
         return self
 
     def soon(self, partitions: Sequence[Partition]) -> None:  # noqa: B027  (most need not know)
-        """Told which partitions will be asked for next, in order, to begin to read them.
+        """Prefetch the partitions that will be read next, in order.
 
         None are any more if there are none: forget what was read.
         """

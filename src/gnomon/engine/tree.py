@@ -2,8 +2,8 @@
 
 Every node adds up to `FAN` children, from the left. The leaves are the partitions in order, sixteen
 of them make a node of the next level, sixteen of those the next, and so on; the last node of a
-level may have fewer. Whoever builds it, a thread that adds results as they come (`Tree`) or a
-cluster that adds what lies beside each other (`fold`), adds the same numbers in the same order.
+level may have fewer. A thread that adds results as they come (`Tree`) and a cluster that adds
+neighbours (`fold`) add the same numbers in the same order.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def fold(parts: Sequence[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
 
 
 class Tree(Generic[T]):
-    """The same tree for results that come one after the other: one sum a level is kept."""
+    """Build the tree from results that come one after the other: one sum a level is kept."""
 
     def __init__(self, combine: Callable[[T, T], T]) -> None:
         self.combine = combine

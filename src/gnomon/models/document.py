@@ -7,7 +7,7 @@
      "content": …,          the model; arrays by name
      "checksum": "…"}       SHA-256 of this text with 64 zeros in its place
 
-Checksums find damage. They do not say who wrote a file: whoever changes one can change both.
+Checksums find damage. They do not say who wrote a file: both can be changed together.
 """
 
 import hashlib

@@ -152,7 +152,7 @@ class Member(Field):
     kind: type[Enum]
 
     def pack(self, value: Any) -> Any:
-        """Its name."""
+        """Name of the member."""
         return value.name
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
@@ -207,7 +207,7 @@ class Array(Field):
         self.low, self.high = low, high
 
     def unpack(self, value: Any, sizes: Sizes) -> NDArray[Any]:
-        """Of the right type and shape."""
+        """Check the type and shape of the array."""
         if not isinstance(value, np.ndarray):
             raise UnfitError("should be an array")
         dtype = value.dtype
@@ -253,7 +253,7 @@ class Csr(Field):
     columns: str | None = None
 
     def pack(self, value: Any) -> Any:
-        """Its three arrays."""
+        """Data, indices and indptr of the matrix."""
         return {"data": value.data, "indices": value.indices, "indptr": value.indptr}
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
@@ -363,7 +363,7 @@ class RecordOf(Field):
             raise TypeError(f"{kind.__name__} has other fields: {known ^ {*table, *without}}")
 
     def pack(self, value: Any) -> Any:
-        """Its fields."""
+        """Fields of the record."""
         return self.table.pack({name: getattr(value, name) for name in self.table.table})
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:

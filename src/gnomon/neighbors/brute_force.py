@@ -4,7 +4,8 @@ A table of a few thousand rows is searched in a fraction of a second by any mean
 the kernels of `inverted_lists` takes four seconds on a new machine. For a block of m queries:
 
 1. Squared distances to all n rows, less |q|²: |z|² − 2 q·z, shape (m, n), float64.
-2. The smallest k + `SPARE` of each row are candidates: `np.partition` finds their limit.
+2. The smallest k + `SPARE` of each row are candidates, and those up to a limit that a sample of
+   the columns gives: selecting in the sample takes an eighth of the time.
 3. Distances of the candidates are measured as differences, and ordered by (distance, row number).
 4. A product rounds by the company a query is in. A row z within the k-th distance r of q has
    |z| ≤ |q| + r, so its rounding is at most about d ε (2|q| + r)². If r² is not below the limit by
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.threads import map_blocks, quiet, row_blocks
+from gnomon.numeric.scaling import scratch
 from gnomon.typing import Floats64, Indices
 
 SPARE = 4  # candidates beyond those asked for
-QUERIES = 128  # in a block
-PAIR_NUMBERS = 2**17  # differences at a time: 1 MB, which a core's cache holds
+EVERY = 8  # so many columns, one is sampled for the limit of the candidates
+QUERIES = 64  # in a block
+PAIR_NUMBERS = 2**15  # differences at a time: 256 kB, which a core's cache holds
 EPSILON, SMALLEST = 2.0**-52, 2.0**-1022  # of float64
 
 __all__ = ["BruteForce"]
@@ -74,14 +77,11 @@ class BruteForce:
     ) -> NDArray[np.bool_]:
         """Fill in `found` and `distances`, (m, k); say for which queries they are sure."""
         m, k, n = *found.shape, len(self.Z)
-        far = Q @ self.Z.T
-        far *= -2
+        far = np.matmul(-2 * Q, self.Z.T, out=scratch((m, n), Q.dtype))
         far += self.sq
         inside = np.flatnonzero(own >= 0)
         far[inside, own[inside]] = np.inf
-        limit = np.full(m, np.inf)
-        if k + SPARE < n:
-            limit = np.partition(far, k + SPARE - 1, axis=1)[:, k + SPARE - 1]
+        limit = _limits(far, k + SPARE)
         query, row = np.divmod(np.flatnonzero(~(far > limit[:, None])), n)
         query, row = (values[row != own[query]] for values in (query, row))
         counts = np.bincount(query, minlength=m)
@@ -106,3 +106,28 @@ class BruteForce:
             away -= self.Z[row[part]]
             np.einsum("ij,ij->i", away, away, out=out[part])
         return np.sqrt(out, out=out)
+
+
+def _limits(far: Floats64, least: int) -> Floats64:
+    """Limits that at least `least` numbers of each row are not above, and seldom many more.
+
+    The sample's quantile is taken two standard deviations too high. Rows of which it leaves too few
+    have all of their numbers looked through.
+    """
+    m, n = far.shape
+    if least >= n:
+        return np.full(m, np.inf)
+    in_sample = least / EVERY
+    rank = int(in_sample + 2 * np.sqrt(in_sample))
+    sample = far[:, ::EVERY]
+    if rank >= sample.shape[1]:
+        return _ranked(far, least - 1)
+    limits = _ranked(sample, rank)
+    few = np.count_nonzero(far <= limits[:, None], axis=1) < least
+    limits[few] = _ranked(far[few], least - 1)
+    return limits
+
+
+def _ranked(numbers: Floats64, rank: int) -> Floats64:
+    """The number of this rank in each row; 0 is the smallest."""
+    return np.partition(numbers, rank, axis=1)[:, rank].copy()

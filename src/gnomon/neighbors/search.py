@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.kernels import kernel
-from gnomon.compute.threads import map_blocks, row_blocks
+from gnomon.compute.threads import map_blocks, row_blocks, thread_count
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.models.fields import (
@@ -344,7 +344,7 @@ class NeighborSearch:
                 metric=self.metric,
                 p=p,
                 metric_params=params,
-                n_jobs=n_jobs,
+                n_jobs=None if n_jobs is None else thread_count(n_jobs),
             )
         )
 

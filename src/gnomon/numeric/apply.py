@@ -32,6 +32,7 @@ __all__ = [
     "check_columns",
     "check_rows",
     "paths_as_they_are",
+    "plain_transform",
 ]
 
 
@@ -150,6 +151,11 @@ class _Apply:
 
     def __call__(self, block: Block) -> Any:
         return self.function(block.X)
+
+
+def plain_transform(model: Any, X: Any) -> NDArray[Any]:
+    """``model.transform(X)`` as an array, whatever output scikit-learn is configured to give."""
+    return np.ascontiguousarray(model.transform(X))
 
 
 def paths_as_they_are(wrapped: Any) -> Any:

@@ -11,7 +11,7 @@ from gnomon.typing import Matrix, Vector
 
 Groups = tuple[tuple[int, ...], ...]
 
-__all__ = ["Certificate", "Measured", "certify", "inseparable_groups"]
+__all__ = ["Certificate", "Groups", "Measured", "certify", "inseparable_groups"]
 
 FILLED = "values that were filled in are what they would have been"
 
@@ -32,8 +32,8 @@ class Certificate(Record):
     orthogonality : float
         ‖VᵀV − I‖, largest entry.
     residual_in_roundings, orthogonality_in_roundings : float
-        The same in units of size · eps, as LAPACK's tests state them; `threshold` is where those
-        tests draw the line for an exact solver in double precision.
+        The same in units of size · eps of the components' type, as LAPACK's tests state them;
+        `threshold` is where those tests draw the line for an exact solver.
         The components are the ones given out, signs and ties settled.
     formation_error : float
         Estimated error by rounding of Σ itself, relative to λ₁.
@@ -175,7 +175,7 @@ class Measured(NamedTuple):
         return np.divide(self.errors, room, out=sines, where=room > self.errors)
 
     def sine(self, start: int, stop: int) -> float:
-        """The same of the largest angle between the spans of vectors `start` to `stop` − 1."""
+        """Bound on the largest angle between the spans of vectors `start` to `stop` − 1."""
         above, below = self._distances()
         room = min(float(above[start]), float(below[stop - 1]))
         error = float(np.linalg.norm(self.residuals[start:stop])) + self.formation
@@ -194,6 +194,18 @@ class Measured(NamedTuple):
             apart = np.linalg.norm(c * (values - values[:, None]), axis=1)
             residuals[rows] = np.abs(c) @ self.residuals[rows] + apart + rounding
         return self._replace(residuals=residuals)
+
+    def rounded(self, before: Matrix, after: Matrix) -> "Measured":
+        """What is known of vectors that were rounded to be stored, as float32 for instance.
+
+        A residual grows by at most the largest value times the length of what was rounded away.
+        """
+        if before.dtype == after.dtype:
+            return self
+        lost = np.linalg.norm(before - after.astype(before.dtype), axis=1)
+        largest = float(self.values.max(initial=0.0) + self.errors.max(initial=0.0))
+        # lengths are no longer 1, which angles are measured by
+        return self._replace(residuals=(self.residuals + largest * lost) * (1 + 2 * lost))
 
     def _distances(self) -> tuple[Vector, Vector]:
         """Distance of each value to those above and below it, less what these can be off."""
@@ -219,9 +231,9 @@ def certify(
     values that are far apart tell components apart whose variances are both next to nothing.
     `lost` are the angles that missing values may have cost, for a table that was filled in.
     """
-    k, d = components.shape
+    (k, d), precision = components.shape, float(np.finfo(components.dtype).eps)
     top = float(measured.values[0]) if k and measured.values[0] > 0 else 1.0
-    gram = components @ components.T
+    gram = components.astype(np.float64) @ components.T.astype(np.float64)
     orthogonality = float(np.abs(gram - np.eye(k)).max(initial=0.0))
     residuals = measured.residuals
     finest = measured if singular is None else singular
@@ -238,8 +250,8 @@ def certify(
         solver=solver,
         residuals=residuals / top,
         orthogonality=orthogonality,
-        residual_in_roundings=float(residuals.max(initial=0.0) / (top * d * PRECISION)),
-        orthogonality_in_roundings=orthogonality / (d * PRECISION),
+        residual_in_roundings=float(residuals.max(initial=0.0) / (top * d * precision)),
+        orthogonality_in_roundings=orthogonality / (d * precision),
         threshold=LAPACK_THRESHOLD["svd" if solver == "svd" else "eigen"],
         formation_error=measured.formation / top,
         angle_bounds=np.arcsin(sine),

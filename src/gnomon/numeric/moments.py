@@ -5,7 +5,7 @@ this one object. With the total weight W = Σw, the mean μ and M₂ = Σ w (x �
 
 1. A block of rows is shifted (`scaling.py`), multiplied while it is in the cache, in the table's
    own precision, and added over at most 4,096 rows.
-2. Blocks are added in float64, in their order, whoever finishes first.
+2. Blocks are added in float64, in their order, whichever finishes first.
 3. The sums about the shift s become sums about the mean: M₂ = S − W δδᵀ, with δ = μ − s small.
 4. Two sets are merged by Chan's formula: M₂ = M₂ᵃ + M₂ᵇ + (WᵃWᵇ/W)(μᵇ − μᵃ)(μᵇ − μᵃ)ᵀ; one is
    taken out again by the same formula backwards.
@@ -406,7 +406,7 @@ class _Sums:
         )
 
     def grown(self, other: "_Sums") -> "_Sums":
-        """The same as ``self + other``, in the memory of `self`."""
+        """Add `other` to `self` in the memory of `self`."""
         left, second = self.left, self.second
         left += other.left
         second += other.second
@@ -574,7 +574,7 @@ def _check_scatter(moments: Moments) -> None:
 
 
 def check_cross(moments: CrossMoments) -> None:
-    """The same of a pair of tables: no product is larger than the two roots of the squares."""
+    """Refuse cross moments of no pair of tables: products are at most the roots of squares."""
     roots = [np.sqrt(part.scatter.max(initial=0.0)) for part in (moments.x, moments.y)]
     if (np.abs(moments.cross) > ROUNDED * roots[0] * roots[1]).any():
         raise UnfitError("its moments are those of no pair of tables")

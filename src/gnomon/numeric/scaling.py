@@ -211,7 +211,7 @@ class Rows:
         return self.read(start, stop, out)
 
     def scaled(self, **changes: Any) -> "Rows":
-        """The same array with another scaling: `changes` of its fields."""
+        """Copy with `changes` to the fields of its scaling."""
         return replace(self, scaling=replace(self.scaling, **changes))
 
 

@@ -128,17 +128,17 @@ class View:
         )
 
     def scaled(self, **changes: Any) -> "View":
-        """The same table with another scaling: `changes` of its fields."""
+        """Copy with `changes` to the fields of its scaling."""
         return replace(self, scaling=replace(self.scaling, **changes))
 
     def centred(
         self, offset: NDArray[np.float64], factor: NDArray[np.float64] | None, roots: Weights = None
     ) -> "View":
-        """The same rows about their mean, with columns and rows scaled."""
+        """Copy about the mean, with columns and rows scaled."""
         return replace(self.scaled(offset=offset, factor=factor), roots=roots)
 
     def about(self, weights: Weights, shift: NDArray[Any], work: DTypeLike) -> "View":
-        """The same table, to be read about another shift and in another precision."""
+        """Copy to be read about another shift and in another precision."""
         return view_table(
             self.table, self.engine, shift=shift, work=work, weights=weights,
             names=self.names, on=self.on,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from gnomon.budget import check_free
-from gnomon.errors import GnomonWarning, NotConvergedWarning, refuse
+from gnomon.errors import GnomonWarning, NotConvergedWarning, UnavailableError, refuse
 from gnomon.inputs import check_integer, check_real, check_weights, random_generator
 from gnomon.records import Record
 from gnomon.typing import Matrix, Vector
@@ -101,6 +101,8 @@ def bootstrap(
     level = check_real("level", level, 0.0, 1.0, open_low=True)
     W = model.components_
     k, d = W.shape
+    if k == 0:
+        raise UnavailableError("A bootstrap needs a component; the model has none. Keep one.")
     fewer = "Lower `n_boot` or keep fewer components."
     check_free("Keeping the loadings of all replicates", 8 * n_boot * d * k, fewer)
     X = model._check(X, reset=False, min_rows=1)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import decomposition
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,13 +28,14 @@ from gnomon.inputs import (
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.numeric.apply import check_rows
-from gnomon.numeric.certificate import Measured, certify, inseparable_groups
+from gnomon.numeric.certificate import Groups, Measured, certify, inseparable_groups
 from gnomon.numeric.moments import Moments, moments_of
 from gnomon.numeric.scaling import evenly_spaced, working_type
 from gnomon.numeric.view import View, view_array, view_table
 from gnomon.pca.components import Components
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.downdate import SampledRows
+from gnomon.pca.export import as_sklearn
 from gnomon.pca.impute import angles_lost, impute
 from gnomon.pca.plan import ALIASES, NEED_ARRAY, SOLVER_NAMES, Plan, krylov_passes, make_plan
 from gnomon.pca.rank import Request
@@ -42,9 +44,9 @@ from gnomon.pca.solvers import covariance, deflation, gram, krylov, svd
 from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import Transformation
-from gnomon.pca.warn import warn_of_giants, warn_of_solution
+from gnomon.pca.warn import tell_of_no_effect, warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.typing import Table
+from gnomon.typing import Matrix, Table, Vector
 
 SOLVERS = {
     "covariance": covariance.solve,
@@ -54,6 +56,11 @@ SOLVERS = {
     "krylov": krylov.solve,
 }
 DEFAULT_TOL = 1e-5
+EXACT = 256 * float(np.finfo(np.float64).eps)  # of √d: residuals that rounding alone can leave
+FEATURE_WEIGHTS = (
+    1e-100,
+    1e100,
+)  # least and largest: their squares, and sums of those, are numbers
 
 # float32 sums are redone in float64 when their rounding is more than this of the smallest variance
 # that is wanted: its direction would be lost.
@@ -120,7 +127,7 @@ class PCA(
     Parameters
     ----------
     n_components : None, int, fraction or rule, default=None
-        None keeps min(n, d). A fraction in (0, 1) keeps as many as hold that share of the
+        None keeps min(n, d), 0 none. A fraction in (0, 1) keeps as many as hold that share of the
         variance. Rules: ``"mle"`` (Minka), ``"parallel"`` (Horn), ``"broken-stick"``,
         ``"gavish-donoho"``, ``"kaiser"``; see `component_panel`.
     standardize : bool, default=False
@@ -139,8 +146,9 @@ class PCA(
         What to do about NaN. ``"em"`` fills them in by iterated, regularised low-rank
         reconstruction (see `missing_`).
     tol : float, optional
-        Largest residual ‖Σv − λv‖ / λ₁ of a component; by default 1e-5. Exact solvers are far
-        below it; ``"krylov"`` stops there, and float32 sums that would not reach it are redone in
+        Largest residual ‖Σv − λv‖ / λ₁ of a component; by default 1e-5, and as small as rounding
+        allows for ``svd_solver="arpack"``. 0 asks for the latter too. Exact solvers are far below
+        it; ``"krylov"`` stops there, and float32 sums that would not reach it are redone in
         float64.
     random_state : int, Generator or None, default=None
         For ``"krylov"``'s first block and the rules that simulate. None is as good as 0: a fit
@@ -149,11 +157,15 @@ class PCA(
         Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
     svd_solver : str, optional
         scikit-learn's name for `solver`.
+    copy, iterated_power, n_oversamples, power_iteration_normalizer : optional
+        Parameters of scikit-learn's PCA, accepted without effect: a table is never written to,
+        and ``"krylov"`` iterates until `tol` is reached.
 
     Attributes
     ----------
     components_ : array (k, d)
-        Orthonormal rows, largest variance first; each one's largest loading is positive.
+        Orthonormal rows, largest variance first; each one's largest loading is positive. float32
+        for a float32 table, and `certificate_` counts that rounding.
     explained_variance_, explained_variance_ratio_ : array (k,)
     singular_values_ : array (k,)
     captured_variance_, lost_variance_, total_variance_ : float
@@ -201,6 +213,10 @@ class PCA(
         random_state: Any = None,
         n_jobs: int | None = None,
         svd_solver: str | None = None,
+        copy: bool = True,
+        iterated_power: Any = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.standardize = standardize
@@ -213,6 +229,10 @@ class PCA(
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.svd_solver = svd_solver
+        self.copy = copy
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
 
     @with_callbacks
     @one_blas_thread()
@@ -287,7 +307,7 @@ class PCA(
             solution = self._solve(problem, plan)
             if filling is not None and filling.holes.any():
                 lost = angles_lost(filling, solution.components)
-        self._settle(solution, plan, like, lost)
+        self._settle(solution, plan, table.dtype, like, lost)
         if self.n_samples_ > 2:
             self._sample = solution.sample or self._measured_sample(problem.view)
         warn_of_giants(
@@ -314,7 +334,7 @@ class PCA(
             view = problem.view.about(problem.weights, solution.moments.mean, "f8")
             again = SOLVERS[plan.solver](replace(problem, view=view))
             solution = replace(again, passes=solution.passes + again.passes)
-        return solution
+        return solution.without_components() if problem.request.asked == 0 else solution
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -327,7 +347,8 @@ class PCA(
         X = self._check(X, reset=first, min_rows=1)
         if self.missing == "em":
             refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
-        if moments is None:  # an error now rather than when memory runs out
+        if moments is None:  # an error now rather than at the end, or when memory runs out
+            Request.parse(self.n_components, X.shape[1], X.shape[1])
             make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
         # each batch about its own mean: the first may be unlike the rest (blank rows)
@@ -367,6 +388,25 @@ class PCA(
         request = Request.parse(self.n_components, *table.shape)
         return self._plan(table, request, memory, workers, held=held)
 
+    def to_sklearn(self) -> decomposition.PCA:
+        """A fitted scikit-learn PCA that gives the same scores, for export to ONNX and the like.
+
+        Components, mean, variances and whitening are this model's, in the type of `components_`.
+        Standardised or weighted columns are refused, for which scikit-learn's PCA has no place:
+        put a scaler before it. Directions below the numerical rank, which whitening leaves at
+        zero here, are divided by the square root of the least variance of that type there.
+
+        Examples
+        --------
+        >>> from gnomon import PCA, samples
+        >>> X = samples.load("iris").X
+        >>> model = PCA(2).fit(X)
+        >>> bool(abs(model.to_sklearn().transform(X) - model.transform(X)).max() < 1e-12)
+        True
+        """
+        check_is_fitted(self)
+        return as_sklearn(self)
+
     def __getattr__(self, name: str) -> Any:
         """Solve for the components when they are first looked at after `partial_fit`."""
         if name in _SOLVED and self.__dict__.get("moments_") is not None:
@@ -384,15 +424,16 @@ class PCA(
         request = Request.parse(self.n_components, moments.n, d)
         question = Question(**self._asked(d, moments.shift.dtype, request))
         solution = covariance.solve_moments(question, moments)
+        solution = solution.without_components() if request.asked == 0 else solution
         plan = make_plan(n=moments.n, d=d, request=request, itemsize=8, solver="covariance")
-        self._settle(solution, plan)
+        self._settle(solution, plan, moments.shift.dtype)
 
     def _check(self, X: Any, *, reset: bool, min_rows: int) -> Table:
         self._check_parameters()
         return check_table(self, X, reset=reset, min_rows=min_rows)
 
     def _check_parameters(self) -> None:
-        for name in ("standardize", "whiten"):
+        for name in ("standardize", "whiten", "copy"):
             check_choice(name, getattr(self, name), (False, True))
         check_choice("solver", self.solver, SOLVER_NAMES)
         if self.svd_solver is not None:
@@ -402,7 +443,8 @@ class PCA(
         check_choice("missing", self.missing, ("error", "em"))
         check_integer("ddof", self.ddof, 0)
         if self.tol is not None:
-            check_real("tol", self.tol, 0.0, 1.0, open_low=True)
+            check_real("tol", self.tol, 0.0, 1.0)
+        tell_of_no_effect(self)
 
     def _refuse_too_few(self, n: int) -> None:
         if n < 2:
@@ -475,25 +517,48 @@ class PCA(
             )
         return True
 
+    def _feature_weights(self, d: int) -> Vector | None:
+        """Weights of the columns, whose squares are within the range of float64."""
+        weights = check_weights(
+            "feature_weight", self.feature_weight, d, of="column", positive=True
+        )
+        if weights is None:
+            return None
+        low, high = FEATURE_WEIGHTS
+        outside = (weights < low) | (weights > high)
+        if outside.any():
+            at = int(np.flatnonzero(outside)[0])
+            refuse(
+                "feature_weight",
+                f"lie between {low:.0e} and {high:.0e}",
+                float(weights[at]),
+                f"It stands at position {at}. Divide all weights by their mean.",
+            )
+        return weights
+
     def _asked(self, d: int, dtype: np.dtype[Any], request: Request) -> dict[str, Any]:
         """The fields of a `Question` about a table of d columns of `dtype`."""
         return {
             "request": request,
             "dtype": dtype,
             "standardize": self.standardize,
-            "feature_weight": check_weights(
-                "feature_weight", self.feature_weight, d, of="column", positive=True
-            ),
+            "feature_weight": self._feature_weights(d),
             "ddof": int(self.ddof),
-            "tol": DEFAULT_TOL if self.tol is None else float(self.tol),
+            "tol": self._tolerance(d),
             "random": random_generator(self.random_state),
             "n_jobs": self.n_jobs,
         }
 
+    def _tolerance(self, d: int) -> float:
+        """The largest relative residual allowed; 0, and ARPACK's default, mean rounding."""
+        if self.tol is None and self._solver() != "arpack":
+            return DEFAULT_TOL
+        return max(0.0 if self.tol is None else float(self.tol), EXACT * float(np.sqrt(d)))
+
     def _model(self) -> Components:
         """The fitted components as plain numbers."""
         return Components(
-            W=self.components_,  # solves what `partial_fit` has put off
+            W=np.asarray(self.components_, np.float64),  # solves what `partial_fit` has put off
             variances=self._variances,
             rank=self.rank_,
             shift=self._shift,
@@ -525,11 +590,11 @@ class PCA(
         self,
         solution: Solution,
         plan: Plan,
+        dtype: np.dtype[Any],
         like: "PCA | None" = None,
         lost: NDArray[np.float64] | None = None,
     ) -> None:
-        """Turn a solver's answer into the fitted attributes."""
-        tol = DEFAULT_TOL if self.tol is None else float(self.tol)
+        """Turn a solver's answer about a table of `dtype` into the fitted attributes."""
         moments, k = solution.moments, solution.variances.size
         # Only ties within rounding: inside those, any basis is as good as another.
         finest = solution.singular or solution.measured
@@ -541,17 +606,18 @@ class PCA(
             if theirs != components.shape[1]:
                 refuse("like", f"have {components.shape[1]} columns", theirs)
             components = align_to(components, like.components_, groups)
-        turned = partial(
-            Measured.turned, before=solution.components, after=components, groups=groups
+        stored = components.astype(working_type(dtype))
+        given = partial(
+            _given_out, before=solution.components, turned=components, stored=stored, groups=groups
         )
         self.certificate_ = certify(
             solver=plan.solver,
-            components=components,
-            measured=turned(solution.measured),
-            singular=None if solution.singular is None else turned(solution.singular),
+            components=stored,
+            measured=given(solution.measured),
+            singular=None if solution.singular is None else given(solution.singular),
             whole=solution.whole,
             passes=solution.passes,
-            tol=tol,
+            tol=max(self._tolerance(stored.shape[1]), float(np.finfo(stored.dtype).eps)),
             lost=lost,
         )
         self.plan_, self.solver_, self._whole = plan, plan.solver, solution.whole
@@ -561,7 +627,7 @@ class PCA(
         self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
         self.mean_ = moments.mean
         self._set_variances(solution, moments, components)
-        self.components_ = components  # last: `__getattr__` takes it for the sign that all is there
+        self.components_ = stored  # last: `__getattr__` takes it for the sign that all is there
         warn_of_solution(self, solution)
 
     def _set_variances(
@@ -620,10 +686,17 @@ class PCA(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.missing != "em"  # which fills in a dense table
         tags.input_tags.allow_nan = self.missing == "em"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _given_out(
+    measured: Measured, before: Matrix, turned: Matrix, stored: Matrix, groups: Groups
+) -> Measured:
+    """What is known of components that were turned within `groups`, then rounded to be stored."""
+    return measured.turned(before, turned, groups).rounded(turned, stored)
 
 
 def _bytes_of(table: Source) -> int:

@@ -29,8 +29,10 @@ class Likelihood(Measurement):
             log p = −½ (d log 2π + log|C| + Σ t²/λ + ‖z − Wᵀt‖²/σ²) + log|∂z/∂x|
 
         The last term makes it a density in the table's own units, also when columns are
-        standardised or weighted. Without that, it equals scikit-learn's. With all d components
-        σ² is 0 and not needed: C has the variances λ alone.
+        standardised or weighted. Without that, it equals scikit-learn's (which for ``whiten=True``
+        scales the components twice). With all d components σ² is 0 and not needed: C has the
+        variances λ alone. A variance of 0, as when k = n < d, is taken as what rounding may hide
+        of it, with a warning.
         """
         check_is_fitted(self)
         variances, noise = self._probabilistic()
@@ -86,27 +88,23 @@ class Likelihood(Measurement):
     def _probabilistic(self) -> tuple[Vector, float]:
         """Variances along and beside the components, none of them zero.
 
-        Beside the components there is σ² or nothing: without it the model knows no likelihood.
-        With all d components nothing is beside them, and a variance that is lost in rounding,
-        ε d λ₁, is replaced by that: about the most it can be.
+        A variance that is lost in rounding, ε d λ₁, is replaced by that: about the most it can be.
         """
         k, d = self.components_.shape
-        noise = self._noise
-        variances = np.maximum(self._variances, noise)
-        rounding = EPS * d * float(variances[0])
-        if rounding == 0 or (d > k and noise <= rounding):
+        variances = np.maximum(self._variances, self._noise)
+        rounding = EPS * d * float(self._spectrum[0])
+        if rounding == 0:
             raise UnavailableError(
-                f"A likelihood needs variance in every direction; {d} columns, {self.n_samples_} "
-                f"rows and {k} components leave some without. Keep fewer components than the "
-                "table's rank."
+                "A likelihood needs variance; all rows of the table that was fitted are the same."
             )
-        lost = int(np.count_nonzero(variances <= rounding))
+        beside = d - k if self._noise <= rounding else 0
+        lost = int(np.count_nonzero(variances <= rounding)) + beside
         if lost:
             warnings.warn(
                 f"{lost} of {d} directions have no variance beyond rounding (redundant or constant "
                 "columns), and the likelihood depends on what is put in its place. Keep fewer "
-                f"components than {d - lost}, the table's rank.",
+                f"components than {max(1, d - lost)}, the table's rank.",
                 DataWarning,
                 stacklevel=3,
             )
-        return np.maximum(variances, rounding), noise
+        return np.maximum(variances, rounding), max(self._noise, rounding)

@@ -90,6 +90,8 @@ class Measurement:
         moments: Moments | None = self.__dict__.get("moments_")
         if moments is not None:
             return moments.divisor(int(self.ddof))
+        if self._variances.size == 0:
+            return float(self.n_samples_ - self.ddof)
         # singular value = √(divisor · λ)
         spread = float(np.ldexp(np.sqrt(self._variances[0]), self._unit))
         root = float(self.singular_values_[0]) / spread if spread > 0 else np.inf
@@ -97,7 +99,7 @@ class Measurement:
 
 
 class Measured(NamedTuple):
-    """Of each row: scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,), in units of 2^`_unit`."""
+    """Scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,) of each row, in units of 2^`_unit`."""
 
     scores: Matrix
     sq_norms: Vector

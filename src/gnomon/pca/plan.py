@@ -17,7 +17,7 @@ from gnomon.records import Record
 
 EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the covariance
 THIN = 2.0  # how much slower a product with so few columns is, a column
-SMALL = 4e10  # operations that nobody waits for (about half a second): be exact
+SMALL = 4e10  # operations that take about half a second: be exact
 PATIENCE = 3.0  # how many times longer the exact answer may take before krylov is chosen
 
 # How often krylov reads a large table at most: blocks are as wide as what is wanted, and a spectrum

@@ -58,16 +58,16 @@ class Request:
             return cls(asked)
         if isinstance(asked, (float, np.floating)):
             if not 0 < asked < 1:
-                must = f"be an integer from 1 to {most}, or a fraction between 0 and 1"
+                must = f"be an integer from 0 to {most}, or a fraction between 0 and 1"
                 refuse("n_components", must, asked, way)
             return cls(float(asked))
-        return cls(check_integer("n_components", asked, 1, most, way))
+        return cls(check_integer("n_components", asked, 0, most, way))
 
     def first_guess(self, most: int) -> int:
-        """How many components to compute before the eigenvalues are known."""
+        """How many components to compute before the eigenvalues are known; never none."""
         if self.asked is None:
             return most
-        return min(most, self.asked if isinstance(self.asked, int) else 16)
+        return min(most, max(1, self.asked) if isinstance(self.asked, int) else 16)
 
     def enough(self, values: Vector, *, total: float, n: int, d: int) -> bool:
         """Whether the leading `values` already settle the request, without all the others."""
@@ -98,12 +98,12 @@ class Request:
         seed: int | np.random.Generator = 0,
         n_jobs: int | None = None,
     ) -> int:
-        """The number of components, given the eigenvalues known; see `Spectrum`."""
+        """The number of components, given the eigenvalues known; see `Spectrum`. Never none."""
         most = min(n, d, values.size)
         if self.asked is None:
             return most
         if isinstance(self.asked, int):
-            return min(self.asked, most)
+            return min(max(1, self.asked), most)
         if total <= 0:
             return 1
         if isinstance(self.asked, float):

@@ -85,7 +85,8 @@ def mle(spectrum: Spectrum) -> int:
     with v the mean of the eigenvalues after the k-th, λ̂ᵢ = λᵢ up to k and v after it, and
     m = Dk − k(k+1)/2. The answer is between 1 and D − 1. Cost: D² logarithms.
 
-    Needs more rows than columns, and eigenvalues that are all above zero and distinct.
+    Where eigenvalues are zero to rounding, the evidence is unbounded for the k that leaves exactly
+    those, which is the answer. Needs more rows than columns, and the others distinct.
     """
     who = "Minka's choice"
     _require_whole(spectrum, who)
@@ -96,6 +97,8 @@ def mle(spectrum: Spectrum) -> int:
             "Use 'parallel', or fewer columns."
         )
     values = np.pad(spectrum.values[:D], (0, max(0, D - spectrum.values.size)))
+    if values[-1] <= spectrum.rounding:
+        return int(np.count_nonzero(values > spectrum.rounding))
     _require_distinct(values, spectrum.rounding, who)
     evidence = np.empty(D - 1)
     log_p_u = log_kept = log_gaps = log_inverse_gaps = 0.0
@@ -283,12 +286,7 @@ def _require_whole(spectrum: Spectrum, who: str) -> None:
 
 
 def _require_distinct(values: Vector, rounding: float, who: str) -> None:
-    """Laplace's method divides by every eigenvalue and by every difference of two."""
-    if values[-1] <= rounding:
-        raise UnavailableError(
-            f"{who} ('mle') needs every eigenvalue above zero; {(values <= rounding).sum()} of "
-            f"{values.size} are zero. Drop constant and dependent columns, or use 'parallel'."
-        )
+    """Laplace's method divides by every difference of two eigenvalues."""
     tied = np.flatnonzero(-np.diff(values) <= rounding * values[1:] / values[0])
     if tied.size:
         raise UnavailableError(

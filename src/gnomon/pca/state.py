@@ -82,9 +82,9 @@ MOMENTS = {
 }
 SOLVED = {
     "n_samples_": Whole(),
-    "n_components_": Whole(1, size="k"),
-    "_n_features_out": Whole(1, size="k"),
-    "components_": Array("f8", "k", "d"),
+    "n_components_": Whole(0, size="k"),
+    "_n_features_out": Whole(0, size="k"),
+    "components_": Array("f4 f8", "k", "d"),
     "explained_variance_": Array("f8", "k", finite=False),
     "explained_variance_ratio_": Array("f8", "k"),
     "singular_values_": Array("f8", "k"),

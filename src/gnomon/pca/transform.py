@@ -76,7 +76,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def inverse_transform(
         self,
-        Z: Any,
+        X: Any,
         *,
         to: str | PathLike[str] | None = None,
         force: bool = False,
@@ -86,17 +86,17 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     ) -> Any:
         """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d).
 
-        `Z` may be a source of scores; the other parameters are those of `transform`.
+        `X` are scores (n, k), or a source of them; the other parameters are those of `transform`.
         """
         check_is_fitted(self)
         k = self.components_.shape[0]
-        source = as_source(Z)
-        Z = np.asarray(Z) if source is None else source
-        if len(Z.shape) != 2 or Z.shape[1] != k:
-            refuse("Z", f"have shape (n, {k})", Z.shape)
-        if Z.dtype.kind not in "biuf":
-            refuse("Z", "hold numbers", f"dtype {Z.dtype}", kind=True)
-        table = ArraySource(Z, checked=False) if source is None else source
+        source = as_source(X)
+        X = np.asarray(X) if source is None else source
+        if len(X.shape) != 2 or X.shape[1] != k:
+            refuse("X", f"be scores of shape (n, {k})", X.shape)
+        if X.dtype.kind not in "biuf":
+            refuse("X", "hold numbers", f"dtype {X.dtype}", kind=True)
+        table = ArraySource(X, checked=False) if source is None else source
         output = Output(to, force, former_rows(on, progress))
         return self._apply(Components.restore, table, self._column_names(), output, engine)
 

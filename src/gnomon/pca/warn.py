@@ -1,5 +1,6 @@
 """What the reader of a result should know, said once, as a warning."""
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
 
 # A first component with more than this share of the variance may be one column or one row.
 DWARFED = 1 - 1e-6
+# Parameters of scikit-learn's PCA that are accepted for its sake, with their defaults.
+NO_EFFECT = {"iterated_power": "auto", "n_oversamples": 10, "power_iteration_normalizer": "auto"}
 TINY = float(np.finfo(np.float64).tiny)
 
-__all__ = ["warn_of_giants", "warn_of_solution"]
+log = logging.getLogger("gnomon")
+
+__all__ = ["tell_of_no_effect", "warn_of_giants", "warn_of_solution"]
+
+
+def tell_of_no_effect(model: "PCA") -> None:
+    """Log which of scikit-learn's parameters were set and have no effect here."""
+    for name, default in NO_EFFECT.items():
+        if getattr(model, name) != default:
+            log.info("`%s` has no effect: `tol` decides how exact the components are.", name)
 
 
 def warn_of_solution(model: "PCA", solution: Solution) -> None:
@@ -73,7 +85,7 @@ def _warn_of_range(model: "PCA") -> None:
 
 def warn_of_giants(model: "PCA", view: View, weights: NDArray[np.float64] | None) -> None:
     """One column or one row so large that nothing else is seen; `view` is of the centred rows."""
-    if model._total <= 0 or model.explained_variance_ratio_[0] < DWARFED:
+    if model._total <= 0 or not (model.explained_variance_ratio_[:1] >= DWARFED).any():
         return
     column = int(np.argmax(np.abs(model.components_[0])))
     largest = model._working_variances[column]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_weights
+from gnomon.numeric.apply import plain_transform
 from gnomon.procrustes.estimator import Procrustes
 from gnomon.procrustes.tables import read_table
 from gnomon.procrustes.verdict import refuse_empty_verdict
@@ -140,7 +141,7 @@ def align(
     known = hasattr(model, "residuals_")
     residuals = model.residuals_ if known else model.residuals(a, b)
     return Alignment(
-        aligned=model.transform(left),
+        aligned=plain_transform(model, left),
         model=model,
         shared=shared,
         rows_x=rows_x,

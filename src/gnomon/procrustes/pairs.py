@@ -118,11 +118,11 @@ class PairView:
         return self.left.work == self.right.work == WIDE
 
     def in_units_of(self, moments: CrossMoments) -> "PairView":
-        """The same tables, read with the exponents of `moments`."""
+        """Copy that reads both tables with the exponents of `moments`."""
         return self._with_exponents(moments.x.exponent, moments.y.exponent)
 
     def in_float64(self) -> "PairView":
-        """The same tables, their products in float64."""
+        """Copy whose products are in float64."""
         left, right = (replace(side, work=WIDE) for side in (self.left, self.right))
         return replace(self, left=left, right=right)
 
@@ -533,7 +533,7 @@ def _stacked(parts: list[Both]) -> Both:
 
 @dataclass(frozen=True)
 class _BadValues:
-    """Of both tables the infinities and missing values of a block, and the file of the first."""
+    """Infinities and missing values of a block of both tables, and the file of the first."""
 
     table: PairedSource
 

@@ -180,7 +180,7 @@ class Similarity:
     def with_rows(
         self, view: PairView, weights: Weights, *, keep: bool = True
     ) -> tuple["Similarity", Floats64 | None]:
-        """The same map, its sums computed from the rows, and each row's squared residual.
+        """Copy whose sums are computed from the rows, and each row's squared residual.
 
         The latter are None where they would take too much memory, unless they must be kept.
         """
@@ -274,7 +274,7 @@ class Squares:
         return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
-        """Of rows `start` to `stop`."""
+        """Work on rows `start` to `stop`."""
         self.map.squares(pair.left.X[start:stop], pair.right.X[start:stop], self.scales, out)
 
 
@@ -306,7 +306,7 @@ class Residuals:
         return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
-        """Of rows `start` to `stop`."""
+        """Work on rows `start` to `stop`."""
         out[0] = self.map.residuals(pair.left.X[start:stop], pair.right.X[start:stop])
 
 

@@ -145,7 +145,7 @@ def solve_plane(M: Floats64, reflection: str) -> Stack:
 
 
 def _solve_stack(M: Floats64, reflection: str) -> Stack:
-    """The same for matrices of any size, by their decompositions."""
+    """Best rotation for matrices of any size, by their decompositions."""
     b, dx, D = M.shape
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
     R = U @ Vt

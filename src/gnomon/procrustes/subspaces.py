@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gnomon.compute.blas import one_blas_thread
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_choice, refuse_bad_values
+from gnomon.numeric.apply import plain_transform
 from gnomon.procrustes.solve import solve
 from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
@@ -74,7 +75,7 @@ class SubspaceAlignment(Record):
         Compare them with the target model's own ``transform``.
         """
         if hasattr(self.source, "transform"):
-            scores = np.asarray(self.source.transform(X))
+            scores = plain_transform(self.source, X)
         else:
             X = read_table(X, "X")
             if X.shape[1] != self.source.shape[1]:

@@ -55,7 +55,7 @@ def read_table(Z: Any, name: str) -> Table:
 
 
 class _Reader(BaseEstimator):
-    """Whoever reads a dataframe: keeps its column names, and is forgotten."""
+    """A stand-in estimator that reads the column names of a dataframe."""
 
 
 def _as_array(Z: Any, name: str) -> Any:

@@ -15,7 +15,6 @@ from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.pairs import PairedSource
 from gnomon.errors import refuse
 from gnomon.events import On
-from gnomon.inputs import about_table
 from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
 from gnomon.procrustes.pairs import PairView
 from gnomon.procrustes.similarity import Residuals, Similarity
@@ -75,7 +74,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def inverse_transform(
         self,
-        Y: Any,
+        X: Any,
         *,
         to: str | PathLike[str] | None = None,
         force: bool = False,
@@ -84,28 +83,25 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     ) -> Any:
         """Rows of Y's frame back in that of X, (Y − t) Rᵀ / s, shape (n, dx).
 
-        `Y` has the columns of the Y that was fitted, or those of `transform`; the other parameters
+        `X` has the columns of the Y that was fitted, or those of `transform`; the other parameters
         are those of `transform`.
         """
         check_is_fitted(self)
         model = self._frame
         model.refuse_no_way_back()
         dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
-        source = as_source(Y)
+        source = as_source(X)
         if source is None:
-            Y = read_table(Y, "Y") if np.size(Y) else np.asarray(Y)
-        shape = Y.shape if source is None else source.shape
+            X = read_table(X, "X") if np.size(X) else np.asarray(X)
+        shape = X.shape if source is None else source.shape
         if len(shape) != 2 or shape[1] not in (dy, D):
             wide = f"{dy} or {D}" if dy != D else str(D)
-            refuse("Y", f"have {wide} columns", f"shape {shape}")
-        table = ArraySource(Y, checked=False) if source is None else source
+            refuse("X", f"have {wide} columns", f"shape {shape}")
+        table = ArraySource(X, checked=False) if source is None else source
         names = self._names()
         given = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-        with about_table("Y"):
-            return apply_rows(
-                model.restore, table, given, Output(to, force, on), engine=engine,
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
+        output = Output(to, force, on)
+        return apply_rows(model.restore, table, given, output, engine=engine, n_jobs=self.n_jobs)
 
     @one_blas_thread()
     def residuals(

@@ -16,6 +16,7 @@ from gnomon.data.names import stem_of
 from gnomon.data.spread import measure_spread
 from gnomon.errors import DataWarning
 from gnomon.neighbors.search import find_neighbors
+from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.stability import Stability
@@ -271,7 +272,7 @@ def gather(
     """
     pca = _nameless(pca)
     if scores is None:
-        scores = pca.transform(prepared)
+        scores = plain_transform(pca, prepared)
     if Y is None and tsne is not None:
         Y = tsne.embedding_
     n = len(scores)
@@ -440,7 +441,7 @@ def _space(
     d = pca.n_features_in_
     if prepared is not None and tsne is not None and tsne.n_features_in_ == d:
         if tsne.pca_ is not None:
-            return tsne.pca_.transform(prepared), _components(tsne.pca_.n_components_)
+            return plain_transform(tsne.pca_, prepared), _components(tsne.pca_.n_components_)
         return prepared, _columns(d)
     if tsne is not None and tsne.n_features_in_ == scores.shape[1]:
         return scores, _components(scores.shape[1])

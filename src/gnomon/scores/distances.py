@@ -107,7 +107,7 @@ def correlate_pairs(
     *,
     n_jobs: int | None = None,
 ) -> RankCorrelation:
-    """The same for prepared tables (see `tables.read_pair`)."""
+    """Compare distances of prepared tables (see `tables.read_pair`)."""
     pairs = check_integer("pairs", pairs, LEAST_PAIRS)
     n = len(Z)
     every = n * (n - 1) // 2

@@ -3,8 +3,8 @@
 For row i, with N(i) its k nearest in the data and M(i) its k nearest in the map, r(i, j) the rank
 of j among the neighbours of i in the data and s(i, j) in the map, [Venna & Kaski 2001]:
 
-    trustworthiness   1 − c Σ_{j ∈ M(i)} max(0, r(i, j) − k)    nobody comes in from far away
-    continuity        1 − c Σ_{j ∈ N(i)} max(0, s(i, j) − k)    nobody is torn away
+    trustworthiness   1 − c Σ_{j ∈ M(i)} max(0, r(i, j) − k)    no far row comes near
+    continuity        1 − c Σ_{j ∈ N(i)} max(0, s(i, j) − k)    no near row goes far
     recall            |N(i) ∩ M(i)| / k                         who stays
 
 with c = 2 / (k (2n − 3k − 1)), which keeps both between 0 and 1 as long as k < n/2. Each score of

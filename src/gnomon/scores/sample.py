@@ -52,7 +52,7 @@ class PointScores(Record):
 
     @property
     def standard_error(self) -> Floats64:
-        """Of `mean` as an estimate of the mean over all rows, for each k."""
+        """Standard error of `mean` as an estimate of the mean over all rows, for each k."""
         known = np.isfinite(self.points)
         counts = known.sum(axis=0)
         if len(self.points) == self.n:

@@ -101,7 +101,7 @@ class MapScores(Record):
         return [*lines, *self._remarks()]
 
     def _repr_html_(self) -> str:
-        """The same with a cell for each k, since a page runs spaces together."""
+        """Rows of the table in HTML, with a cell for each k, since HTML collapses spaces."""
         cell = "<td style='text-align:left'{}>{}</td>"
         rows = [(name, [cell.format("", text) for text in cells]) for name, cells in self._table()]
         wide = f" colspan='{len(self.n_neighbors)}'"

@@ -339,7 +339,7 @@ def _deal_to_rows(
     keys: Any, rows: Any, values: Floats32, first: int, place: Any, to_rows: Any,
     to_values: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """The same for each row of a group, the first of which is `first`."""
+    """Deal the entries of a group to its rows, the first of which is `first`."""
     for at in range(start, stop):
         to = place[keys[at] - first]
         to_rows[to], to_values[to] = rows[at], values[at]

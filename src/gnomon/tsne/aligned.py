@@ -21,6 +21,7 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import is_sparse
+from gnomon.numeric.apply import plain_transform
 from gnomon.procrustes import Procrustes
 from gnomon.records import Record
 from gnomon.typing import Floats64, Table
@@ -208,7 +209,7 @@ def lay_over(Y: NDArray[Any], shared: Shared, n_former: int) -> tuple[NDArray[An
     places = shared.places.astype(np.float64)
     here = Y[shared.new].astype(np.float64)
     model = Procrustes(scaling=True, robust="tukey").fit(here, places)
-    laid = model.transform(Y.astype(np.float64))
+    laid = plain_transform(model, Y.astype(np.float64))
     size = float(np.sqrt(((places - places.mean(axis=0)) ** 2).sum(axis=1).mean())) or 1.0
 
     def movement(points: Floats64) -> float:

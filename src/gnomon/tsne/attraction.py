@@ -6,13 +6,16 @@ and, in the same loop, the degree Σ_j p_ij w_ij, which the point's step is divi
 
 P is CSR with uint32 indices and float32 values; the loop runs at the speed of memory, since all
 that it indexes with is unsigned (signed numbers may be negative, which is tested: twice the time).
-A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when somebody asks for it.
+In the plane the two coordinates of a neighbour are fetched as one number of 64 bits: three quarters
+of the time. A second loop adds up Σ p_ij log(1 + d_ij/α), from which KL follows, when it is asked
+for.
 
 With weights, p_ij is the mass between the w_i copies of i and the w_j copies of j, and the pull is
 that on one copy: p_ij / w_i. The diagonal holds what copies of a point give each other, and counts
 in the degree.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +27,8 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Floats32, Floats64, Table
 
 ROWS = 2048
+# Where the first and the second coordinate lie within the 64 bits of a point in the plane.
+X_BITS, Y_BITS = (np.uint64(at) for at in ((0, 32) if sys.byteorder == "little" else (32, 0)))
 
 __all__ = ["Attraction", "log_masses"]
 
@@ -62,11 +67,11 @@ class Attraction:
     def pull_by_blocks(self, Y: Floats32) -> tuple[Floats32, Floats32, Callable[[int, int], None]]:
         """Arrays for pull and degree, and a function that computes them for a range of rows."""
         out, degree = np.empty(Y.shape, np.float32), np.empty(len(Y), np.float32)
-        inverse = np.float32(1 / self.dof)
+        inverse, points = np.float32(1 / self.dof), _points(Y)
         work = _PULL[Y.shape[1]]
 
         def block(start: int, stop: int) -> None:
-            work(self.indptr, self.indices, self.values, Y, inverse, out, degree, start, stop)
+            work(self.indptr, self.indices, self.values, points, inverse, out, degree, start, stop)
             if self.weighted:
                 out[start:stop] /= self.weights[start:stop, None]
                 degree[start:stop] /= self.weights[start:stop]
@@ -75,17 +80,17 @@ class Attraction:
 
     def kl(self, Y: Floats32, total: float) -> float:
         """KL(P‖Q) = Σ p log p + (α+1)/2 Σ p log(1 + d/α) + log Z, with Z = `total`."""
-        inverse = np.float32(1 / self.dof)
+        inverse, points = np.float32(1 / self.dof), _points(Y)
         work = _LOG_SUM[Y.shape[1]]
 
         def block(start: int, stop: int) -> float:
-            return float(work(self.indptr, self.indices, self.values, Y, inverse, start, stop))
+            return float(work(self.indptr, self.indices, self.values, points, inverse, start, stop))
 
         parts = map_blocks(block, row_blocks(len(Y), ROWS), n_jobs=self.n_jobs)
         return float(self.negative_entropy + (self.dof + 1) / 2 * sum(parts) + np.log(total))
 
     def reordered(self, order: NDArray[np.intp]) -> "Attraction":
-        """The same with other numbers: the new i-th point is the old `order[i]`."""
+        """Renumber the points: the new i-th point is the old `order[i]`."""
         new = object.__new__(Attraction)
         new.dof, new.n_jobs, new.negative_entropy = self.dof, self.n_jobs, self.negative_entropy
         new.weights, new.weighted = self.weights[order], self.weighted
@@ -103,6 +108,13 @@ class Attraction:
 
         map_blocks(block, row_blocks(order.size, ROWS), n_jobs=self.n_jobs)
         return new
+
+
+def _points(Y: Floats32) -> NDArray[Any]:
+    """What the loops read positions from: `Y` itself, or in the plane 64 bits a point, shape (n,)."""
+    if Y.shape[1] != 2:
+        return Y
+    return np.ascontiguousarray(Y, np.float32).view(np.uint64).reshape(-1)
 
 
 def log_masses(P: Table, weights: Floats64 | None = None, n_jobs: int | None = None) -> float:
@@ -154,15 +166,17 @@ def _pull1(
 
 @kernel
 def _pull2(
-    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
+    indptr: Any, indices: Any, values: Floats32, points: Any, inverse: Any, out: Floats32,
     degree: Floats32, start: int, stop: int,
 ) -> None:  # fmt: skip
     for i in range(np.uint64(start), np.uint64(stop)):
-        x, y = Y[i, 0], Y[i, 1]
+        x = np.uint32(points[i] >> X_BITS).view(np.float32)
+        y = np.uint32(points[i] >> Y_BITS).view(np.float32)
         px = py = total = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
-            j = indices[at]
-            dx, dy = x - Y[j, 0], y - Y[j, 1]
+            point = points[indices[at]]
+            dx = x - np.uint32(point >> X_BITS).view(np.float32)
+            dy = y - np.uint32(point >> Y_BITS).view(np.float32)
             f = values[at] / (np.float32(1) + (dx * dx + dy * dy) * inverse)
             px += f * dx
             py += f * dy
@@ -225,14 +239,17 @@ def _log_sum1(
 
 @kernel
 def _log_sum2(
-    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, start: int, stop: int
+    indptr: Any, indices: Any, values: Floats32, points: Any, inverse: Any, start: int, stop: int
 ) -> float:
     total = 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
-        x, y, row = Y[i, 0], Y[i, 1], np.float32(0)
+        x = np.uint32(points[i] >> X_BITS).view(np.float32)
+        y = np.uint32(points[i] >> Y_BITS).view(np.float32)
+        row = np.float32(0)
         for at in range(indptr[i], indptr[i + 1]):
-            j = indices[at]
-            dx, dy = x - Y[j, 0], y - Y[j, 1]
+            point = points[indices[at]]
+            dx = x - np.uint32(point >> X_BITS).view(np.float32)
+            dy = y - np.uint32(point >> Y_BITS).view(np.float32)
             row += values[at] * _log(np.float32(1) + (dx * dx + dy * dy) * inverse)
         total += float(row)
     return total

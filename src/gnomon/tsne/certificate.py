@@ -116,7 +116,7 @@ def certify(
     forces: Forces,
     reason: str,
 ) -> MapCertificate:
-    """Of the map that the descent of `model` ended with, for reason `reason`.
+    """Certify the map that the descent of `model` ended with, for reason `reason`.
 
     `embedding` is in the order of the data, `forces` are in that of `state`.
     """

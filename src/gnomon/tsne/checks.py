@@ -130,7 +130,7 @@ def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
 
 
 def fingerprint(X: Table, weights: Floats64 | None, marks: dict[str, str]) -> str:
-    """Of the data and of every parameter that the run so far depends on."""
+    """Digest of the data and of every parameter that the run so far depends on."""
     parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
     parts += [weights if weights is not None else np.empty(0)]
     return _digest(*parts, np.array(sorted(marks.items())))

@@ -216,12 +216,12 @@ def _whole(dof: float, u: Floats64) -> Floats64:
 
 
 def _far(dof: float, border: float, u: Floats64) -> Floats64:
-    """Its Gaussians wider than the border."""
+    """Sum of the kernel's Gaussians wider than the border."""
     return _whole(dof, u) - _near(dof, border, u)
 
 
 def _near(dof: float, border: float, u: Floats64) -> Floats64:
-    """Its Gaussians narrower than the border; nothing where they have ended."""
+    """Sum of the kernel's Gaussians narrower than the border; zero where they have ended."""
     values, here = np.zeros_like(u), border * u < NOTHING
     u = u[here]
     values[here] = _whole(dof, u) * special.gammaincc((dof + 1) / 2, border * u)
@@ -283,7 +283,7 @@ def _restrict(fine: Floats32, mask: Floats32, coarse: Floats32, cells: int) -> N
 
 @kernel
 def _prolong(coarse: Floats32, mask: Floats32, fine: Floats32, cells: int) -> None:
-    """The same weights the other way: added to every fine row from the coarse ones around."""
+    """Interpolate: add to every fine row from the coarse rows around it, with the same weights."""
     for i in range(cells):
         for k in range((i + 1) // 4, (i + 6) // 4 + 2):
             weight, to, row = mask[i - 4 * (k - 1) + 6], fine[i], coarse[k]

@@ -72,7 +72,7 @@ class Forces(Protocol):
         """Σ p log p."""
 
     def reordered(self, order: NDArray[np.intp]) -> "Forces":
-        """The same forces for renumbered points."""
+        """Forces for renumbered points."""
 
     def refined(self, order: NDArray[np.intp]) -> "Forces":
         """The forces of the last iterations, for points in this order of the data."""
@@ -181,7 +181,7 @@ class Descent:
         self, state: State, schedule: Schedule, n_jobs: int | None = None, *, cooling: bool = False
     ) -> None:
         self.state, self.schedule, self.n_jobs, self.cooling = state, schedule, n_jobs, cooling
-        self._given = state.Y  # kept by whoever gave it, to go back to if this run fails
+        self._given = state.Y  # kept by the caller, to return to if this run fails
         self._last: State | None = None  # its arrays are written over by the next iteration
         self._branch: Descent | None = None
 
@@ -310,7 +310,7 @@ def _reorders_at(iteration: int) -> bool:
 
 
 def _reordered(state: State, n_jobs: int | None) -> State:
-    """The same state with its points along a space-filling curve."""
+    """Order the points of a state along a space-filling curve."""
     order = along_curve(state.Y, state.low, state.high, n_jobs)
     return replace(
         state, Y=state.Y[order], velocity=state.velocity[order], order=state.order[order],
@@ -319,7 +319,7 @@ def _reordered(state: State, n_jobs: int | None) -> State:
 
 
 def _enlarged(state: State) -> State:
-    """The same state about its mean, with an extent of `SMALL`."""
+    """Centre a state and scale it to an extent of `SMALL`."""
     factor = SMALL / (state.high - state.low).max()  # float64: there may be no such float32
     Y = ((state.Y - state.Y.mean(axis=0, dtype=np.float64)) * factor).astype(state.Y.dtype)
     velocity = (state.velocity * factor).astype(state.velocity.dtype)

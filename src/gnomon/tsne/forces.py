@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROWS = 64  # of all pairs at a time
 PULL_ROWS = 1024  # of P at a time
-WORTH_WAKING = 500_000  # entries of P for which a second thread is worth waking
+WORTH_WAKING = 150_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CUT_FROM = 20_000  # rows for which rough forces leave small entries of P out
 ROUGH = 1.4  # times the spacing, for rough forces
@@ -128,7 +128,7 @@ class OverMesh:
         self.meshes: dict[float, Mesh] = {}
 
     def reordered(self, order: NDArray[np.intp]) -> "OverMesh":
-        """The same forces for renumbered points; the meshes are shared."""
+        """Forces for renumbered points; the meshes are shared."""
         new = object.__new__(OverMesh)
         new.__dict__.update(self.__dict__)
         new.attraction = self.attraction.reordered(order)
@@ -269,7 +269,7 @@ class AllPairs:
         self.negative_entropy = log_masses(P, weights)
 
     def reordered(self, order: NDArray[np.intp]) -> "AllPairs":
-        """The same forces for renumbered points."""
+        """Forces for renumbered points."""
         new = object.__new__(AllPairs)
         new.__dict__.update(self.__dict__)
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.errors import DataError, Remedy, refuse
 from gnomon.inputs import check_integer, check_real, is_sparse, refuse_bad_values
 from gnomon.neighbors.search import Neighbors, NeighborSearch
+from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
 from gnomon.tsne.affinities import Conditional, gaussian_rows, uniform_rows
 from gnomon.typing import Floats64, Table
@@ -167,7 +168,7 @@ def _reduced(X: Table, model: PCA, by: str) -> Reduction:
     kept = float(model.explained_variance_ratio_.sum())
     d, k = X.shape[1], model.n_components_
     note = f"{d:,} columns to {k} by {by}, which keep {kept:.1%} of the variance"
-    return Reduction(model.transform(X), model, note)
+    return Reduction(plain_transform(model, X), model, note)
 
 
 def given_neighbors(X: Table, k: int) -> Neighbors:

@@ -6,7 +6,7 @@
 3. Every other row is placed on it (`gnomon.tsne.place`), a block at a time: the map stays as it is,
    and placed rows do not see each other, so blocks can be of any size, on any machine.
 
-What is lost: placed rows push nobody away and draw nobody near, so a group of which the sample has
+What is lost: placed rows neither repel nor attract other rows, so a group of which the sample has
 no row gets no place of its own; its rows are called unusual.
 """
 
@@ -69,7 +69,7 @@ class Sampling(Record):
 
     @property
     def whole(self) -> bool:
-        """Whether it leaves nobody out."""
+        """Whether the sample holds every row."""
         return self.rows.size == self.n
 
     def title(self) -> str:
@@ -183,7 +183,7 @@ class Placed:
         return f"{int(self.placed.sum()):,} rows placed, {odd}"
 
     def sentence(self) -> str:
-        """The same for a page; empty unless every row was placed, and some were."""
+        """Summary for a page; empty unless every row was placed, and some were."""
         if not (self.finished and self.placed.any()):
             return ""
         said = self.title()
@@ -238,7 +238,7 @@ def place_array(
     X: NDArray[Any],
     on: On | None = None,
 ) -> Placed:
-    """The same for a table in memory, or a memory map."""
+    """Place the rows of a table in memory, or of a memory map."""
     found, model = _Gathered(tsne, sampling, on), tsne._model()
     with suppress(KeyboardInterrupt):
         for start, stop in row_blocks(sampling.n, BLOCK_ROWS):

@@ -34,7 +34,7 @@ def _weights(u: np.float32) -> Any:
 
 @kernel
 def _slopes(u: np.float32) -> Any:
-    """Their derivatives."""
+    """Derivatives of the four cubic B-spline weights."""
     v = np.float32(1) - u
     half = np.float32(0.5)
     return (

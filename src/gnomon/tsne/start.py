@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import refuse
+from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
 from gnomon.tsne.aligned import Shared, start_from
 from gnomon.tsne.connect import Graph
@@ -84,7 +85,7 @@ def pca_start(
     n = Z.shape[0]
     if scores is None:
         k = min(dimensions, *Z.shape)
-        scores = PCA(k, n_jobs=n_jobs).fit(Z, sample_weight=weights).transform(Z)
+        scores = plain_transform(PCA(k, n_jobs=n_jobs).fit(Z, sample_weight=weights), Z)
     scores = np.asarray(scores[:, :dimensions], np.float64)
     w = np.ones(n) if weights is None else weights
     with np.errstate(over="ignore"):

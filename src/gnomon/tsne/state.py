@@ -283,7 +283,7 @@ def pack_parameters(init: Any, align_to: Any, pca: Any) -> dict[str, Any]:
 
 
 def unpack_parameters(parameters: Any) -> Any:
-    """The same as `TSNE` takes them."""
+    """Parameters in the form that `TSNE` takes."""
     former = parameters.get("align_to") if isinstance(parameters, dict) else None
     if former is None:
         return parameters

@@ -25,7 +25,7 @@ def solve(problem: Problem) -> Solution:
 
 
 def solve_moments(problem: Question, moments: Moments) -> Solution:
-    """The same from moments that are known already (streams and merged models)."""
+    """Solve from moments that are known already, as after `partial_fit` and `merge`."""
     sigma, scaling = covariance_matrix(problem, moments)
     eigen = Eigen(sigma)
     most = min(moments.n, sigma.shape[0])

@@ -10,7 +10,7 @@ where `scale` is 1 unless the columns are standardised. All variances are in uni
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,24 @@ class Solution:
     passes: int
     singular: Measured | None = None
     sample: SampledRows | None = None
+
+    def without_components(self) -> "Solution":
+        """None of the components; one was found, so that variances and accuracy are known."""
+        singular = self.singular
+        if singular is not None:
+            first = float(singular.values[0])
+            singular = singular._replace(
+                values=singular.values[:0], residuals=singular.residuals[:0], following=first
+            )
+        return replace(
+            self,
+            components=self.components[:0],
+            variances=self.variances[:0],
+            residuals=self.residuals[:0],
+            following=float(self.variances[0]),
+            singular=singular,
+            sample=None,
+        )
 
     @property
     def measured(self) -> Measured:

@@ -88,7 +88,7 @@ class Placement:
         return [s * (X @ R) + t for X, R, s, t in parts]
 
     def in_first_frame(self, sets: Sets) -> "Placement":
-        """The same picture, turned and moved so that the first set keeps its axes and centre."""
+        """Turn and move the consensus so that the first set keeps its axes and centre."""
         R = self.rotations[0]
         d, D = R.shape
         Q = np.linalg.svd(R)[2]  # rows d to D span what R leaves out

@@ -8,6 +8,7 @@ from gnomon.charts.reconstruction import relative_errors
 from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
 from gnomon.errors import UnavailableError
+from gnomon.numeric.apply import plain_transform
 from gnomon.report.content import Content
 from gnomon.report.drawn import plain_picture
 from gnomon.report.section import (
@@ -77,7 +78,7 @@ def _pairs(content: Content) -> Pictures:
     rows = np.unique(np.concatenate([order[places], order[-WORST:]]))
     rows = rows[np.argsort(sq_errors[rows], kind="stable")]
     table = np.asarray(content.prepared[rows], np.float64)
-    scores = pca.transform(content.prepared[rows])
+    scores = plain_transform(pca, content.prepared[rows])
     few = max(1, int(pca.n_components_) // 8)
     little = scores.copy()
     little[:, few:] = 0
@@ -145,7 +146,7 @@ def _worst_rows(content: Content) -> Grid:
     sq_errors = pca.prediction_error(content.prepared)
     worst = np.argsort(-sq_errors, kind="stable")[:MOST_ROWS]
     typical = float(np.sqrt(np.median(sq_errors))) or 1.0
-    rebuilt = pca.inverse_transform(pca.transform(content.prepared[worst]))
+    rebuilt = pca.inverse_transform(plain_transform(pca, content.prepared[worst]))
     same = content.X is content.prepared
     own = spread if same else measure_spread(content.X).std
     away = rebuilt - np.asarray(content.prepared[worst], np.float64)

@@ -1,0 +1,39 @@
+"""A fitted PCA as one of scikit-learn's, which other tools know how to export."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn import decomposition
+
+from gnomon.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from gnomon.pca.estimator import PCA
+
+__all__ = ["as_sklearn"]
+
+
+def as_sklearn(model: "PCA") -> decomposition.PCA:
+    """The same model for `sklearn.decomposition.PCA`; see `PCA.to_sklearn`."""
+    used = {
+        "standardize": model.standardize,
+        "feature_weight": model.feature_weight is not None,
+        "missing": model.missing == "em",
+    }
+    for name in (name for name, is_used in used.items() if is_used):
+        raise UnavailableError(
+            f"scikit-learn's PCA has no place for `{name}`. Standardise, weight or fill in the "
+            f"columns beforehand, and fit without `{name}`."
+        )
+    components = model.components_
+    kind = components.dtype
+    out = decomposition.PCA(n_components=int(model.n_components_), whiten=bool(model.whiten))
+    out.n_components_, out.components_ = int(model.n_components_), components.copy()
+    out.n_samples_, out.n_features_in_ = int(model.n_samples_), int(model.n_features_in_)
+    for name in ("mean", "explained_variance", "explained_variance_ratio", "singular_values"):
+        setattr(out, f"{name}_", getattr(model, f"{name}_").astype(kind))
+    out.noise_variance_ = kind.type(model.noise_variance_)
+    out._fit_svd_solver = "full"
+    if model._names() is not None:
+        out.feature_names_in_ = np.array(model._names())
+    return out
