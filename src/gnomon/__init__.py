@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gnomon.procrustes import principal_angles as principal_angles
     from gnomon.procrustes import stability as stability
     from gnomon.report import report as report
+    from gnomon.scores import audit as audit
     from gnomon.tsne import TSNE as TSNE
 
 __version__ = "0.2.0.dev0"
@@ -48,6 +49,7 @@ _HOME = {
     "component_panel": "gnomon.pca",
     "charts": "gnomon.charts",
     "scores": "gnomon.scores",
+    "audit": "gnomon.scores",
     "samples": "gnomon.data.samples",
     "source": "gnomon.data.sources",
     "run": "gnomon.pipeline",

@@ -59,6 +59,7 @@ ORDERS = {
     ),
     "compare": (["compare", DATA, "more.csv", "--id", "id"], {"a": DATA, "b": "more.csv"}),
     "inspect": (["inspect", DATA], {}),
+    "audit": (["audit", "cells_map", "--force"], {}),
 }
 
 

@@ -114,7 +114,7 @@ def test_without_the_data_the_page_says_what_it_lacks(moved):
     assert json.loads(done.stdout)["data"] is None
     page = page_of(moved / "fish_map" / "report.html")
     assert "The page was built without the table" in page.words
-    assert "cannot be found without the table itself" in page.words
+    assert "rows that are rebuilt worst are not known" in page.words
     assert "trust" in sections(page)  # the map keeps the table it was made from
     data = json.loads(page.raw["script"][0])
     assert (data["ids"]["name"], data["ids"]["texts"]["length"]) == ("name", 60)

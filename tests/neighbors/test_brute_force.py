@@ -64,7 +64,7 @@ def test_all_other_rows_can_be_asked_for():
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_a_sample_that_is_unlike_the_table_changes_no_neighbour(scale):
-    """Rows of which the limit of the candidates is drawn are nearer, or farther, than all others."""
+    """Rows from which the limit of the candidates is drawn are nearer, or farther, than others."""
     Z, Q = table("plain"), 1e-3 * table("plain", 60, seed=1)
     Z[:: brute_force.EVERY] *= scale
     rows, distances = BruteForce(Z).search(Q, 20)

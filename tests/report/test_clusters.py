@@ -59,9 +59,15 @@ def test_names_say_what_sets_a_group_apart():
     assert names[-1] is None
     assert describe_groups(groups, None, [])[[0, 30]].tolist() == ["group 1", "group 2"]
     same = describe_groups(groups, None, [], ["a parser of the https://site.invalid"] * 90)
-    assert same[[0, 30]].tolist() == ["parser, the", "parser, the (2)"]
+    assert same[[0, 30]].tolist() == ["parser", "parser (2)"]
     texts = ["a fast parser"] * 30 + ["a slow network daemon"] * 30 + ["fast and slow"] * 30
     words = describe_groups(groups, None, [], texts)
     assert set(words[0].split(", ")) <= {"fast", "parser"}
     assert "parser" in words[0]
     assert {"network", "daemon"} == set(words[30].split(", "))
+
+
+def test_a_name_holds_no_word_twice_and_none_that_means_nothing():
+    groups = np.repeat([0, 1], 30)
+    texts = ["font and fonts for the screen"] * 30 + ["a terminal"] * 30
+    assert describe_groups(groups, None, [], texts)[0] == "font, screen"

@@ -14,7 +14,7 @@ from gnomon import PCA
 from gnomon.report import encode
 from gnomon.report.content import gather, in_map_order
 from gnomon.report.encode import morton_part
-from gnomon.report.payload import NOTES, payload
+from gnomon.report.payload import NOTES, TO_FIT, payload
 from gnomon.report.sections.map import map_section
 
 
@@ -127,11 +127,24 @@ def test_what_is_put_in_stays_within_the_budget_and_what_is_left_out_is_said(con
     made = payload(content, budget=budget)
     assert len(made.text) <= budget - NOTES
     assert len(made.notes) == 1
-    assert "6\xa0columns are in the page as they are" in made.notes[0]
+    assert "of 6\xa0columns, those with the largest contributions" in made.notes[0]
     tight = payload(content, budget=2_500)
     said = " ".join(tight.notes)
-    for what in ("PCA map", "ids in plant", "height, year", "No neighbours"):
+    for what in ("PCA map", "ids in plant", "height, year", "no neighbours"):
         assert what in said
+    # Whole sentences, as a person reads them.
+    assert "The page holds no neighbours of the rows" + TO_FIT in tight.notes
+    assert "The PCA map was left out" + TO_FIT in tight.notes
+
+
+def test_sentences_about_what_is_in_part_left_out_count_it(content):
+    notes = set()
+    for budget in range(len(payload(content).text) + NOTES, 0, -100):
+        notes |= set(payload(content, budget=budget).notes)
+    assert "The page holds 1 of the 5 neighbours of each row" + TO_FIT in notes
+    assert "The page holds the scores of 1\xa0component" + TO_FIT in notes
+    assert "The page holds no scores of components" + TO_FIT in notes
+    assert all(note.endswith(".") for note in notes)
 
 
 def test_the_largest_contributions_are_kept_longest(content):
@@ -196,14 +209,13 @@ def test_groups_stand_in_the_order_people_count():
     assert texts(field["names"]) == ["c1", "c9", "c10"]
 
 
-def test_very_many_rows_stand_along_a_curve_and_their_positions_are_gaps(monkeypatch):
+def test_very_many_rows_stand_along_a_curve_and_their_positions_are_gaps():
     """Read back as web/src/table.ts reads them: even bits are x, odd bits are y."""
     X, _ = groups_of_rows(90)
     pca, tsne = fitted(X)
     content = gather(X, pca=pca, names=list("abcde"), tsne=tsne, labels=[])
-    monkeypatch.setattr("gnomon.report.payload.MANY_ROWS", 50)
     ordered = in_map_order(content)
-    rows = ordered.ids[1]
+    rows = ordered.row_numbers
     assert sorted(rows) == list(range(90))
     assert np.array_equal(ordered.Y, content.Y[rows])
     assert np.array_equal(ordered.X, X[rows])
@@ -211,12 +223,14 @@ def test_very_many_rows_stand_along_a_curve_and_their_positions_are_gaps(monkeyp
     data = json.loads(payload(ordered).text)
     part = data["maps"][0]
     codes = np.cumsum(numbers(part["gaps"]).astype(np.int64))
-    bits = (codes[:, None] >> np.arange(24)) & 1
-    at = np.stack([(bits[:, axis::2] << np.arange(12)).sum(axis=1) for axis in (0, 1)], axis=1)
+    bits = (codes[:, None] >> np.arange(28)) & 1
+    at = np.stack([(bits[:, axis::2] << np.arange(14)).sum(axis=1) for axis in (0, 1)], axis=1)
     positions = np.array(part["low"]) + part["step"] * at
     assert np.abs(positions - ordered.Y).max() <= 0.51 * part["step"]
-    assert part["step"] == pytest.approx(np.ptp(content.Y, axis=0).max() / 4095)
-    assert np.array_equal(numbers(data["ids"]["numbers"]), rows)
+    assert part["step"] == pytest.approx(np.ptp(content.Y, axis=0).max() / 16_383)
+    assert np.array_equal(numbers(data["row_numbers"]), rows)
+    assert "1/16,383 of the map" in payload(ordered).notes[0]
+    assert encode.map_bits(200_001) == 12
 
 
 def test_rows_out_of_the_order_of_the_curve_are_refused():

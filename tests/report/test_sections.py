@@ -66,10 +66,10 @@ def test_the_overview_names_table_rows_columns_and_colours(content):
     [
         (
             0.9,
-            "how far groups lie apart it keeps on the whole (rank correlation of distances 0.90).",
+            "It keeps most of the order of distances (rank correlation 0.90).",
         ),
-        (0.6, "it keeps only in part (rank correlation of distances 0.60)."),
-        (0.2, "it does not keep (rank correlation of distances 0.20): do not read it."),
+        (0.6, "It keeps the order of distances only in part (rank correlation 0.60)."),
+        (0.2, "It does not keep far distances (rank correlation 0.20): do not read them."),
     ],
 )
 def test_the_overview_says_what_may_be_read_from_the_map(content, rho, says):
@@ -77,7 +77,7 @@ def test_the_overview_says_what_may_be_read_from_the_map(content, rho, says):
     told = replace(content, trust=np.full(90, 0.6), quality=scored)
     second = said(overview(told))[1]
     assert second.startswith("The map keeps 60 % of each row's 15 nearest rows, where chance would "
-                             "keep 16.9 %; ")  # fmt: skip
+                             "keep 16.9 %. ")  # fmt: skip
     assert second.endswith(says)
 
 
@@ -88,8 +88,8 @@ def test_the_overview_warns_of_a_map_that_is_hardly_one(content):
 
 @pytest.mark.parametrize(
     ("rows", "says"),
-    [(16, "7 nearest rows, where chance would keep 46.7 %;"),
-     (31, "where chance would keep 50 %;")],
+    [(16, "7 nearest rows, where chance would keep 46.7 %."),
+     (31, "where chance would keep 50 %.")],
 )  # fmt: skip
 def test_few_rows_are_not_called_a_bad_map(content, rows, says):
     few = copy(content.tsne)
@@ -205,8 +205,11 @@ def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
     X, names = plane
     section = reconstruction(gather(X, pca=PCA(1).fit(X), names=names))
     # The second of variances 4 : 1 is left out: √(1/5) of the spread.
-    assert said(section)[0].startswith("Rows rebuilt from 1 component miss a cell by 44.7 % of the")
-    assert said(section)[1] == "The column held worst is b, which loses 100 % of its variance."
+    assert said(section)[0].startswith("Cells rebuilt from 1 component are off by 44.7 % of the")
+    assert (
+        said(section)[1]
+        == "The column that is rebuilt worst is b, which loses 100 % of its variance."
+    )
     table = grid(section, "worst")
     assert {table.rows[0][0].row, table.rows[1][0].row} == {5, 15}  # sin is ±1 there
     assert [row[2] for row in table.rows] == ["b"] * 10
@@ -238,7 +241,7 @@ def test_without_the_table_the_page_says_what_it_cannot_know(content):
     bare = gather(None, pca=content.pca, scores=content.scores, names=content.names,
                   tsne=content.tsne, neighbors=content.neighbors, score=False)  # fmt: skip
     words = [b.text for b in reconstruction(bare).blocks if hasattr(b, "text")]
-    assert words == ["The rows that are rebuilt worst cannot be found without the table itself."]
+    assert words == ["Without the table itself, the rows that are rebuilt worst are not known."]
 
 
 def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
@@ -249,7 +252,7 @@ def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
         "Of a row's 15 nearest rows in the data, 74 % are among its 15 nearest on the map; by "
         "chance it would be 16.9 %. 9 rows keep fewer than a third (10 % of all)."
     )
-    least = grid(section, "least where they belong")
+    least = grid(section, "lowest trust")
     assert [row[0] for row in least.rows] == [RowLink(i, f"row {i}") for i in range(8)]
     assert [row[1] for row in least.rows] == ["20\u00a0%"] * 8
     assert least.rows[0][2].row == content.neighbors[0, 0]

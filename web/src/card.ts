@@ -38,7 +38,8 @@ export function showCard(
   head.append(element("strong", { class: "map-name" }, table.nameOf(row)));
   if (pinned) head.append(button("\u00d7", actions.close, { class: "map-close", "aria-label": "Close" }));
   const facts = element("dl", { class: "map-facts" });
-  if (table.ids) facts.append(...fact("row", String(row)));
+  const number = table.numberOf(row);
+  if (table.ids && number !== null) facts.append(...fact("row", String(number)));
   for (const field of fields) facts.append(...fact(field.name, valueOf(field, row)));
   const picture = pictures?.thumbnail(row, PICTURE, palette);
   const shown = element("div", { class: picture ? "map-shown map-pictured" : "map-shown" });
@@ -46,7 +47,7 @@ export function showCard(
   shown.append(facts);
   card.replaceChildren(head, shown);
   if (pictures && !picture) {
-    card.append(element("p", { class: "map-small map-unpictured" }, "No picture of this row is in the page."));
+    card.append(element("p", { class: "map-small map-unpictured" }, "The page holds no picture of this row."));
   }
   const text = table.texts?.[row];
   if (text) card.append(element("p", { class: "map-text" }, text));
@@ -98,7 +99,7 @@ function fact(name: string, value: string): HTMLElement[] {
 
 export function valueOf(field: Field, row: number): string {
   if (field.kind === "number") return quantity(field.values[row], field.isShare, 4);
-  return field.names[field.codes[row]] ?? "none";
+  return field.names[field.codes[row]] ?? field.none;
 }
 
 /** What is said aloud of a row. */

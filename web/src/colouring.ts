@@ -61,7 +61,7 @@ function byName(field: Field & { kind: "category" }, palette: Palette): Colourin
   });
   if (counts[names.length]) {
     place[names.length] = groups.length;
-    groups.push({ name: "no label", colour: palette.quiet, rows: counts[names.length], codes: [names.length] });
+    groups.push({ name: field.none, colour: palette.quiet, rows: counts[names.length], codes: [names.length] });
   }
   return { field, groups, codes: Uint16Array.from(codes, (code) => place[code]), counts, range: null };
 }

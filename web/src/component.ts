@@ -114,8 +114,7 @@ function nextFrame(): Promise<void> {
 }
 
 function searchHint(data: PackedTable): string {
-  const rows = data.ids ? "id" : "row number";
-  return [rows, ...(data.texts ? ["word"] : []), "label or column"].join(", ");
+  return data.texts ? "Search rows, words, columns" : "Search rows, labels, columns";
 }
 
 /** One button a map. */

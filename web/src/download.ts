@@ -7,9 +7,8 @@ const FORMULA = /^(?:[\p{Z}\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe
 
 /** The rows with their number, id, labels, trust and text, one line each. */
 export async function csv(table: Table, rows: Iterable<number>): Promise<string> {
-  const columns: { name: string; cell: (row: number) => string }[] = [
-    { name: "row", cell: (row) => String(row) },
-  ];
+  const columns: { name: string; cell: (row: number) => string }[] = [];
+  if (table.numberOf(0) !== null) columns.push({ name: "row", cell: (row) => String(table.numberOf(row)) });
   const { ids, idName } = table;
   if (ids && idName !== null) columns.push({ name: idName, cell: (row) => text(ids[row]) });
   for (const { group, load } of table.choices) {

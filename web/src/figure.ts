@@ -132,7 +132,13 @@ function tilesOf(scene: Scene): SVGElement {
 
 function namesOf(context: CanvasRenderingContext2D, scene: Scene): SVGElement[] {
   const { palette } = scene;
-  return layNames(context, scene).map(({ text, left, middle, size, bold }) =>
+  const names = layNames(context, scene);
+  const lines = names.flatMap(({ line }) => {
+    if (!line) return [];
+    const [x1, y1, x2, y2] = line.map(round);
+    return [shape("line", { x1, y1, x2, y2, stroke: palette.soft, "stroke-width": 1 })];
+  });
+  const texts = names.map(({ text, left, middle, size, bold }) =>
     shape(
       "text",
       {
@@ -143,6 +149,7 @@ function namesOf(context: CanvasRenderingContext2D, scene: Scene): SVGElement[] 
       text,
     ),
   );
+  return [...lines, ...texts];
 }
 
 function legendHeight(colouring: Colouring): number {

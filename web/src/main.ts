@@ -7,11 +7,15 @@ import { followTheme } from "./theme";
 
 const VIEW = "#view=";
 
+// For notebooks and other pages, which put maps where they like.
+Object.assign(globalThis, { gnomon: { mountMap } });
+
 async function main(): Promise<void> {
   const section = document.getElementById("map");
+  if (!section) return;
   const place = document.getElementById("map-tool");
   const block = document.getElementById("gnomon-data");
-  if (!section || !place || !block?.textContent) throw new Error("the page holds no map");
+  if (!place || !block?.textContent) throw new Error("the page holds no map");
   document.documentElement.classList.add("live");
   section.classList.add("live");
   place.hidden = false;
@@ -45,7 +49,7 @@ async function follow(map: MapComponent): Promise<void> {
   if (!location.hash.startsWith(VIEW)) return;
   const status = map.root.querySelector("[role=status]");
   const known = await map.restore(decoded(location.hash.slice(VIEW.length)));
-  if (!known && status) status.textContent = "The link is of another page: its view was not restored";
+  if (!known && status) status.textContent = "This link belongs to another page: its view was not restored";
   map.root.dataset.restored = String(known);
 }
 

@@ -129,7 +129,21 @@ export function places(x: number, y: number, scale: number, spot: Spot, width: n
     at(x + gap, y + gap - height / 2),
     at(x - gap - width, y - gap - height / 2),
     at(x - gap - width, y + gap - height / 2),
+    // Farther away, with a line that leads back.
+    ...[20, 32].flatMap((away) => [
+      at(x - width / 2, y - away - height / 2),
+      at(x - width / 2, y + away - height / 2),
+      at(x + 0.7 * away, y - 0.7 * away - height / 2),
+      at(x + 0.7 * away, y + 0.7 * away - height / 2),
+      at(x - 0.7 * away - width, y - 0.7 * away - height / 2),
+      at(x - 0.7 * away - width, y + 0.7 * away - height / 2),
+    ]),
   ];
+}
+
+/** The place on a box nearest to (x, y). */
+export function nearestOn({ left, top, width, height }: Box, x: number, y: number): [number, number] {
+  return [Math.min(Math.max(x, left), left + width), Math.min(Math.max(y, top), top + height)];
 }
 
 export function overlaps(a: Box, b: Box): boolean {

@@ -1,14 +1,17 @@
 // What is drawn over the points: pictures, names, the row that is looked at with its neighbours, and
 // the line of a lasso.
 
-import { type Box, overlaps, places, type Spot } from "./names";
+import { type Box, nearestOn, overlaps, places, type Spot } from "./names";
 import type { Palette } from "./palette";
 import type { Pictures } from "./pictures";
 import type { PointMap } from "./table";
 import { type Size, toScreen, type View } from "./view";
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const LONGEST = 190; // pixels of a name
+const LONGEST = 240; // pixels of a name, and no more than a share of the map
+const LONGEST_SHARE = 0.4;
+const ROOM = 16_000; // square pixels of the map for each name of a group
+const FAR = 11; // pixels from a row to its name, from which a line leads there
 
 /** A picture of a row at a place on the screen. */
 export interface Tile {
@@ -54,6 +57,9 @@ export interface WrittenName {
   size: number;
   bold: boolean;
   colour: string;
+  box: Box;
+  /** From a row to its name, where that stands aside. */
+  line: [number, number, number, number] | null;
 }
 
 /** Names at places where none covers another; larger groups choose first. */
@@ -70,12 +76,14 @@ export function layNames(context: CanvasRenderingContext2D, scene: Scene): Writt
       taken.push({ left: x - 4, top: y - 4, width: 8, height: 8 });
     }
   }
+  const room = single ? Infinity : Math.max((size.width * size.height) / ROOM, 3);
   for (const spot of [...scene.spots].sort((a, b) => b.rows - a.rows)) {
+    if (written.length >= room) break;
     const [x, y] = toScreen(view, size, spot.x, spot.y);
     if (x < 0 || y < 0 || x > size.width || y > size.height) continue;
     const letters = single ? 12 : 12.5 + 4.5 * Math.sqrt(spot.rows / most);
     context.font = `${single ? 450 : 650} ${letters}px ${FONT}`;
-    const text = shorten(context, spot.name);
+    const text = shorten(context, spot.name, Math.min(LONGEST, LONGEST_SHARE * size.width));
     const width = context.measureText(text).width + (single ? 2 : 10);
     const height = letters + (single ? 2 : 7);
     const inside = (box: Box) => ({
@@ -83,14 +91,30 @@ export function layNames(context: CanvasRenderingContext2D, scene: Scene): Writt
       left: Math.min(Math.max(box.left, 4), size.width - width - 4),
       top: Math.min(Math.max(box.top, 4), size.height - height - 4),
     });
-    const box = places(x, y, view.scale, spot, width, height).map(inside).find((one) => !taken.some((other) => overlaps(one, other)));
+    const free = (one: Box) => !taken.some((other) => overlaps(one, other)) && !crosses(x, y, one, taken);
+    const box = places(x, y, view.scale, spot, width, height).map(inside).find(free);
     if (!box) continue;
     taken.push(box);
+    const near = nearestOn(box, x, y);
+    const aside = single && isFar(x, y, near);
     written.push({
-      text, left: box.left + (single ? 1 : 5), middle: box.top + height / 2, size: letters, bold: !single, colour: spot.colour,
+      text, left: box.left + (single ? 1 : 5), middle: box.top + height / 2, size: letters, bold: !single,
+      colour: spot.colour, box, line: aside ? [x, y, ...near] : null,
     });
   }
   return written;
+}
+
+const isFar = (x: number, y: number, [across, down]: [number, number]) => Math.hypot(across - x, down - y) > FAR;
+
+/** Whether the line from (x, y) to a name that stands aside would pass another name or row. */
+function crosses(x: number, y: number, box: Box, taken: Box[]): boolean {
+  const near = nearestOn(box, x, y);
+  if (!isFar(x, y, near)) return false;
+  return [0.5, 0.75, 1].some((share) => {
+    const [left, top] = [x + share * (near[0] - x) - 1, y + share * (near[1] - y) - 1];
+    return taken.some((other) => overlaps({ left, top, width: 2, height: 2 }, other));
+  });
 }
 
 export function paintNames(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -101,7 +125,18 @@ export function paintNames(context: CanvasRenderingContext2D, scene: Scene): voi
   context.lineJoin = "round";
   // Names step back while one looks at a row.
   context.globalAlpha = scene.focus === null ? 1 : 0.4;
-  for (const { text, left, middle, size, bold } of names) {
+  for (const { line } of names) {
+    if (!line) continue;
+    context.beginPath();
+    context.moveTo(line[0], line[1]);
+    context.lineTo(line[2], line[3]);
+    context.strokeStyle = palette.soft;
+    context.lineWidth = 1;
+    context.stroke();
+  }
+  for (const { text, left, middle, size, bold, colour, box } of names) {
+    // On pictures a name stands on a plate of its own.
+    if (scene.tiles.length) plate(context, box, palette.surface, colour);
     context.font = `${bold ? 650 : 450} ${size}px ${FONT}`;
     context.strokeStyle = palette.surface;
     context.lineWidth = bold ? 5 : 3.5;
@@ -111,6 +146,17 @@ export function paintNames(context: CanvasRenderingContext2D, scene: Scene): voi
   }
   context.globalAlpha = 1;
 }
+
+function plate(context: CanvasRenderingContext2D, { left, top, width, height }: Box, fill: string, edge: string): void {
+  context.beginPath();
+  context.roundRect(left + 0.5, top + 0.5, width - 1, height - 1, 5);
+  context.fillStyle = fill;
+  context.fill();
+  context.strokeStyle = edge;
+  context.lineWidth = 1.5;
+  context.stroke();
+}
+
 function paintFocus(context: CanvasRenderingContext2D, scene: Scene, focus: number): void {
   const { map, view, size, palette } = scene;
   const at = (row: number) => toScreen(view, size, map.x[row], map.y[row]);
@@ -160,11 +206,11 @@ function dot(
   context.stroke();
 }
 
-function shorten(context: CanvasRenderingContext2D, name: string): string {
+function shorten(context: CanvasRenderingContext2D, name: string, longest: number): string {
   // One line, and no letters that turn the direction of those around them.
   const line = name.slice(0, 300).replace(/[\s\p{Cc}]+/gu, " ").replace(/\p{Cf}/gu, "").trim() || "(no name)";
-  if (context.measureText(line).width <= LONGEST) return line;
+  if (context.measureText(line).width <= longest) return line;
   const letters = [...line];
-  while (letters.length && context.measureText(`${letters.join("")}\u2026`).width > LONGEST) letters.pop();
+  while (letters.length && context.measureText(`${letters.join("")}\u2026`).width > longest) letters.pop();
   return `${letters.join("").trimEnd()}\u2026`;
 }

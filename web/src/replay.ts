@@ -17,7 +17,7 @@ export function replayControl(parts: Parts, table: Table, tool: MapTool): void {
   const slider = element("input", {
     type: "range", min: 0, max: last, value: last, "aria-label": "Iteration of the map", id: parts.id("iteration"),
   });
-  const label = element("span", { class: "map-small" });
+  const label = element("span", { class: "map-small" }, `iteration ${replay.iterations[last]}`);
   const play = button("Replay", () => void start(), { id: parts.id("play") });
 
   const show = async (frame: number) => {

@@ -71,7 +71,7 @@ export class Search {
     const matches = matchingRows(table, asked);
     const found = matches.slice(0, MOST_ROWS).map((row) => ({
       text: table.nameOf(row),
-      detail: this.excerpt(row, asked) || (table.ids ? `row ${row}` : ""),
+      detail: this.excerpt(row, asked) || (table.ids && !table.ordered ? `row ${row}` : ""),
       act: () => this.actions.go(row),
     }));
     if (matches.length > 1) {
@@ -172,7 +172,7 @@ export class Search {
 function matchingRows(table: Table, asked: string): number[] {
   const { ids, texts, rows } = table;
   const numbered = /^(?:row\s*)?(\d+)$/i.exec(asked);
-  const row = numbered ? Number(numbered[1]) : -1;
+  const row = numbered ? table.rowOf(Number(numbered[1])) : -1;
   const wanted = asked.toLowerCase();
   const [same, first, inside, said]: number[][] = [[], [], [], []];
   for (let i = 0; i < rows && (ids || texts); i++) {
@@ -182,7 +182,7 @@ function matchingRows(table: Table, asked: string): number[] {
     else if (texts?.[i].toLowerCase().includes(wanted)) said.push(i);
   }
   const found = [...same, ...first, ...inside, ...said];
-  if (row < 0 || row >= rows) return found;
+  if (row < 0) return found;
   // "row 12" means the number where no id says so.
   return ids && found.length ? found : [row, ...found.filter((other) => other !== row)];
 }

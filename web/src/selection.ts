@@ -137,7 +137,7 @@ async function keep(table: Table, rows: Uint32Array): Promise<void> {
 
 async function copy(table: Table, rows: Uint32Array, actions: SelectionActions): Promise<void> {
   const { ids } = table;
-  const text = Array.from(rows, (row) => (ids ? ids[row] : String(row))).join("\n");
+  const text = Array.from(rows, (row) => (ids ? ids[row] : String(table.numberOf(row) ?? row))).join("\n");
   try {
     await navigator.clipboard.writeText(text);
   } catch {

@@ -80,7 +80,9 @@ export interface PackedTable {
   labels: (PackedCategories | PackedValues)[];
   trust: PackedValues | null;
   density: PackedValues | null;
-  ids: { name: string; texts?: Packed; numbers?: PackedNumbers } | null;
+  ids: { name: string; texts: Packed } | null;
+  /** Numbers of the rows in the file, where they stand in another order. */
+  row_numbers: PackedNumbers | null;
   texts: { name: string; texts: Packed } | null;
   links: { name: string; texts: Packed } | null;
   pictures: PackedPictures | null;
@@ -102,6 +104,8 @@ export interface Categories {
   names: string[];
   /** A place in `names` for each row; `names.length` where a row has none. */
   codes: WholeNumbers;
+  /** What rows without a name are called. */
+  none: string;
 }
 
 export interface Values {
@@ -153,7 +157,10 @@ export class Table {
   readonly textName: string | null;
   readonly pictures: PackedPictures | null;
   readonly replay: PackedReplay | null;
+  /** Whether rows stand in the order of the map and not in that of the file. */
+  readonly ordered: boolean;
   ids: string[] | null = null;
+  private numbers: WholeNumbers | null = null;
   /** What the rows say, and where they lead to. */
   texts: string[] | null = null;
   links: string[] | null = null;
@@ -165,6 +172,7 @@ export class Table {
 
   constructor(private readonly packed: PackedTable) {
     this.rows = packed.rows;
+    this.ordered = packed.maps[0].gaps !== undefined;
     this.title = packed.title;
     this.caption = packed.caption;
     this.digest = packed.digest;
@@ -189,15 +197,15 @@ export class Table {
 
   /** What is needed soon after the first picture: ids, neighbours, and the names of the columns. */
   async finish(): Promise<void> {
-    const { ids, texts: said, links, neighbors, columns } = this.packed;
+    const { ids, row_numbers, texts: said, links, neighbors, columns } = this.packed;
     const names = await this.columnNames();
     for (const held of columns.held) {
       const named = { ...held, name: names[held.column] };
       this.choices.push({ ...choice("Columns", named), column: held.column });
     }
     this.neighbors = await Promise.all(neighbors.map(wholeNumbers));
-    if (ids?.texts) this.ids = await texts(ids.texts);
-    else if (ids?.numbers) this.ids = Array.from(await wholeNumbers(ids.numbers), String);
+    if (ids) this.ids = await texts(ids.texts);
+    if (row_numbers) this.numbers = await wholeNumbers(row_numbers);
     this.texts = said ? await texts(said.texts) : null;
     this.links = links ? await texts(links.texts) : null;
   }
@@ -207,7 +215,19 @@ export class Table {
   }
 
   nameOf(row: number): string {
-    return this.ids?.[row] || `row ${row}`;
+    return this.ids?.[row] || `row ${this.numberOf(row) ?? row}`;
+  }
+
+  /** The number of a row in the file; null where the page does not hold it. */
+  numberOf(row: number): number | null {
+    return this.ordered ? (this.numbers?.[row] ?? null) : row;
+  }
+
+  /** The row of a number in the file; −1 for none. */
+  rowOf(number: number): number {
+    if (this.ordered && this.ids) return -1; // its number is not known
+    const row = this.numbers ? this.numbers.indexOf(number) : number;
+    return row < this.rows ? row : -1;
   }
 
   neighborsOf(row: number): number[] {
@@ -264,7 +284,8 @@ function evenBits(code: number): number {
 
 async function unpackCategories(packed: PackedCategories): Promise<Field> {
   const [names, codes] = await Promise.all([texts(packed.names), wholeNumbers(packed.codes)]);
-  return { kind: "category", name: packed.name, names: names.map((name) => name || NAMELESS), codes };
+  const none = packed.suggested ? "in no group" : "no label";
+  return { kind: "category", name: packed.name, names: names.map((name) => name || NAMELESS), codes, none };
 }
 
 async function unpackValues(packed: PackedValues, isShare: boolean): Promise<Field> {

@@ -21,7 +21,7 @@ import { showSelection } from "./selection";
 import type { ViewState } from "./share";
 import type { Field, PointMap, Table } from "./table";
 import { Tiles } from "./tiles";
-import { between, fit, panned, type Size, toMap, toScreen, type View, zoomed } from "./view";
+import { between, fit, panned, shapeOf, type Size, toMap, toScreen, type View, zoomed } from "./view";
 import { webglDrawing } from "./webgl";
 import { count } from "./words";
 
@@ -30,6 +30,7 @@ const MOVING = 0.7; // seconds from one map to the other
 const CARD = 290; // pixels, as in map.css
 const BEHIND = 0.25; // opacity of points behind pictures
 const GAP = 18; // between a row and its card
+const [MARGIN, PICTURE_MARGIN] = [28, 44]; // pixels around the whole map
 
 type Emit = <Name extends keyof MapEvents>(name: Name, detail: MapEvents[Name]) => void;
 
@@ -76,11 +77,13 @@ export class MapTool {
 
   static async start(table: Table, parts: Parts, emit: Emit): Promise<MapTool> {
     const tool = new MapTool(table, parts, emit);
+    // Labels or groups; without them, how far each row can be trusted, or how dense the data are.
     const first = table.choices[0];
-    tool.choice = first && (first.group === "Labels" || first.group === "Suggested") ? 0 : -1;
+    tool.choice = first && first.group !== "Components" ? 0 : -1;
     [tool.map, tool.field] = await Promise.all([table.map(0), table.choices[tool.choice]?.load() ?? null]);
     tool.grid = new Grid(tool.map);
     tool.stage.dataset.map = tool.map.name;
+    parts.root.style.setProperty("--map-shape", String(shapeOf(tool.grid.bounds)));
     tool.measure();
     tool.view = tool.whole();
     tool.recolour();
@@ -151,7 +154,7 @@ export class MapTool {
   // What is seen
 
   private whole(): View {
-    return fit(this.grid.bounds, this.size);
+    return fit(this.grid.bounds, this.size, this.table.pictures ? PICTURE_MARGIN : MARGIN);
   }
 
   private dots(): Dots {

@@ -20,7 +20,6 @@ export interface Bounds {
   top: number;
 }
 
-const MARGIN = 28; // pixels
 const NEAREST = 400; // times the whole map
 
 export function boundsOf(map: PointMap): Bounds {
@@ -36,12 +35,17 @@ export function boundsOf(map: PointMap): Bounds {
   return bounds;
 }
 
-/** The view that shows everything. */
-export function fit(bounds: Bounds, size: Size): View {
+/** How tall a map is, in units of its width. */
+export function shapeOf({ left, right, bottom, top }: Bounds): number {
+  return right > left ? (top - bottom) / (right - left) : 1;
+}
+
+/** The view that shows everything, with so many pixels around it. */
+export function fit(bounds: Bounds, size: Size, margin: number): View {
   const across = bounds.right - bounds.left || 1;
   const up = bounds.top - bounds.bottom || 1;
-  const wide = Math.max(size.width - 2 * MARGIN, 1);
-  const high = Math.max(size.height - 2 * MARGIN, 1);
+  const wide = Math.max(size.width - 2 * margin, 1);
+  const high = Math.max(size.height - 2 * margin, 1);
   return {
     x: (bounds.left + bounds.right) / 2,
     y: (bounds.bottom + bounds.top) / 2,

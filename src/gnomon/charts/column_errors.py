@@ -66,7 +66,8 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     order = known[np.argsort(-lost[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
     canvas = Canvas(
-        "Columns that are held worst", _subtitle(lost, names, shown, model, variances is not None)
+        "Columns that are rebuilt worst",
+        _subtitle(lost, names, shown, model, variances is not None),
     )
     size = SIZES["label"]
     room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)

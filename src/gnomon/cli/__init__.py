@@ -23,6 +23,7 @@ COMMANDS = {
     "place": "gnomon.cli.place",
     "align": "gnomon.cli.align",
     "compare": "gnomon.cli.compare",
+    "audit": "gnomon.cli.audit",
     "report": "gnomon.cli.report",
     "inspect": "gnomon.cli.inspect",
 }
@@ -37,6 +38,7 @@ gnomon restore scores.parquet -m M     back to the original columns
 gnomon place new.csv -m M              new rows on the old map
 gnomon align new.csv --to old.csv      one map laid on another, by shared ids
 gnomon compare a.csv b.csv             how alike two maps are, with a p-value
+gnomon audit umap.csv --data X.csv     how far to trust a map by any program
 gnomon report cells_map                build the page again
 gnomon inspect data.csv                what would be used, what it would cost
 """

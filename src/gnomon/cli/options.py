@@ -17,8 +17,11 @@ __all__ = [
     "check_source",
     "components",
     "computing",
+    "decimal",
     "distributing",
+    "features",
     "mapping",
+    "missing",
     "model",
     "naming",
     "new_file",
@@ -145,9 +148,8 @@ naming = _together(
              "beside an empty cell, NA, NaN and null. May be given again."),
     decimal,
 )  # fmt: skip
-# And which are features: `features`, `keep`, `drop`.
-reading = _together(
-    naming,
+# Which columns are features: `features`, `keep`, `drop`.
+features = _together(
     of_table("--features", metavar="NAME", multiple=True, help="The features: a column, or "
              "columns by a pattern such as 'pc*' (default: guessed, and said). May be given "
              "again."),
@@ -156,6 +158,7 @@ reading = _together(
     of_table("--drop", metavar="COLUMN", multiple=True, help="Do not use this column. May "
              "be given again."),
 )  # fmt: skip
+reading = _together(naming, features)
 # What a page shows of each row: `text`, `image`, `link`.
 showing = _together(
     of_page("--text", metavar="COLUMN", help="Column of texts to show for each row, and to "
@@ -169,11 +172,14 @@ showing = _together(
             "3x32x32 (plane by plane), with ,F behind for column order; or none (default: "
             "recognised)."),
 )  # fmt: skip
+missing = of_table(
+    "--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
+    show_default=True, help="Missing values: refuse them, drop their rows, fill in the column's "
+    "mean, or (em) what the row's other columns foretell.",
+)  # fmt: skip
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
-    of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
-             show_default=True, help="Missing values: refuse them, drop their rows, fill in "
-             "the column's mean, or (em) what the row's other columns foretell."),
+    missing,
     of_table("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
              show_default=True, help="Divide columns by their standard deviations."),
 )  # fmt: skip

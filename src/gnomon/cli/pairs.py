@@ -23,7 +23,10 @@ from gnomon.errors import ParameterError
 __all__ = [
     "Pairing",
     "chosen_columns",
+    "distinct_ids",
     "ids_asked",
+    "join_rows",
+    "only",
     "read_pairing",
     "roles_of",
     "say_shared",
@@ -146,8 +149,8 @@ def read_pairing(
                 words.say("Missing", text)
         kept = np.arange(len(table.X)) if prepared.kept is None else prepared.kept
         tables[at] = replace(prepared.table, X=prepared.X)
-        ids.append(kept.astype(str).astype(object) if by is None else _distinct(tables[at]))
-    return Pairing(tables[0], tables[1], ids[0], ids[1], *_join(tables, ids, by), by)
+        ids.append(kept.astype(str).astype(object) if by is None else distinct_ids(tables[at]))
+    return Pairing(tables[0], tables[1], ids[0], ids[1], *join_rows(tables, ids, by), by)
 
 
 def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
@@ -155,7 +158,7 @@ def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
     names = [list(table.columns) for table in tables]
     wanted = chosen_columns([table.name for table in tables], names, columns)
     return [
-        table if len(asked) == len(table.columns) else _only(table, asked, why_unused(columns))
+        table if len(asked) == len(table.columns) else only(table, asked, why_unused(columns))
         for table, asked in zip(tables, wanted, strict=True)
     ]
 
@@ -194,7 +197,8 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def _only(table: Table, names: list[str], why: str) -> Table:
+def only(table: Table, names: list[str], why: str) -> Table:
+    """The table with the features `names` alone; `why` the others are not used."""
     at = [j for j, name in enumerate(table.columns) if name in set(names)]
     chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
     return replace(chosen, roles=roles_of(table.roles, chosen.columns, why))
@@ -224,7 +228,7 @@ def _ids_of(tables: list[Table], *, asked: bool) -> str | None:
     return None
 
 
-def _distinct(table: Table) -> NDArray[np.object_]:
+def distinct_ids(table: Table) -> NDArray[np.object_]:
     """The ids of a table, every row with one of its own."""
     ids: NDArray[np.object_] = table.ids
     assert ids is not None
@@ -246,9 +250,10 @@ def _distinct(table: Table) -> NDArray[np.object_]:
     return ids
 
 
-def _join(
+def join_rows(
     tables: list[Table], ids: list[NDArray[np.object_]], by: str | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the rows with the same id stand in both tables, in the order of the first."""
     place = {key: row for row, key in enumerate(ids[1])}
     pairs = [(row, place[key]) for row, key in enumerate(ids[0]) if key in place]
     if len(pairs) < 2:

@@ -77,7 +77,7 @@ def command(
         run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
     ):
         raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
-    ready = _ready(data, told, stored, run, words, memory)
+    ready = find_rows(data, told, stored, run, words, memory)
     stage = Stages()
     with stage("page"):
         page = _page(run, told, stored, ready, stability, asked | found)
@@ -98,7 +98,7 @@ def _trust(run: "StoredRun", stored: Any) -> Any:
     return stored.trust if counted_alike else None
 
 
-def _ready(
+def find_rows(
     data: str | None,
     told: Any,
     stored: Any,

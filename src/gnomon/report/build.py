@@ -17,8 +17,8 @@ from markupsafe import Markup
 
 from gnomon.charts import Chart
 from gnomon.charts.theme import PAGE, STYLE
-from gnomon.report.content import Content, in_map_order
-from gnomon.report.payload import MANY_ROWS, PAGE_BUDGET, Payload, payload
+from gnomon.report.content import MANY_ROWS, Content, in_map_order
+from gnomon.report.payload import PAGE_BUDGET, Payload, payload
 from gnomon.report.section import Section, shown
 from gnomon.report.sections import SECTIONS
 

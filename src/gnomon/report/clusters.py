@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from gnomon.compute.kernels import kernel
 
@@ -221,7 +222,9 @@ def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) 
 
 def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
     """The words that are most over-represented in the texts of a group."""
-    holds = [set(WORD.findall(ADDRESS.sub(" ", text.casefold()))) for text in texts]
+    holds = [
+        set(WORD.findall(ADDRESS.sub(" ", text.casefold()))) - ENGLISH_STOP_WORDS for text in texts
+    ]
     everywhere = Counter(word for words in holds for word in words)
     said = []
     n = len(texts)
@@ -235,6 +238,17 @@ def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
             return float((p - q) / np.sqrt(max(p * (1 - p), 1 / m)) * np.sqrt(p))
 
         often = [word for word, many_rows in here.items() if many_rows >= LEAST_WORDS]
-        best = sorted(often, key=lambda word: (-strength(word), word))[:MOST_NAMED]
-        said.append(", ".join(best))
+        ranked = sorted(often, key=lambda word: (-strength(word), word))
+        said.append(", ".join(_unlike(ranked, MOST_NAMED)))
     return said
+
+
+def _unlike(words: Sequence[str], most: int) -> list[str]:
+    """The first words of which none begins another, as "font" begins "fonts"."""
+    chosen: list[str] = []
+    for word in words:
+        if len(chosen) == most:
+            break
+        if not any(word.startswith(other) or other.startswith(word) for other in chosen):
+            chosen.append(word)
+    return chosen

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -21,10 +22,10 @@ from gnomon.pca import PCA
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.stability import Stability
 from gnomon.report import clusters
-from gnomon.report.encode import MAP_BITS, morton_codes
+from gnomon.report.encode import map_bits, morton_codes
 from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
-from gnomon.scores import MapScores, score_map
+from gnomon.scores import Audit, MapScores, score_map
 from gnomon.scores.few import FEW_ROWS, trusted
 from gnomon.scores.kept import neighbors_kept
 from gnomon.scores.tables import METRICS
@@ -32,6 +33,7 @@ from gnomon.tsne import TSNE
 from gnomon.typing import Array
 
 __all__ = [
+    "MANY_ROWS",
     "NEIGHBORS",
     "SUGGESTED",
     "Content",
@@ -42,6 +44,9 @@ __all__ = [
 ]
 
 SUGGESTED = "suggested groups"
+# Beyond, a page holds rows in the order of the map: 100,000 rows take 0.8 of the bytes then
+# (benchmarks/page.py).
+MANY_ROWS = 50_000
 NEIGHBORS = 5  # of each row, that the page names
 # Sizes of neighbourhoods that the map is scored for, where there are rows enough.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
@@ -73,6 +78,8 @@ class Content:
         What the PCA was fitted to: `X` itself, or `X` with its columns standardised.
     ids : pair of str and array (n,) of str, or None
         What the rows are called.
+    row_numbers : array (n,) or None
+        Numbers of the rows in the table, where they stand in the order of the map instead.
     labels : tuple of pairs of str and array (n,)
         Columns to colour by: text (object; None where a row has none) or numbers (float64; NaN).
     pca : PCA
@@ -97,6 +104,10 @@ class Content:
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
+    audit : Audit or None
+        Tests of the rows' places against chance.
+    tested : tuple of pairs of str and array (n,)
+        What `audit` found for each row, to colour by.
     density : array (n,) or None
         Share of the rows whose fifth neighbour in the data is farther away than a row's own.
     suggested : array (n,) of str, or None
@@ -138,9 +149,12 @@ class Content:
     neighbors: NDArray[np.int32]
     space: str
     total: int
+    row_numbers: NDArray[np.intp] | None = None
     quality: MapScores | None = None
     pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
+    audit: Audit | None = None
+    tested: tuple[tuple[str, NDArray[Any]], ...] = ()
     density: NDArray[np.float64] | None = None
     suggested: NDArray[np.object_] | None = None
     pixels: Pixels | None = None
@@ -177,6 +191,9 @@ class Content:
         stems = {stem_of(name) for name in self.names}
         if len(stems) != 1 or stems & {None, "#"} or self.d < NUMBERED:
             return None  # a number alone is a wavelength, or a year
+        last = [re.findall(r"\d+", name)[-1] for name in self.names]
+        if [int(number) for number in last] != list(range(int(last[0]), int(last[0]) + self.d)):
+            return None  # with gaps they are keys, such as those of genes
         if stems & {"column #", "x#"}:
             return f"{self.d:,} columns without names"
         return f"the {self.d:,} columns {self.names[0]} … {self.names[-1]}"
@@ -192,6 +209,16 @@ class Content:
     def n(self) -> int:
         """Rows."""
         return len(self.scores)
+
+    @property
+    def made_elsewhere(self) -> bool:
+        """Whether the map is not one of ours."""
+        return self.Y is not None and self.tsne is None
+
+    @property
+    def map_name(self) -> str:
+        """What the map is called beside that of the PCA."""
+        return "Map" if self.made_elsewhere else "t-SNE"
 
     @property
     def mapped(self) -> int:
@@ -244,6 +271,7 @@ def gather(
     neighbors: NDArray[np.int32] | None = None,
     quality: MapScores | None = None,
     space: tuple[NDArray[Any], str] | None = None,
+    metric: str = "euclidean",
     total: int | None = None,
     score: bool = True,
     n_jobs: int | None = None,
@@ -263,8 +291,8 @@ def gather(
     scores, trust, neighbors, quality : optional
         Computed if they are not given; trust and quality only if `score`.
     space : pair of array (n, m) and str, optional
-        The table in which rows are neighbours by Euclid's distance, and what it is called; by
-        default what the map was made from.
+        The table in which rows are neighbours by `metric`, and what it is called; by default what
+        the map was made from, by the map's own metric.
     total : int, optional
         Rows of the whole table, where these are some of them.
     said : optional
@@ -276,13 +304,13 @@ def gather(
     if Y is None and tsne is not None:
         Y = tsne.embedding_
     n = len(scores)
-    metric = _metric(tsne) if space is None else "euclidean"
+    metric = _metric(tsne) if space is None else metric
     Z, words = _space(prepared, scores, pca, tsne) if space is None else space
-    of_trust = 0 if tsne is None else trusted(min(n, len(tsne.embedding_)))
+    of_trust = 0 if Y is None else trusted(n if tsne is None else min(n, len(tsne.embedding_)))
     near = neighbors
     if near is None:
         wanted = min(NEIGHBORS if trust is not None else max(NEIGHBORS, of_trust), n - 1)
-        mapped = tsne is not None and len(tsne.embedding_) == n
+        mapped = Y is not None and (tsne is None or len(tsne.embedding_) == n)
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
         ungrouped = _groups(labels) is None and clusters.LEAST_ROWS <= n <= clusters.MOST_ROWS
         wanted = max(wanted, min(clusters.NEIGHBORS, n - 1)) if ungrouped else wanted
@@ -351,7 +379,7 @@ def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | 
 def in_map_order(content: Content) -> Content:
     """The same rows along a Morton curve over the map, under their former numbers."""
     positions = np.asarray(content.pca_map if content.Y is None else content.Y[:, :2], np.float64)
-    order = np.argsort(morton_codes(positions, MAP_BITS)[0], kind="stable")
+    order = np.argsort(morton_codes(positions, map_bits(content.n))[0], kind="stable")
     place = np.empty(content.n, np.int32)
     place[order] = np.arange(content.n, dtype=np.int32)
 
@@ -361,14 +389,15 @@ def in_map_order(content: Content) -> Content:
     def pair(values: tuple[str, Any] | None) -> Any:
         return None if values is None else (values[0], values[1][order])
 
-    ids: Any = pair(content.ids) or ("row", order)
     return replace(
         content,
         **{name: taken(getattr(content, name)) for name in
            ("X", "prepared", "scores", "Y", "pca_map", "trust", "density", "suggested")},
         neighbors=place[content.neighbors[order]],
-        ids=ids,
+        ids=pair(content.ids),
+        row_numbers=order,
         labels=tuple((name, values[order]) for name, values in content.labels),
+        tested=tuple((name, values[order]) for name, values in content.tested),
         pictures=None if content.pictures is None else OrderedPictures(content.pictures, order),
         texts=pair(content.texts),
         links=pair(content.links),

@@ -19,6 +19,7 @@ __all__ = [
     "Part",
     "category_field",
     "label_field",
+    "map_bits",
     "map_part",
     "morton_codes",
     "morton_part",
@@ -35,8 +36,8 @@ Part = dict[str, Any]
 MOST_LEVELS = 255
 # Codes of two bytes: the last is for gaps.
 STEPS = 65_534
-# Bits of each coordinate on the map of very many rows.
-MAP_BITS = 12
+# Rows from which coordinates along a curve have 12 bits instead of 14.
+COARSE_ROWS = 200_000
 
 
 def number_field(name: str, values: NDArray[Any]) -> Part:
@@ -107,6 +108,11 @@ def map_part(name: str, positions: NDArray[Any]) -> Part:
     }
 
 
+def map_bits(n: int) -> int:
+    """Bits of each coordinate of `n` rows along a curve."""
+    return 12 if n > COARSE_ROWS else 14
+
+
 def morton_codes(positions: NDArray[Any], bits: int) -> tuple[NDArray[np.uint64], Any, float]:
     """Places (n, 2) along a Morton curve, x in the even bits; the lowest corner and the step."""
     low = positions.min(axis=0)
@@ -123,7 +129,7 @@ def morton_codes(positions: NDArray[Any], bits: int) -> tuple[NDArray[np.uint64]
 
 def morton_part(name: str, positions: NDArray[Any]) -> Part:
     """Positions (n, 2) in the order of a Morton curve, as the gaps between them along it."""
-    codes, low, step = morton_codes(positions, MAP_BITS)
+    codes, low, step = morton_codes(positions, map_bits(len(positions)))
     gaps = np.diff(codes.astype(np.int64), prepend=0)
     if (gaps < 0).any():
         raise ValueError("rows must be in the order of the curve")

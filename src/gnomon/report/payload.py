@@ -8,7 +8,7 @@ may still be used for what comes after it. The map, its first colour and the tru
 always there.
 
 Very many rows stand in the order of a Morton curve over the map (`content.in_map_order`), and their
-positions are the gaps along it; their numbers in the table are ids, which may be left out.
+positions are the gaps along it. What has no id has its number in the table, if there is room.
 """
 
 import hashlib
@@ -27,6 +27,7 @@ from gnomon.report.encode import (
     Part,
     category_field,
     label_field,
+    map_bits,
     map_part,
     morton_part,
     number_field,
@@ -36,14 +37,15 @@ from gnomon.report.encode import (
 )
 from gnomon.report.pictures import pack_pictures
 
-__all__ = ["MANY_ROWS", "PAGE_BUDGET", "Payload", "payload"]
+__all__ = ["PAGE_BUDGET", "Payload", "payload"]
 
 PAGE_BUDGET = 3_000_000  # bytes
-MANY_ROWS = 200_000  # beyond, rows stand in the order of the map
+DENSITY_STEPS = 250  # as many shades as are told apart, in one byte
 # Shares of the room that is left, which pictures, texts and the replay may take.
 OF_PIXELS, OF_PICTURES, OF_TEXTS, OF_REPLAY = 0.8, 0.6, 0.6, 0.6
 TEXT_LENGTHS = (4_000, 1_000, 400, 160, 80)  # letters of a text, as many as there is room for
 LINK_LENGTH = 2_000
+MEANING = "Neighbours are alike; gaps and axes mean little."
 REPLAY_STEPS = 4_095  # places along the longer side of a frame
 
 # More components than these say little about a group of rows, and more columns make a list that
@@ -103,8 +105,9 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
         about = f"share of a row's {near} in the data that the map keeps near"
         data["trust"] = number_field("trust", content.trust) | {"about": about}
     if content.density is not None:
-        about = "share of rows that lie in sparser parts of the data; t-SNE does not show it"
-        data["density"] = number_field("density in the data", content.density) | {"about": about}
+        about = f"share of rows that lie in sparser parts of the data; {_unseen(content)}"
+        shades = np.rint(DENSITY_STEPS * content.density) / DENSITY_STEPS
+        data["density"] = number_field("density in the data", shades) | {"about": about}
     room.take(data)
     _put_ids(data, content, room, notes)
     _put_pictures(data, content, room, notes)
@@ -121,17 +124,21 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
 def _caption(content: Content) -> str:
     """What a figure of the map says about itself."""
     table = f"{count(content.n, 'row')}, {count(content.d, 'column')}"
-    if content.tsne is None:
+    if content.Y is None:
         return f"{table}, placed by their scores on the first two principal components."
-    shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
-    scale = " and ".join(f"{value:.3g}" for value in shape)
-    said = (
-        f"t-SNE of {table} (perplexity {scale}). Neighbours are alike; gaps and axes mean little."
-    )
+    said = f"A map of {table}, made elsewhere."
+    if content.tsne is not None:
+        shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
+        scale = " and ".join(f"{value:.3g}" for value in shape)
+        said = f"t-SNE of {table} (perplexity {scale}). {MEANING}"
     if content.trust is None:
         return said
     kept = f"{100 * float(content.trust.mean()):.0f}\u00a0%"
     return f"{said} The map keeps {kept} of each row's {content.trusted} nearest rows."
+
+
+def _unseen(content: Content) -> str:
+    return "a map may not show it" if content.made_elsewhere else "t-SNE does not show it"
 
 
 class _Room:
@@ -154,12 +161,13 @@ class _Room:
 
 def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
     """The map that is shown first, and where they have room its other sides and the PCA map."""
-    first_part = morton_part if content.n > MANY_ROWS else map_part
-    if content.n > MANY_ROWS:
-        notes.append("Positions are rounded to 1/4,095 of the map's longer side.")
+    first_part = map_part if content.row_numbers is None else morton_part
+    if content.row_numbers is not None:
+        steps = 2 ** map_bits(content.n) - 1
+        notes.append(f"Positions are rounded to 1/{steps:,} of the map's longer side.")
     if content.Y is None:
         return [first_part("PCA", content.pca_map)]
-    seen_first, *others = _views(content.Y)
+    seen_first, *others = _views(content.Y, content.map_name)
     maps = [first_part(*seen_first)]
     if content.Y.shape[1] == 1:
         notes.append("The map has one dimension; its height is only for points to be seen.")
@@ -169,43 +177,40 @@ def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
         if len(_script_text([*maps[1:], other])) <= room.left / 2:
             maps.append(other)
         else:
-            notes.append(f"The {name} map was left out" + _TOO_LARGE)
+            notes.append(f"The {name} map was left out" + TO_FIT)
     return maps
 
 
-_TOO_LARGE = ": with it the page would be larger than its budget (--page-budget)."
+TO_FIT = ", to stay within the page's budget (--page-budget)."
 
 
-def _views(Y: NDArray[Any]) -> list[tuple[str, NDArray[np.float64]]]:
+def _views(Y: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.float64]]]:
     """A map in the plane; one in space from its three sides, each of two dimensions."""
     if Y.shape[1] == 1:
-        return [("t-SNE", seen(Y, (0.0, 0.0))[0])]
+        return [(name, seen(Y, (0.0, 0.0))[0])]
     Y = np.asarray(Y, np.float64)
     if Y.shape[1] == 2:
-        return [("t-SNE", Y)]
-    sides = {"t-SNE 1·2": [0, 1], "1·3": [0, 2], "2·3": [1, 2]}
-    return [(name, Y[:, axes]) for name, axes in sides.items()]
+        return [(name, Y)]
+    sides = {f"{name} 1·2": [0, 1], "1·3": [0, 2], "2·3": [1, 2]}
+    return [(side, Y[:, axes]) for side, axes in sides.items()]
 
 
 def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    data["ids"] = None
-    if content.ids is None:
-        return
-    name, values = content.ids
-    part: Part = {"name": name}
-    if values.dtype.kind in "iu":  # numbers of rows
-        part["numbers"] = row_numbers(values, int(values.max(initial=0)) + 1)
-    else:
-        part["texts"] = texts([str(value) for value in values.tolist()])
-    if room.takes(part):
-        data["ids"] = part
-    elif "numbers" in part:
-        notes.append(
-            "The rows' numbers in the table were left out, and rows are numbered along the map"
-            + _TOO_LARGE.replace("it", "them", 1)
-        )
-    else:
-        notes.append(f"The ids in {name} were left out and rows have numbers instead" + _TOO_LARGE)
+    """What rows are called; without ids, their numbers where these are not their order."""
+    data["ids"] = data["row_numbers"] = None
+    if content.ids is not None:
+        name, values = content.ids
+        part = {"name": name, "texts": texts([str(value) for value in values.tolist()])}
+        if room.takes(part):
+            data["ids"] = part
+            return
+        notes.append(f"The ids in {name} were left out and rows have numbers instead" + TO_FIT)
+    if content.row_numbers is not None:
+        numbers = row_numbers(content.row_numbers, content.n)
+        if room.takes(numbers):
+            data["row_numbers"] = numbers
+        else:
+            notes.append("Rows are numbered along the map and not as in the table" + TO_FIT)
 
 
 def _put_pictures(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -235,14 +240,14 @@ def _put_texts(data: Part, content: Content, room: _Room, notes: list[str]) -> N
                     notes.append(f"Texts in {name} are shortened to {length:,} letters.")
                 break
         else:
-            notes.append(f"The texts in {name} were left out" + _TOO_LARGE)
+            notes.append(f"The texts in {name} were left out" + TO_FIT)
     if content.links is not None:
         name, values = content.links
         links = {"name": name, "texts": texts([str(v)[:LINK_LENGTH] for v in values.tolist()])}
         if room.takes(links):
             data["links"] = links
         else:
-            notes.append(f"The links in {name} were left out" + _TOO_LARGE)
+            notes.append(f"The links in {name} were left out" + TO_FIT)
 
 
 def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -264,19 +269,19 @@ def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> 
     if len(_script_text(part)) <= OF_REPLAY * room.left and room.takes(part):
         data["replay"] = part
     else:
-        notes.append("The replay was left out" + _TOO_LARGE)
+        notes.append("The replay was left out" + TO_FIT)
 
 
 def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
     gone = []
-    for name, values in content.labels[1:]:
+    for name, values in (*content.labels[1:], *content.tested):
         part = label_field(name, values)
         if room.takes(part):
             data["labels"].append(part)
         else:
             gone.append(name)
     if gone:
-        notes.append(f"Left out of the colours: {', '.join(gone)}" + _TOO_LARGE)
+        notes.append(f"Left out of the colours: {', '.join(gone)}" + TO_FIT)
 
 
 def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -288,8 +293,10 @@ def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) 
         data["neighbors"].append(part)
     held, known = len(data["neighbors"]), content.neighbors.shape[1]
     if held < known:
-        kept = "No neighbours of rows are" if not held else f"Only {held} of {known} neighbours are"
-        notes.append(f"{kept} in the page" + _TOO_LARGE.replace("it", "them", 1))
+        kept = (
+            f"{held} of the {known} neighbours of each row" if held else "no neighbours of the rows"
+        )
+        notes.append(f"The page holds {kept}" + TO_FIT)
 
 
 def _put_components(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
@@ -299,7 +306,7 @@ def _put_components(data: Part, content: Content, room: _Room, notes: list[str])
     data["columns"] = {"names": None, "held": [], "numbered": content.numbered}
     names = texts(list(content.names))
     if not room.takes(names):
-        notes.append("The names of the columns were left out" + _TOO_LARGE.replace("it", "them", 1))
+        notes.append("The names of the columns were left out" + TO_FIT)
         return
     data["columns"]["names"] = names
     shares = np.nan_to_num(content.pca.explained_variance_ratio_)
@@ -308,11 +315,8 @@ def _put_components(data: Part, content: Content, room: _Room, notes: list[str])
     for c in range(most):
         part = _component(content.scores[:, c], float(shares[c]), correlations[:, c])
         if not room.takes(part):
-            notes.append(
-                f"Scores of {count(c, 'component')} are in the page" + _TOO_LARGE
-                if c
-                else "No scores are in the page" + _TOO_LARGE
-            )
+            kept = f"the scores of {count(c, 'component')}" if c else "no scores of components"
+            notes.append(f"The page holds {kept}" + TO_FIT)
             break
         data["components"].append(part)
 
@@ -335,7 +339,7 @@ def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) ->
     if data["columns"]["names"] is None:
         return
     if X is None:
-        notes.append("The page was built without the table: columns are known by the scores only.")
+        notes.append("The page was built without the table: columns are estimated from the scores.")
         return
     for j in _by_contribution(content)[:MOST_COLUMNS]:
         part = number_field("", X[:, j]) | {"column": int(j)}
@@ -343,10 +347,15 @@ def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) ->
             break
         held.append(part)
     held.sort(key=lambda part: int(part["column"]))
-    if len(held) < content.d:
+    # Where single columns say nothing, rows are not compared by them, and none is missed.
+    if len(held) < content.d and content.numbered is None:
+        some = f"the values of {len(held):,} of {count(content.d, 'column')}" if held else (
+            "no values of the columns"
+        )  # fmt: skip
+        those = ", those with the largest contributions" if held else ""
+        which = "the others" if held else "they"
         notes.append(
-            f"{len(held):,} of {count(content.d, 'column')} are in the page as they are, those "
-            "with the largest contributions. How the others differ is reckoned from the components."
+            f"The page holds {some}{those}. How {which} differ is estimated from the components."
         )
 
 

@@ -25,9 +25,11 @@ from gnomon.procrustes.stability import Stability
 from gnomon.report.build import build
 from gnomon.report.columns import column_names, read_ids, read_labels, read_texts
 from gnomon.report.content import Content, gather
+from gnomon.report.given_map import audit_found, judge_map
 from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures, RowPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
+from gnomon.scores import Audit
 from gnomon.tsne import TSNE
 
 __all__ = ["LEAST_BUDGET", "Report", "find_stability", "report"]
@@ -87,6 +89,9 @@ def report(
     *,
     pca: PCA | None = None,
     tsne: TSNE | None = None,
+    map: Any = None,
+    metric: str | None = None,
+    audit: Audit | None = None,
     labels: Any = None,
     ids: Any = None,
     names: Any = None,
@@ -103,12 +108,20 @@ def report(
 
     Parameters
     ----------
-    X : array, dataframe or sparse matrix, shape (n, d)
-        The rows that the models were fitted to.
+    X : array, dataframe or sparse matrix, shape (n, d); or Result
+        The rows that the models were fitted to. Of a result of `gnomon.run` the page shows all
+        that it holds; only `title`, `stability`, `pixels`, `page_budget` and `n_jobs` go with it.
     pca : PCA, optional
         Fitted to `X`; by default one that holds 95 % of the variance.
     tsne : TSNE, optional
         Fitted to `X`, or to `pca.transform(X)`. Without it the page shows the PCA alone.
+    map : array-like (n, 1), (n, 2) or (n, 3), optional
+        A map of the same rows that another program made, instead of `tsne`. It is judged in `X`:
+        give the table that the map was made from.
+    metric : str, optional
+        Of `X` for such a map: ``"euclidean"``, the default, or ``"cosine"``.
+    audit : Audit, optional
+        What `gnomon.audit` found for the map; computed for a `map` that is given without it.
     labels : column, mapping of names to columns, or dataframe, optional
         What to colour by: text or numbers, one value a row.
     ids : column, optional
@@ -148,6 +161,18 @@ def report(
     True
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    if hasattr(X, "prepared"):
+        own = {
+            "pca": pca, "tsne": tsne, "map": map, "metric": metric, "audit": audit,
+            "labels": labels, "ids": ids, "names": names, "text": text, "images": images,
+            "links": links,
+        }  # fmt: skip
+        return _report_result(
+            X, own, title=title, stability=stability, pixels=pixels, page_budget=budget,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+    if map is not None and tsne is not None:
+        refuse("map", "be None where `tsne` is given", "both", "A page shows one map.")
     table = _table(X)
     if pca is None:
         pca = PCA(0.95, random_state=0, n_jobs=n_jobs).fit(table)
@@ -163,6 +188,7 @@ def report(
                 "was fitted to."
             )
     table = _without_gaps(table, pca)
+    what = "PCA" if tsne is None and map is None else "Map"
     called = column_names(names, X, pca)
     shape = find_pixels(called, table) if pixels is None else parse_pixels(pixels, d)
     pictures: RowPictures | None = None
@@ -180,14 +206,25 @@ def report(
         texts=None if text is None else read_texts("text", text, n),
         links=None if links is None else read_texts("links", links, n),
         tsne=tsne,
-        title=title or f"{'PCA' if tsne is None else 'Map'} of {words.count(n, 'row')}",
+        title=title or f"{what} of {words.count(n, 'row')}",
         ids=read_ids(ids, X, n),
         labels=read_labels(labels, n),
         stability=find_stability(stability, table, pca, tsne, n_jobs),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
+        **(audit_found(audit, n) if map is None else judge_map(map, table, metric, audit, n_jobs)),
     )
     return Report(build(content, budget=budget), content)
+
+
+def _report_result(result: Any, given: dict[str, Any], **asked: Any) -> Report:
+    """Page of a result of `gnomon.run`, which brings its table, labels and models."""
+    from gnomon.report.run import report_result
+
+    for name, value in given.items():
+        if value is not None:
+            refuse(name, "be None for a result, which has its own", type(value).__name__)
+    return report_result(result, **asked)
 
 
 def _table(X: Any) -> NDArray[Any]:

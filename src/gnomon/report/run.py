@@ -24,7 +24,7 @@ from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.report.report import LEAST_BUDGET, Report, find_stability
 from gnomon.tsne import TSNE
 
-__all__ = ["WITHOUT", "report_run", "report_scores", "report_without_table"]
+__all__ = ["WITHOUT", "report_result", "report_run", "report_scores", "report_without_table"]
 
 WITHOUT = (
     "The page was built without the table: the columns' own numbers and the rows that are rebuilt "
@@ -75,6 +75,7 @@ def report_run(
         prepared = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows))
         found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
                   and part is not None}  # fmt: skip
+        found |= _of_given_map(found, rows)
     used = prepared.table
     if rows is not None or (found.get("Y") is not None and found["Y"].shape[1] != 2):
         found.pop("replay", None)
@@ -100,6 +101,31 @@ def report_run(
         **found,
     )
     return Report(build(content, budget=budget), content)
+
+
+def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """What is known of a map by another program and of its audit, for some of its rows."""
+    part: dict[str, Any] = {}
+    if "space" in found:
+        part["space"] = found["space"][0][rows], found["space"][1]
+    if "tested" in found:
+        part["tested"] = tuple((name, values[rows]) for name, values in found["tested"])
+    return part
+
+
+def report_result(result: Any, **asked: Any) -> Report:
+    """The page of a result of `gnomon.run`; `asked` is for `report_run`."""
+    notes: tuple[str, ...] = ()
+    if result.sampling is not None and not result.interrupted:
+        placed = "" if result.rows is None else result.rows.sentence()
+        notes = (result.sampling.to_dict()["words"], *filter(None, [placed]))
+    shown = result.of_the_map() if result.interrupted else result
+    return report_run(
+        shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
+        Y=shown.positions, trust=shown.trust, quality=shown.quality,
+        score=shown.trust is not None, warnings=shown.warnings, seconds=shown.seconds,
+        replay=shown.replay, notes=notes, **asked,
+    )  # fmt: skip
 
 
 def find_shown(

@@ -140,8 +140,10 @@ def shown(name: object, longest: int = LONGEST) -> str:
 
 def row_link(content: Content, row: int) -> RowLink:
     """The row under its own name, or its number."""
-    name = f"row {row}" if content.ids is None else shown(content.ids[1][row], 40)
-    return RowLink(int(row), name)
+    if content.ids is not None:
+        return RowLink(int(row), shown(content.ids[1][row], 40))
+    number = row if content.row_numbers is None else content.row_numbers[row]
+    return RowLink(int(row), f"row {number}")
 
 
 def names(texts: Sequence[object], most: int = 3) -> str:

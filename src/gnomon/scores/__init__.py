@@ -1,9 +1,12 @@
 """How far a map can be trusted: neighbours kept, distances kept, classes kept.
 
-``score_map(X, Y)`` gives everything at once, in all and point by point; the other functions give
-one number each. `X` holds the data and `Y` the map, row by row the same points.
+``score_map(X, Y)`` gives everything at once, in all and point by point; ``audit(X, Y)`` tests each
+row against chance; the other functions give one number each. `X` holds the data and `Y` the map,
+row by row the same points.
 """
 
+from gnomon.scores.audit import Audit as Audit
+from gnomon.scores.audit import audit as audit
 from gnomon.scores.classes import class_accuracy as class_accuracy
 from gnomon.scores.distances import RankCorrelation as RankCorrelation
 from gnomon.scores.distances import rank_correlation as rank_correlation
@@ -15,9 +18,11 @@ from gnomon.scores.summary import MapScores as MapScores
 from gnomon.scores.summary import score_map as score_map
 
 __all__ = [
+    "Audit",
     "MapScores",
     "PointScores",
     "RankCorrelation",
+    "audit",
     "class_accuracy",
     "continuity",
     "rank_correlation",

@@ -25,7 +25,7 @@ TILE_NUMBERS = 2**14  # rows of a tile, in numbers: 128 KB, which a core's secon
 BLOCK_NUMBERS = 2**21  # distances of a block: 16 MB a table and thread
 MOST_ROWS = 32
 
-__all__ = ["Ranks", "block_rows", "find_nearest", "rank_rows"]
+__all__ = ["Ranks", "block_rows", "find_nearest", "rank_rows", "sq_distances_from"]
 
 
 class Ranks(NamedTuple):
@@ -58,7 +58,7 @@ def block_rows(n: int) -> int:
 
 def rank_rows(Z: NDArray[Any], W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Ranks:
     """Neighbours and ranks of `rows` in prepared tables `Z` (n, d) and `W` (n, p)."""
-    all_x, all_y = _all_sq_distances(Z, rows), _all_sq_distances(W, rows)
+    all_x, all_y = sq_distances_from(Z, rows), sq_distances_from(W, rows)
     shape = len(rows), k
     near_x, near_y = np.empty(shape, np.int32), np.empty(shape, np.int32)
     _nearest(all_x, near_x)
@@ -74,11 +74,12 @@ def rank_rows(Z: NDArray[Any], W: NDArray[Any], rows: NDArray[np.int64], k: int)
 def find_nearest(W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Indices32:
     """The `k` nearest of `rows` in one table, shape (m, k)."""
     near = np.empty((len(rows), k), np.int32)
-    _nearest(_all_sq_distances(W, rows), near)
+    _nearest(sq_distances_from(W, rows), near)
     return near
 
 
-def _all_sq_distances(Z: NDArray[Any], rows: NDArray[np.int64]) -> Floats64:
+def sq_distances_from(Z: NDArray[Any], rows: NDArray[np.int64]) -> Floats64:
+    """Squared distances (m, n) of `rows` from all rows of a prepared table; NaN from itself."""
     out = np.empty((len(rows), len(Z)))
     _sq_distances(Z, rows, max(1, TILE_NUMBERS // Z.shape[1]), out)
     return out

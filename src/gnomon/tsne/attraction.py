@@ -111,7 +111,7 @@ class Attraction:
 
 
 def _points(Y: Floats32) -> NDArray[Any]:
-    """What the loops read positions from: `Y` itself, or in the plane 64 bits a point, shape (n,)."""
+    """What the loops read positions from: `Y` itself, or in the plane 64 bits a point (n,)."""
     if Y.shape[1] != 2:
         return Y
     return np.ascontiguousarray(Y, np.float32).view(np.uint64).reshape(-1)

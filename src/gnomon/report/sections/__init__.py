@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from gnomon.report.content import Content
 from gnomon.report.section import Section
+from gnomon.report.sections.audit import audit
 from gnomon.report.sections.components import components
 from gnomon.report.sections.counting import counting
 from gnomon.report.sections.map import map_section
@@ -23,6 +24,7 @@ SECTIONS: tuple[Callable[[Content], Section | None], ...] = (
     components,
     reconstruction,
     trust,
+    audit,
     stability,
     reproduce,
 )

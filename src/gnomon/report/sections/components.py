@@ -21,8 +21,8 @@ MOST_GROUPS = 100
 
 HELP = (
     "A row's score on a component says where it lies along that direction. Columns with a "
-    "correlation near 1 rise with the score, those near −1 fall, those near 0 have nothing to do "
-    "with it. The sign of a component as a whole is arbitrary.",
+    "correlation near 1 rise with the score, those near −1 fall, those near 0 are unrelated to it. "
+    "The sign of a component as a whole is arbitrary.",
     "In the biplot rows are points and columns are arrows: a row far along an arrow is high in "
     "that column. Its scaling “rows” keeps the distances between points true; angles between "
     "arrows are better read from the correlation circle, where an arrow that reaches the circle "
@@ -91,13 +91,13 @@ def _of_numbered(content: Content, between: tuple[Array, float] | None) -> Secti
     mean = ("mean", plain_picture(means[0], float(means.min()), float(means.max())))
     block = Pictures(
         "The components as pictures",
-        "Blue pixels rise with the score, orange ones fall; white ones have nothing to do with it.",
+        "Blue pixels rise with the score, orange ones fall, white ones do not change.",
         (("", (mean, *drawn)),),
         88,
     )
     lead = (
-        "Each component is a picture: a row is the mean plus each of these times its score. The "
-        "sign of a component is arbitrary."
+        "Each component is a picture: a row is the mean plus each component times the row's score "
+        "on it. The sign of a component is arbitrary."
     )
     return Section("components", "What the components mean", (lead, *apart[:3]), (block,), HELP[:1])
 
@@ -128,11 +128,13 @@ def _sentence(
         if side
     ]
     if not parts:
-        parts = ["goes with no column clearly"]
+        parts = ["has no clear correlation with any column"]
     more = len(strong) - len(up) - len(down)
     said = f"{head} {' and '.join(parts)}"
     if more:
-        said += f", and {more:,} more {'columns go' if more > 1 else 'column goes'} with it"
+        said += (
+            f"; {more:,} more {'columns correlate' if more > 1 else 'column correlates'} with it"
+        )
     return said + "."
 
 

@@ -26,8 +26,8 @@ HELP = (
     "by how much the rows differ along them. Where the bars level off, what is left is mostly "
     "noise, or detail spread over many columns.",
     "The rules answer different questions, so they often disagree. To see whether there is "
-    "structure at all, ask parallel analysis, which compares with columns that have nothing to do "
-    "with each other. To keep the data almost as they are, take the 95\u00a0% line. To remove "
+    "structure at all, ask parallel analysis, which compares with unrelated "
+    "columns. To keep the data almost as they are, take the 95\u00a0% line. To remove "
     "noise, take Gavish and Donoho's.",
 )
 
@@ -103,5 +103,5 @@ def _note(content: Content) -> str:
     rows, most = count(int(content.pca.n_samples_), "row"), count(content.directions, "component")
     return (
         f"{rows} have {most} at most, whatever their columns hold: Kaiser's rule and shares of the "
-        "variance say little of so few."
+        "variance say little about so few rows."
     )

@@ -14,21 +14,22 @@ from gnomon.report.sections.overview import PCA_REMARK, keeps
 
 __all__ = ["map_section"]
 
+ELSEWHERE = "Made elsewhere."
 MOST_POINTS = 2_500  # of a picture: it stands in for the map where there is no script, and in print
 
 HELP = (
     "Each point is a row. The lines from the row you point at lead to its nearest rows in the "
     "data, not on the map: where they run far across it, the map has torn neighbours apart.",
     "Draw a lasso around points to compare them with all others. A difference is given in standard "
-    "deviations of the column: 0.2 is small, 0.8 is large. It says how the rows differ, not why; "
-    "and since you chose them by looking, it is no test of anything.",
+    "deviations of the column: 0.2 is small, 0.8 is large. It says how the rows differ, not why, "
+    "and it is not a significance test, since you chose the rows by looking.",
 )
 
 
 def map_section(content: Content) -> Section:
     """The first section."""
     values = None if content.groups is None else content.groups[1]
-    pictures = [] if content.Y is None else [("t-SNE", content.Y)]
+    pictures = [] if content.Y is None else [(content.map_name, content.Y)]
     pictures.append(("PCA", content.pca_map))
     figures = Figures(
         tuple(
@@ -37,7 +38,7 @@ def map_section(content: Content) -> Section:
                 values,
                 title=way,
                 most_points=MOST_POINTS,
-                remark=PCA_REMARK if way == "PCA" else REMARK,
+                remark={"PCA": PCA_REMARK, "t-SNE": REMARK}.get(way, ELSEWHERE),
             )
             for way, positions in pictures
         )
@@ -53,9 +54,10 @@ def _maps(content: Content) -> str:
     sides = ""
     if content.Y.shape[1] == 3:
         sides = " The map has three dimensions, of which two are seen at a time, from three sides."
+    made = " The map was made elsewhere, and is judged here." if content.made_elsewhere else ""
     return (
-        f"Each of the {rows} is a point.{sides} The PCA map is turned to lie on the other one, so "
-        "that a switch between them moves points and not the picture."
+        f"Each point is one of the {rows}.{made}{sides} Switching to PCA keeps the orientation: "
+        "its map is rotated to match."
     )
 
 
@@ -74,9 +76,9 @@ def _suggested(content: Content) -> list[str]:
     rest = sum(value is None for value in content.suggested.tolist())
     left = f" {count(rest, 'row')} belong to none." if rest else ""
     return [
-        f"No column groups the rows, so {count(found, 'group')} are suggested. Each is a set of "
-        "rows that are linked as neighbours in the data, and is found again when a fifth of the "
-        f"rows is left out. Its name says what sets it apart.{left}"
+        f"No column groups the rows, so {count(found, 'group')} are suggested: neighbours in the "
+        "data that stay together when a fifth of the rows is left out. A name says what sets its "
+        f"group apart.{left}"
     ]
 
 
@@ -97,13 +99,13 @@ def _mixed(content: Content) -> list[str]:
         return []
     same = 1 - different.total() / len(pairs)
     said = (
-        f"{percent(same)} of rows have the same {shown(name)} as the row nearest to them "
-        f"({percent(_by_chance(values))} by chance)"
+        f"{percent(same)} of rows have the same {shown(name)} as their nearest row in the data "
+        f"({percent(_by_chance(values))} by chance)."
     )
     if not different:
-        return [said + "."]
+        return [said]
     (one, other), _ = different.most_common(1)[0]
-    return [f"{said}; those that do not are most often {shown(one)} beside {shown(other)}."]
+    return [f"{said} {shown(one)} and {shown(other)} mix most."]
 
 
 def _by_chance(values: NDArray[Any]) -> float:

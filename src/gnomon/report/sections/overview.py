@@ -34,11 +34,17 @@ HELP = (
     "lay different rows on top of each other; t-SNE keeps neighbourhoods and gives up large "
     "distances.",
 )
+ELSEWHERE_HELP = (
+    HELP[0],
+    "The map was made by another program. The page tells how far it can be trusted: how many of "
+    "its neighbours are neighbours in the data, whether far is far, and which rows are better "
+    "placed than at random. The PCA beside it is computed here, from the same table.",
+)
 PCA_REMARK = "Far is different; near may still differ along other components."
 PCA_HELP = (
-    "Each point of the picture is one row of the table. PCA finds the directions along which the "
-    "rows differ most; the picture shows the first two, seen straight on. Rows that lie far apart "
-    "in it differ; rows that lie close together may still differ along the other directions.",
+    "Each point of the map is one row of the table. PCA finds the directions along which the "
+    "rows differ most; the map shows the first two, seen straight on. Rows that lie far apart "
+    "on it differ; rows that lie close together may still differ along the other directions.",
 )
 
 
@@ -49,9 +55,15 @@ def overview(content: Content) -> Section:
         "Overview",
         tuple(filter(None, (_few(content), _what(content), _map(content), _pca(content)))),
         (Facts(tuple(_facts(content))),),
-        HELP if content.Y is not None else PCA_HELP,
+        _help(content),
         tuple(shown(text, 400) for text in content.warnings if text != _warned(content)),
     )
+
+
+def _help(content: Content) -> tuple[str, ...]:
+    if content.Y is None:
+        return PCA_HELP
+    return ELSEWHERE_HELP if content.made_elsewhere else HELP
 
 
 def _behind(content: Content) -> int:
@@ -113,8 +125,8 @@ def _map(content: Content) -> str:
         if content.d == 1 or not shares.any():
             return ""
         return (
-            f"The picture shows the first {'two components' if len(shares) == 2 else 'component'}, "
-            f"{percent(float(shares.sum()))} of the differences between rows."
+            f"The map shows the first {'two components' if len(shares) == 2 else 'component'}, "
+            f"which {hold(len(shares))} {percent(float(shares.sum()))} of the variance."
         )
     if content.trust is None:
         return "The map was not scored: the run was interrupted."
@@ -124,12 +136,12 @@ def _map(content: Content) -> str:
         said += ", which is little: look at it with care"
     if far is None:
         return said + "."
-    rho = f"rank correlation of distances {far:.2f}"
+    rho = f"rank correlation {far:.2f}"
     if far >= FAR_IN_ORDER:
-        return f"{said}; how far groups lie apart it keeps on the whole ({rho})."
+        return f"{said}. It keeps most of the order of distances ({rho})."
     if far >= FAR_IN_PART:
-        return f"{said}; how far groups lie apart it keeps only in part ({rho})."
-    return f"{said}; how far groups lie apart it does not keep ({rho}): do not read it."
+        return f"{said}. It keeps the order of distances only in part ({rho})."
+    return f"{said}. It does not keep far distances ({rho}): do not read them."
 
 
 def keeps(content: Content, kept: float) -> str:
@@ -183,6 +195,9 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
+    elif content.Y is not None:
+        metric = "" if content.quality is None else f" by {content.quality.metric} distance"
+        facts.append(("map", f"made elsewhere; judged in {content.space}{metric}"))
     if content.seconds:
         total = sum(content.seconds.values())
         stages = [f"{STAGES.get(name, name)} {s:.1f}" for name, s in content.seconds.items()]

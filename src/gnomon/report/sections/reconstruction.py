@@ -59,7 +59,7 @@ def reconstruction(content: Content) -> Section | None:
         lead.append(_columns(content, lost_shares(pca, variances), variances))
     blocks.insert(0, Figures(tuple(drawn)))
     if content.prepared is None:
-        text = "The rows that are rebuilt worst cannot be found without the table itself."
+        text = "Without the table itself, the rows that are rebuilt worst are not known."
         blocks.append(Words(text))
     elif not whole:
         blocks.append(_worst_rows(content))
@@ -109,8 +109,8 @@ def _sentence(content: Content, error: float) -> str:
     if error == 0:
         return f"From {kept} every cell is rebuilt exactly: nothing is lost."
     return (
-        f"Rows rebuilt from {kept} miss a cell by {percent(error)} of the columns' spread (root "
-        "mean square); 100\u00a0% would be knowing only the means."
+        f"Cells rebuilt from {kept} are off by {percent(error)} of the columns' spread (root mean "
+        "square); the column means alone would be off by 100\u00a0%."
     )
 
 
@@ -126,7 +126,7 @@ def _columns(content: Content, lost: Array, variances: Array | None) -> str:
     known = np.nan_to_num(lost)
     worst = int(np.argmax(np.where(varying(weights), known, 0.0)))
     name = shown(content.names[worst])
-    said = f"The column held worst is {name}, which loses {percent(float(known[worst]))}"
+    said = f"The column that is rebuilt worst is {name}, which loses {percent(float(known[worst]))}"
     badly = known >= 0.5
     if badly.sum() < 2:
         return f"{said} of its variance."
@@ -181,8 +181,9 @@ def _note(content: Content, sq_errors: Array) -> str:
     if beyond <= 2 * ALPHA * content.n + 3:
         return said
     return (
-        f"{said} {count(beyond, 'row')} ({percent(beyond / content.n)}) fit worse than the worst "
-        f"{percent(ALPHA)} of normal rows would: there are outliers, or several kinds of rows."
+        f"{said} {count(beyond, 'row')} ({percent(beyond / content.n)}) are beyond the limit that "
+        f"{percent(ALPHA)} of normally distributed rows exceed: there are outliers, or several "
+        "kinds of rows."
     )
 
 

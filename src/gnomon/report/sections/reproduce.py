@@ -11,6 +11,11 @@ __all__ = ["REFERENCES", "reproduce"]
 
 # The same words as in docs/references.md; a test compares them.
 REFERENCES = {
+    "Benjamini & Hochberg 1995": (
+        "Yoav Benjamini, Yosef Hochberg, “Controlling the false discovery rate: a practical and "
+        "powerful approach to multiple testing”, Journal of the Royal Statistical Society, Series "
+        "B 57(1), 289–300."
+    ),
     "Gower 1975": "J. C. Gower, “Generalized Procrustes analysis”, Psychometrika 40(1), 33–51.",
     "Hotelling 1933": (
         "Harold Hotelling, “Analysis of a complex of statistical variables into principal "
@@ -51,9 +56,8 @@ def reproduce(content: Content) -> Section:
     cited = [key for key in REFERENCES if key in _methods(content)]
     blocks.append(Bullets("References", tuple(f"[{key}] {REFERENCES[key]}" for key in cited)))
     blocks.append(Facts(tuple(content.versions.items())))
-    lead = (
-        "Type the command" if content.command else "Run the lines"
-    ) + " below for the same numbers again."
+    what = "command" if content.command else "lines"
+    lead = f"Run the {what} below to get the same numbers again."
     return Section("reproduce", "Reproduce", (lead,), tuple(blocks), HELP)
 
 
@@ -74,9 +78,11 @@ def _python(content: Content) -> str:
             tsne.n_features_in_ == content.pca.n_components_
         )
         lines.append(f"tsne = {_call(tsne)}.fit({'pca.transform(X)' if on_scores else 'X'})")
-    given = (
-        ["pca=pca"] + ["tsne=tsne"] * (tsne is not None) + ["labels=labels"] * bool(content.labels)
-    )
+    if content.made_elsewhere:
+        lines.append("# Y: the map of the same rows, made elsewhere")
+    given = ["pca=pca"]
+    given += ["tsne=tsne"] * (tsne is not None) + ["map=Y"] * content.made_elsewhere
+    given += ["labels=labels"] * bool(content.labels)
     if content.stability is not None:
         given.append(f"stability={len(content.stability.runs)}")
     lines.append(f'report(X, {", ".join(given)}).save("report.html")')
@@ -124,11 +130,23 @@ def _methods(content: Content) -> str:
             f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "
             f"{c.n_iter} iterations (KL divergence {c.kl_in_words()})."
         )
+    if content.made_elsewhere and content.Y is not None:
+        said.append(
+            f"A map in {count(content.Y.shape[1], 'dimension')} that was made elsewhere was judged "
+            f"in {content.space}."
+        )
     if content.quality is not None and content.trust is not None:
         said.append(
             f"{keeps(content, float(content.trust.mean()))} (by chance {percent(content.chance)}) "
             "[Kobak & Berens 2019]; trustworthiness and continuity [Venna & Kaski 2001] are "
             f"{_at_fifteen(content)}."
+        )
+    if content.audit is not None:
+        said.append(
+            f"Rows were tested by their trustworthiness for {content.audit.n_neighbors} "
+            "neighbours against random placements on the map, at a false discovery rate of "
+            "5\u00a0% [Benjamini & Hochberg 1995]; "
+            f"{content.audit.say_share(content.audit.misplaced)} are misplaced."
         )
     if content.stability is not None:
         said.append(

@@ -24,7 +24,7 @@ HELP = (
     "point's distance from its mean place was compared with that of its nearest neighbours. "
     "Below 1 a point stays among its neighbours.",
     "A point may move with its neighbours, when a whole group finds another place, or alone, when "
-    "it does not know where it belongs. Groups whose points move alone should not be named.",
+    "the data do not determine its place. Do not name groups whose points move alone.",
 )
 
 

@@ -107,25 +107,27 @@ def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
     near = f"{percent(near_kept)} of the nearest fifth of all pairs"
     away = f"{percent(far_kept)} of the farthest fifth"
     if far is None:
-        return f"Of distances, {near} stay near and {away} stay far."
+        return f"{near[0].upper()}{near[1:]} stay near, {away} stay far."
     if far >= FAR_IN_ORDER:
-        return f"Distances keep their order on the whole: {near} stay near, {away} stay far."
+        return f"The map keeps most of the order of distances: {near} stay near, {away} stay far."
     if far >= FAR_IN_PART:
         return (
-            f"Of distances it keeps a part: {near} stay near, {away} stay far. Read from it which "
-            "rows are alike, and be careful with which groups are."
+            f"The map keeps distances only in part: {near} stay near, {away} stay far. Read from "
+            "it which rows are alike, and be careful with which groups are."
         )
     return (
-        f"Distances it does not keep: {near} stay near, {away} stay far. Which groups lie close to "
-        "which others is not to be read from it."
+        f"The map does not keep distances: {near} stay near, {away} stay far. Do not read from it "
+        "which groups are close to each other."
     )
 
 
 def _cautions(content: Content, far: float | None) -> Bullets:
     """What not to read, with the numbers where there are any."""
     k = content.Y.shape[1] if content.Y is not None else 2
+    spreads = "many methods spread" if content.made_elsewhere else "t-SNE spreads"
+    draws = "draw" if content.made_elsewhere else "draws"
     items = [
-        "The size of a group: t-SNE spreads dense groups out and draws loose ones together, so a "
+        f"The size of a group: {spreads} dense groups out and {draws} loose ones together, so a "
         "large patch is not a varied group.",
         _gaps(far),
         "The axes" if k > 1 else "The direction of the line",
@@ -144,7 +146,8 @@ def _gaps(far: float | None) -> str:
     rho = f"rank correlation of distances {far:.2f}"
     if far >= FAR_IN_ORDER:
         return (
-            f"How wide a gap is: distances keep their order on the whole ({rho}), not their size."
+            f"The width of a gap: the map keeps most of the order of distances ({rho}), not their "
+            "size."
         )
     return (
         f"The width of a gap ({rho}): two groups side by side need not be more alike than two that "
@@ -193,7 +196,7 @@ def _groups(content: Content, kept: Array) -> Grid | None:
     if not 2 <= len(groups) <= content.n // 2:
         return None
     order = sorted(groups, key=lambda group: float(groups[group].mean()))
-    some = f"; the {MOST_GROUPS} least of {len(order):,}" if len(order) > MOST_GROUPS else ""
+    some = f"; {MOST_GROUPS} of {len(order):,} groups" if len(order) > MOST_GROUPS else ""
     rows = tuple(
         (shown(group), f"{groups[group].size:,}", percent(float(groups[group].mean())),
          percent(float((groups[group] < LITTLE).mean())))
@@ -201,7 +204,7 @@ def _groups(content: Content, kept: Array) -> Grid | None:
     )  # fmt: skip
     first = shown(name, 32)
     return Grid(
-        f"Trust by {first}, the least first{some}",
+        f"Trust by {first}, lowest first{some}",
         (first, "rows", "mean trust", "rows below a third"),
         rows,
         frozenset({first}),
@@ -223,7 +226,7 @@ def _least(content: Content, kept: Array) -> tuple[Grid, ...]:
     note = f"{len(rows)} of the {lost:,} rows whose trust is below a third."
     head = ("row", "trust", "nearest in the data")
     words = frozenset({"row", "nearest in the data"})
-    caption = "Rows that are least where they belong"
+    caption = "Rows with the lowest trust"
     return (Grid(caption, head, tuple(rows), words, note if lost > len(rows) else ""),)
 
 

@@ -1,0 +1,154 @@
+"""`gnomon audit`: how far any map can be trusted, row by row and against chance."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from gnomon.cli import options
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.budget import Budget
+    from gnomon.cli.audited import Audited
+    from gnomon.scores import Audit
+
+HELP = """How far a map by any program can be trusted, row by row and against chance.
+
+\b
+gnomon audit umap.csv --data cells.parquet            → umap_audit/
+gnomon audit umap.csv --data cells.parquet --id cell  rows joined by a column
+gnomon audit all.csv --data X.npy --columns 'umap*'   the map is in these columns
+gnomon audit cells_map                                a map by gnomon map
+
+MAP is a table with one to three columns of positions, DATA the table that the map was made from:
+the same rows, in the same order or named by the same column. Rows are misplaced where nothing
+shows that they lie better than at random. Maps by gnomon map are also made again from shuffled
+columns: rows that score no higher than rows do there are unsupported.
+"""
+OUTPUTS = ("report.html", "map.parquet", "run.json")
+
+
+@click.command("audit", help=HELP)
+@options.source("map")
+@options.of_table("--data", metavar="DATA", help="The table that the map was made from; of a "
+                  "folder by gnomon map, if it is not where it was.")  # fmt: skip
+@options.of_table("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
+                  "of both; given twice, of MAP and of DATA (default: what names them in both, "
+                  "otherwise their order).")  # fmt: skip
+@options.of_table("--columns", metavar="NAME", multiple=True, help="The columns of MAP that are "
+                  "positions, such as 'umap*'. May be given again.")  # fmt: skip
+@options.of_table("--label", metavar="COLUMN", help="Column of DATA to colour by.")
+@options.features
+@options.of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value.")
+@options.decimal
+@options.missing
+@options.of_table("--scale", type=click.Choice(["none", "auto", "standard"]), default="none",
+                  show_default=True, help="Divide columns of DATA by their standard deviations: "
+                  "as the map's own program did.")  # fmt: skip
+@options.of_method("--metric", type=click.Choice(["euclidean", "cosine"]), help="Distance in DATA "
+                   "(default: euclidean, or that of the model).")  # fmt: skip
+@options.of_method("--shuffles", type=click.IntRange(3), default=3, show_default=True,
+                   help="Shuffled tables that a map by gnomon map is compared with.")  # fmt: skip
+@options.of_method("--sample", type=click.IntRange(2), metavar="N", help="Rows that are tested "
+                   "(default: all of up to 5,000, and 1,000 of more).")  # fmt: skip
+@options.out_folder("the map's name and _audit")
+@options.plain_page
+@options.computing
+@options.writing
+def command(
+    map: str,
+    data: str | None,
+    id_: tuple[str, ...],
+    columns: tuple[str, ...],
+    label: str | None,
+    features: tuple[str, ...],
+    keep: tuple[str, ...],
+    drop: tuple[str, ...],
+    na: tuple[str, ...],
+    decimal: str | None,
+    missing: str,
+    scale: str,
+    metric: str | None,
+    shuffles: int,
+    sample: int | None,
+    out: Path | None,
+    title: str | None,
+    page_budget: int,
+    show: bool,
+    seed: int,
+    threads: int | None,
+    memory: "Budget | None",
+    force: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Read, join, test, write."""
+    folder = options.new_folder(out, map, "audit", OUTPUTS, force=force)
+    out = folder.shown
+    from gnomon.cli import audited, pages, results
+    from gnomon.stages import Stages
+
+    words = Words(quiet=quiet, verbose=verbose)
+    reading: dict[str, Any] = {
+        "label": label, "features": list(features), "keep": list(keep), "drop": list(drop),
+        "na": list(na), "decimal": decimal,
+    }  # fmt: skip
+    stage = Stages()
+    how: dict[str, Any] = {"sample": sample, "random_state": seed, "n_jobs": threads}
+    with words.warnings() as warned:
+        if audited.is_run(map):
+            given = {"id": id_, "columns": columns, "metric": metric, **reading}
+            subject = audited.read_run(map, data, given, memory, words)
+        else:
+            subject = audited.read_given(
+                map, data, id=id_, columns=columns, missing=missing, scale=scale, metric=metric,
+                memory=memory, words=words, **reading,
+            )  # fmt: skip
+        found = stage("audit", lambda: subject.audit(shuffles=shuffles, **how))
+        _say(words, found, stage.seconds["audit"])
+        page = stage(
+            "page",
+            lambda: subject.page(
+                found, command=_as_typed(), title=title, page_budget=page_budget, n_jobs=threads
+            ),
+        )
+    with folder.writing() as new:
+        stage("write", lambda: _write(new, subject, found, page))
+        record = subject.record(found) | {
+            "settings": {"map": map, "data": data, "seed": seed}, "seconds": stage.seconds,
+            "warnings": warned, "versions": results.versions(),
+        }  # fmt: skip
+        results.write_record(new, record)
+    results.say_versions(words)
+    pages.say_page(page, out / pages.FILE, stage, show=show, words=words)
+    files = [out / name for name in OUTPUTS]
+    results.say_wrote(words, files, stage.seconds["write"])
+    if as_json:
+        results.say_json("audit", files, record)
+
+
+def _as_typed() -> str:
+    """The command as it was typed, without what only says where results go."""
+    import sys
+
+    return shlex.join(["gnomon", *sys.argv[1:]])
+
+
+def _say(words: Words, found: "Audit", seconds: float) -> None:
+    lines = dict(found.lines())
+    words.say("Audit", f"trustworthiness {lines['trustworthiness']}", seconds)
+    for name in ("misplaced", "unsupported"):
+        if name in lines:
+            words.say("", f"{name} {lines[name]}")
+    words.details("", [(name, text) for name, text in found.scores.lines()])
+
+
+def _write(out: Path, subject: "Audited", found: "Audit", page: Any) -> None:
+    from gnomon.data.write import write_table
+
+    columns = subject.columns(page.content.trust) | found.columns()
+    write_table(out / "map.parquet", list(columns), list(columns.values()))
+    page.save(out / "report.html")

@@ -1,0 +1,218 @@
+"""What `gnomon audit` looks at: a map by another program beside its table, or a run's own map."""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.budget import Budget
+from gnomon.cli import options, pages
+from gnomon.cli.pairs import Pairing, chosen_columns, distinct_ids, ids_asked, join_rows, only
+from gnomon.cli.results import names_of_rows, say_read
+from gnomon.cli.stored import StoredRun, load_run
+from gnomon.cli.words import Words
+from gnomon.data.preparation import Prepared
+from gnomon.data.prepare import prepare
+from gnomon.data.read import read_source
+from gnomon.data.refusals import FileError, OptionError, listed
+from gnomon.data.table import Table, count
+from gnomon.errors import ParameterError
+from gnomon.pca import PCA
+from gnomon.report.given_map import audit_found
+from gnomon.report.report import Report
+from gnomon.report.run import report_run
+from gnomon.scores import Audit
+from gnomon.scores import audit as audit_map
+from gnomon.tsne import TSNE
+
+__all__ = ["Audited", "is_run", "read_given", "read_run"]
+
+POSITIONS = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside others
+MOST_POSITIONS = 3
+OURS = re.compile(r"trust|trustworthiness|misplaced|unsupported")  # columns that an audit writes
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """A map and the rows that it is of.
+
+    Attributes
+    ----------
+    name : str
+        What the map is called.
+    Y : array (n, 1 to 3)
+    positions : tuple of str
+        Names of the map's columns.
+    table : Table
+        As it was read.
+    prepared : Prepared
+        The rows that the map has, in its order, as the map was made from them.
+    metric : str or None
+    tsne : TSNE or None
+        The model of the map, where it is one of ours and was made of all rows.
+    pca : PCA or None
+    """
+
+    name: str
+    Y: NDArray[Any]
+    positions: tuple[str, ...]
+    table: Table
+    prepared: Prepared
+    metric: str | None = None
+    tsne: TSNE | None = None
+    pca: PCA | None = None
+
+    def audit(self, *, shuffles: int, **how: Any) -> Audit:
+        """Test every row; against shuffled columns as well where the map can be made again."""
+        Y = self.Y if self.tsne is None else self.tsne
+        labels = self.prepared.table.labels
+        return audit_map(
+            self.prepared.X, Y, labels=labels, metric=self.metric, shuffles=shuffles, **how
+        )
+
+    def page(self, found: Audit, *, n_jobs: int | None, **asked: Any) -> Report:
+        """The page of the map, with what its audit found."""
+        X, d = self.prepared.X, self.prepared.X.shape[1]
+        pca = self.pca or PCA(0.95, random_state=0, n_jobs=n_jobs).fit(X)
+        if self.tsne is None:
+            columns = "the one column" if d == 1 else f"all {d:,} columns"
+            asked |= {"space": (X, columns), "metric": found.scores.metric}
+        return report_run(
+            self.table, self.prepared, pca, self.tsne, Y=self.Y, n_jobs=n_jobs,
+            **audit_found(found, len(X)), **asked,
+        )  # fmt: skip
+
+    def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """Names, labels, positions and trust of the rows, for a table."""
+        columns = names_of_rows(self.prepared.table)
+        for name, values in zip(self.positions, self.Y.T, strict=True):
+            taken = name in columns or OURS.fullmatch(name) is not None
+            columns[f"{name} (map)" if taken else name] = values
+        return columns | {"trust": trust}
+
+    def record(self, found: Audit) -> dict[str, Any]:
+        """What was looked at and what was found, for JSON."""
+        return {
+            "map": {"name": self.name, "columns": list(self.positions)},
+            "table": self.table.to_dict(),
+            "preparation": self.prepared.preparation.to_dict(),
+            "audit": found.to_dict(),
+        }
+
+
+def is_run(path: str) -> bool:
+    """Whether `path` is a folder of `gnomon map`."""
+    return (Path(path) / "model.gnomon").is_file()
+
+
+def read_run(
+    path: str, data: str | None, given: dict[str, Any], memory: Budget | None, words: Words
+) -> Audited:
+    """The map of a former run, and its own rows made ready as they were."""
+    from gnomon.cli.report import find_rows
+
+    for name, value in given.items():
+        if value:
+            raise ParameterError(f"--{name} is for maps by other programs; this run has its own.")
+    folder = Path(path)
+    run: StoredRun = load_run(folder)
+    if run.tsne is None:
+        raise ParameterError(f"'{path}' is of gnomon reduce and has no map to audit.")
+    told = pages.read_record(folder)
+    stored = pages.read_stored(folder, run)
+    ready = find_rows(data, told, stored, run, words, memory)
+    if ready is None:
+        raise ParameterError(f"The data of '{path}' are not where they were. Use --data FILE.")
+    table, prepared = ready
+    assert stored.positions is not None
+    there = np.flatnonzero(np.isfinite(stored.positions).all(axis=1))
+    if there.size < len(stored.positions):
+        prepared = prepared.take(there)
+    Y = stored.positions[there]
+    whole = len(run.tsne.embedding_) == len(Y)
+    if not whole:
+        words.say("Left out", "unsupported: the map was made of a part of the rows")
+    names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
+    return Audited(
+        told.name, Y, names, table, prepared, None if whole else str(run.tsne.metric),
+        run.tsne if whole else None, run.pca if whole else None,
+    )  # fmt: skip
+
+
+def read_given(
+    path: str,
+    data: str | None,
+    *,
+    id: tuple[str, ...],
+    columns: tuple[str, ...],
+    missing: str,
+    scale: str,
+    metric: str | None,
+    memory: Budget | None,
+    words: Words,
+    **reading: Any,
+) -> Audited:
+    """A map by another program, and the rows of its table in the map's order."""
+    if data is None:
+        raise ParameterError("A map is audited beside the table it was made from. Use --data FILE.")
+    if path == data == "-":
+        raise ParameterError("Only one table can come from standard input. Name a file for one.")
+    for name, where in (("MAP", path), ("--data", data)):
+        options.check_source(where, name)
+    first, second = ids_asked(id, path, data)
+    start = time.perf_counter()
+    text = {name: reading[name] or None for name in ("na", "decimal")}
+    places = read_source(path, id=first, memory=memory, **text)
+    named = [name for name in places.columns if POSITIONS.fullmatch(name)]
+    (asked,) = chosen_columns([places.name], [list(places.columns)], columns)
+    places = only(places, _positions(places, asked if columns else named or asked), "no position")
+    say_read(words, places, time.perf_counter() - start)
+    start = time.perf_counter()
+    wishes = {name: value or None for name, value in reading.items()}
+    table = read_source(data, id=second, memory=memory, **wishes)
+    say_read(words, table, time.perf_counter() - start)
+    prepared = prepare(table, missing=missing, scale=scale)
+    for name, said in prepared.preparation.lines():
+        words.say(name.capitalize(), said)
+    places_ready = prepare(places, missing="drop", scale="none")  # rows without a place are on none
+    pair = _pair(places_ready, prepared, asked=bool(id))
+    pair.say(words)
+    return Audited(
+        places.name, pair.left.X[pair.rows_left], places.columns, table,
+        prepared.take(pair.rows_right), metric,
+    )  # fmt: skip
+
+
+def _positions(table: Table, names: Sequence[str]) -> list[str]:
+    if not 1 <= len(names) <= MOST_POSITIONS:
+        raise OptionError(
+            f"{table.name} has {count(len(names), 'column')} of numbers; a map has one to three.",
+            f"Name its columns by --columns; it has {listed(list(names))}.",
+        )
+    return list(names)
+
+
+def _pair(places: Prepared, data: Prepared, *, asked: bool) -> Pairing:
+    """The rows of both, joined by ids where both have them, otherwise by their order."""
+    left, right = (replace(each.table, X=each.X) for each in (places, data))
+    by = left.id_name
+    if left.id_name != right.id_name:
+        by = f"{left.id_name} and {right.id_name}" if asked else None
+    if by is not None:
+        ids = [distinct_ids(left), distinct_ids(right)]
+    else:
+        total = [each.preparation.n_rows for each in (places, data)]
+        if total[0] != total[1]:
+            raise FileError(
+                f"{left.name} has {count(total[0], 'row')} and {right.name} {total[1]:,}: they do "
+                "not belong together by their order.",
+                ("id", "COLUMN"),
+            )
+        kept = [np.arange(len(e.X)) if e.kept is None else e.kept for e in (places, data)]
+        ids = [rows.astype(str).astype(object) for rows in kept]
+    return Pairing(left, right, ids[0], ids[1], *join_rows([left, right], ids, by), by)

@@ -1,0 +1,269 @@
+"""Audit of any map: which rows lie no better than at random, and which would in noise as well.
+
+A row's score is its trustworthiness at k = 15, in the space and metric of the table given. Two
+questions, each a test for every row, with Benjamini and Hochberg's limit of 5 % over all rows
+[Benjamini & Hochberg 1995]:
+
+- *misplaced*, for any map: a random placement of the row on the map is not shown to score worse
+  (`gnomon.scores.placement`).
+- *unsupported*, where the map can be made again: the row's score is not shown to be higher than in
+  maps of tables with each column shuffled (`gnomon.scores.shuffled`).
+
+Rows are misplaced or unsupported where the test does **not** reject: nothing shows otherwise.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import refuse
+from gnomon.inputs import as_table, check_integer, is_sparse
+from gnomon.records import Record
+from gnomon.scores.few import trusted
+from gnomon.scores.neighbourhoods import USUAL, trustworthiness_by_chance
+from gnomon.scores.placement import placement_p_values
+from gnomon.scores.sample import make_generator, none_if_nan
+from gnomon.scores.shuffled import Remake, noise_test, remake_by_model, remake_with, space_of
+from gnomon.scores.summary import MapScores, score_map
+from gnomon.scores.tables import read_pair
+from gnomon.typing import Floats64, Indices
+
+LEVEL = 0.05  # of the false discovery rate
+SHUFFLES = 3  # and the fewest
+
+Bools = NDArray[np.bool_]
+
+__all__ = ["LEVEL", "SHUFFLES", "Audit", "audit"]
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(Record):
+    """What an audit of a map found, in all and row by row.
+
+    Attributes
+    ----------
+    scores : MapScores
+        Trustworthiness, continuity, neighbours kept, rank correlation of distances.
+    n_neighbors : int
+        Size k of the neighbourhoods that rows are tested by: 15, or fewer in a small table.
+    p_misplaced : array (m,)
+        Chance that a random placement of a row scores at least as well; of the rows `rows`.
+    p_unsupported : array (m,) or None
+        Chance of a row's score in tables of shuffled columns; None where this was not asked for
+        or is withheld.
+    null_mean : float or None
+        Mean trustworthiness of the maps of shuffled tables.
+    withheld : str
+        Why there is no `p_unsupported`, as a sentence; empty where there is.
+    shuffles : int
+        Shuffled tables that were mapped.
+    """
+
+    scores: MapScores
+    n_neighbors: int
+    p_misplaced: Floats64 = field(repr=False)
+    p_unsupported: Floats64 | None = field(repr=False, default=None)
+    null_mean: float | None = None
+    withheld: str = ""
+    shuffles: int = 0
+
+    @property
+    def n(self) -> int:
+        """Rows of the table."""
+        return self.scores.n
+
+    @property
+    def rows(self) -> Indices:
+        """Rows that were tested, (m,), ascending; all, or those that were drawn."""
+        return self.scores.rows
+
+    @property
+    def trustworthiness(self) -> Floats64:
+        """Score (m,) of each of `rows`."""
+        at = self.scores.n_neighbors.index(self.n_neighbors)
+        points: Floats64 = self.scores.trustworthiness.points[:, at]
+        return points
+
+    @cached_property
+    def misplaced(self) -> Bools:
+        """Whether each of `rows` lies no better than at random, as far as can be shown; (m,)."""
+        return _not_rejected(self.p_misplaced)
+
+    @cached_property
+    def unsupported(self) -> Bools | None:
+        """Whether each of `rows` scores no higher than in shuffled tables, as far as shown."""
+        return None if self.p_unsupported is None else _not_rejected(self.p_unsupported)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Columns as long as the table, by name; NaN for rows that were not tested."""
+        found: dict[str, NDArray[Any]] = {
+            "trustworthiness": self.trustworthiness, "misplaced": self.misplaced,
+        }  # fmt: skip
+        if self.unsupported is not None:
+            found["unsupported"] = self.unsupported
+        return {name: self._every_row(values) for name, values in found.items()}
+
+    def _every_row(self, values: NDArray[Any]) -> NDArray[Any]:
+        if len(values) == self.n:
+            return values
+        every = np.full(self.n, np.nan)
+        every[self.rows] = values
+        return every
+
+    def title(self) -> str:
+        """One-line summary."""
+        return f"Audit of a {self.scores.title()[0].lower()}{self.scores.title()[1:]}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Shares of rows, and the scores behind them."""
+        k = self.n_neighbors
+        mean = float(self.trustworthiness.mean())
+        found = [
+            ("trustworthiness", f"{mean:.3f} for {k} neighbours; by chance {self.by_chance:.3f}"),
+            ("misplaced", f"{self.say_share(self.misplaced)}: no better than at random"),
+        ]
+        if self.unsupported is not None:
+            found.append(
+                ("unsupported", f"{self.say_share(self.unsupported)}: no more faithful than with "
+                 f"independent columns, whose maps score {self.null_mean:.3f}")
+            )  # fmt: skip
+        elif self.withheld:
+            found.append(("unsupported", self.withheld))
+        return [*found, *self.scores.lines()[-2:]]
+
+    @property
+    def by_chance(self) -> float:
+        """Trustworthiness to be expected of a random map."""
+        return trustworthiness_by_chance(self.n_neighbors, self.n)
+
+    def share_of(self, flagged: Bools) -> tuple[float, float]:
+        """Share of flagged rows, and its standard error as an estimate for all rows."""
+        m, share = len(flagged), float(flagged.mean())
+        if m == self.n:
+            return share, 0.0
+        return share, float(np.sqrt(share * (1 - share) / (m - 1) * (1 - m / self.n)))
+
+    def say_share(self, flagged: Bools) -> str:
+        """A share of the rows in words, with its standard error where rows were drawn."""
+        share, error = self.share_of(flagged)
+        said = f"{100 * share:.1f} % of the rows"
+        return said if error == 0 else f"{said} (± {100 * error:.1f})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Shares, standard errors and means; rows are in `columns`."""
+        found: dict[str, Any] = {
+            "n_neighbors": self.n_neighbors,
+            "level": LEVEL,
+            "trustworthiness": float(self.trustworthiness.mean()),
+            "trustworthiness_by_chance": self.by_chance,
+            "misplaced": self._share_dict(self.misplaced),
+            "unsupported": None,
+            "shuffles": self.shuffles,
+            "null_mean": None if self.null_mean is None else none_if_nan(self.null_mean),
+            "withheld": self.withheld or None,
+        }
+        if self.unsupported is not None:
+            found["unsupported"] = self._share_dict(self.unsupported)
+        return found | {"scores": self.scores.to_dict()}
+
+    def _share_dict(self, flagged: Bools) -> dict[str, Any]:
+        share, error = self.share_of(flagged)
+        return {"rows": int(flagged.sum()), "share": share, "standard_error": error}
+
+
+def audit(
+    X: Any,
+    Y: Any,
+    *,
+    labels: Any = None,
+    metric: str | None = None,
+    refit: Callable[[NDArray[Any]], Any] | None = None,
+    shuffles: int = SHUFFLES,
+    sample: int | str | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Audit:
+    """How far any map can be trusted, row by row and against chance.
+
+    Parameters
+    ----------
+    X : array-like (n, d)
+        The table that the map was made from, dense: what UMAP or t-SNE was given, such as the
+        scores of a PCA.
+    Y : array-like (n, p), or fitted TSNE
+        The map of the same rows in the same order, by any program. A `TSNE` fitted to `X` is made
+        again for `unsupported`; give its ``embedding_`` to leave that out.
+    labels : sequence of n labels, optional
+        For the scores of classes.
+    metric : str, optional
+        Of the data: ``"euclidean"``, the default, or ``"cosine"``; of a `TSNE` its own.
+    refit : callable, optional
+        Makes the map of another table of the same shape: ``refit(table) -> (n, p)``, such as
+        ``lambda T: umap.UMAP().fit_transform(T)``. With it rows are tested for being unsupported.
+    shuffles : int
+        Tables of shuffled columns that are mapped for that, at least 3.
+    sample : int, "all" or None
+        How many rows are tested; None tests all of up to 5,000, and 1,000 of more.
+    random_state : int, Generator or None
+        Draws rows, placements and shuffles; None is seed 0.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> X = gnomon.samples.load("iris").X
+    >>> found = gnomon.audit(X, gnomon.PCA(2).fit_transform(X))
+    >>> round(float(found.trustworthiness.mean()), 3), int(found.misplaced.sum())
+    (0.986, 62)
+    """
+    shuffles = check_integer("shuffles", shuffles, SHUFFLES)
+    table = as_table(X)
+    table = table if is_sparse(table) else np.asarray(table)  # `score_map` refuses sparse ones
+    remake: Remake | None = None
+    space = table
+    if hasattr(Y, "embedding_"):
+        if refit is not None:
+            refuse("refit", "be None where `Y` is a TSNE, which is made again by itself", refit)
+        metric = str(Y.metric) if metric is None else metric
+        space, remake, Y = space_of(Y, table), remake_by_model(Y), Y.embedding_
+    elif callable(refit):
+        remake = remake_with(refit)
+    elif refit is not None:
+        refuse("refit", "be a function from a table to its map", refit, kind=True)
+    Z, W = read_pair(space, Y, metric := metric or "euclidean")
+    k = trusted(len(Z))
+    scores = score_map(
+        space, Y, labels,
+        n_neighbors=sorted({k} | {size for size in USUAL if 2 * size < len(Z)}),
+        metric=metric, sample=sample, random_state=random_state, n_jobs=n_jobs,
+    )  # fmt: skip
+    generator = make_generator(random_state).spawn(1)[0]
+    p_misplaced = placement_p_values(Z, W, scores.rows, k, generator, n_jobs=n_jobs)
+    found = Audit(scores, k, p_misplaced)
+    if remake is None:
+        return found
+    test = noise_test(
+        table, remake, found.trustworthiness, scores.rows, k,
+        metric=metric, shuffles=shuffles, generator=generator, n_jobs=n_jobs,
+    )  # fmt: skip
+    return replace(
+        found, p_unsupported=test.p_values, null_mean=test.null_mean, withheld=test.withheld,
+        shuffles=0 if test.null_mean is None else shuffles,
+    )  # fmt: skip
+
+
+def _not_rejected(p_values: Floats64) -> Bools:
+    """Rows whose null hypothesis stands at `LEVEL` by Benjamini and Hochberg's procedure."""
+    from scipy.stats import false_discovery_control
+
+    stands: Bools = false_discovery_control(p_values) > LEVEL
+    return stands

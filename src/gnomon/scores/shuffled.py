@@ -1,0 +1,127 @@
+"""Is a row's place more faithful than in noise? Maps of tables with each column shuffled.
+
+A shuffled table has the columns of the data, each with its own numbers, and no relation between
+them: what a map of it keeps, a map keeps of noise. It goes through the same pipeline as the data
+did. Its scores, pooled over rows and tables, are the null distribution of a row's score:
+p = (1 + #{null scores ≥ its own}) / (1 + number of null scores).
+
+The test says nothing, and is withheld, where a map keeps noise as well: a table of up to three
+columns, or shuffled tables whose maps score above `TOO_FAITHFUL` on the average.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from gnomon.errors import DataError
+from gnomon.scores.neighbourhoods import score_rows
+from gnomon.scores.tables import read_pair
+from gnomon.typing import Floats64, Indices
+
+FEW_COLUMNS = 3  # a map of two or three dimensions keeps any such table
+TOO_FAITHFUL = 0.95
+
+# From a table to the space that is scored, and the map.
+Remake = Callable[[NDArray[Any]], tuple[Any, Any]]
+
+__all__ = ["NoiseTest", "Remake", "noise_test", "remake_by_model", "remake_with", "space_of"]
+
+
+class NoiseTest(NamedTuple):
+    """Whether scores are higher than in maps of shuffled tables.
+
+    Attributes
+    ----------
+    p_values : array (m,) or None
+        None where the test is withheld.
+    null_mean : float or None
+        Mean score of the maps of shuffled tables; None where none was made.
+    withheld : str
+        Why there are no p-values, as a sentence.
+    """
+
+    p_values: Floats64 | None
+    null_mean: float | None
+    withheld: str = ""
+
+
+def noise_test(
+    table: NDArray[Any],
+    remake: Remake,
+    own: Floats64,
+    rows: Indices,
+    k: int,
+    *,
+    metric: str,
+    shuffles: int,
+    generator: np.random.Generator,
+    n_jobs: int | None = None,
+) -> NoiseTest:
+    """Compare the scores `own` (m,) of `rows` with those of `shuffles` shuffled tables.
+
+    Parameters
+    ----------
+    table : array (n, d)
+        What the map was made from, before any reduction that is part of its making.
+    remake : callable
+        From such a table to the space that is scored and the map.
+    k : int
+        Size of the neighbourhoods.
+    """
+    d = table.shape[1]
+    if d <= FEW_COLUMNS:
+        said = f"withheld: a map keeps any table of {d} column{'s' * (d > 1)}, noise too"
+        return NoiseTest(None, None, said)
+    null = np.concatenate(
+        [
+            _score(*remake(generator.permuted(table, axis=0)), rows, k, metric, n_jobs)
+            for _ in range(shuffles)
+        ]
+    )
+    mean = float(null.mean())
+    if mean > TOO_FAITHFUL:
+        said = f"withheld: maps of shuffled columns score {mean:.3f}, too much to tell them apart"
+        return NoiseTest(None, mean, said)
+    null.sort()
+    at_least = null.size - np.searchsorted(null, own, side="left")
+    return NoiseTest((1 + at_least) / (1 + null.size), mean)
+
+
+def _score(
+    space: Any, Y: Any, rows: Indices, k: int, metric: str, n_jobs: int | None
+) -> NDArray[Any]:
+    Z, W = read_pair(space, Y, metric)
+    return score_rows(Z, W, rows, (k,), n_jobs=n_jobs).trustworthiness[:, 0]
+
+
+def remake_with(refit: Callable[[NDArray[Any]], Any]) -> Remake:
+    """Make maps by a function of the table, and score them in the table itself."""
+
+    def remake(table: NDArray[Any]) -> tuple[Any, Any]:
+        Y = np.asarray(refit(table))
+        if Y.ndim != 2 or len(Y) != len(table):
+            raise DataError(
+                f"`refit` must return a map of the {len(table)} rows that it is given; it returned "
+                f"an array of shape {Y.shape}."
+            )
+        return table, Y
+
+    return remake
+
+
+def remake_by_model(model: Any) -> Remake:
+    """Make maps as a fitted t-SNE was made, and score them in the space that it reduced to."""
+
+    def remake(table: NDArray[Any]) -> tuple[Any, Any]:
+        again = clone(model).set_params(align_to=None).fit(table)
+        return space_of(again, table), again.embedding_
+
+    return remake
+
+
+def space_of(model: Any, table: NDArray[Any]) -> Any:
+    """Table in which a fitted t-SNE looked for neighbours."""
+    return table if model.pca_ is None else model.pca_.transform(table)
