@@ -95,8 +95,7 @@ def command(asked: Asked) -> None:
             _write(new, result, found)
         page = pages.write_page(new, result, pages.as_typed("map", settings), stage, asked, words)
         results.write_record(new, found)  # again, with how long the page took
-    if page is not None:
-        pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
+    pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
     files = [out / name for name in OUTPUTS]
     results.say_wrote(words, files, stage.seconds["write"])
     if asked.as_json:

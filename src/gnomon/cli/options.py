@@ -280,11 +280,16 @@ def out_folder(usual: str) -> Callable[[F], F]:
 
 
 def parse_components(text: str) -> int | float | str:
-    """``"10"`` is a number, ``"0.95"`` a fraction, anything else a rule."""
+    """``"10"`` is a number, ``"0.95"`` a fraction, anything else a rule; 0 is refused."""
     try:
-        return float(text) if "." in text else int(text)
+        number = float(text) if "." in text else int(text)
     except ValueError:
         return text
+    if number == 0:
+        from gnomon.errors import ParameterError
+
+        raise ParameterError(f"-k {text} keeps no component. Use 1 or more.")
+    return number
 
 
 def check_source(data: str, name: str = "DATA") -> None:

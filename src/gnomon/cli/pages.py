@@ -3,7 +3,7 @@
 import shlex
 import webbrowser
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,6 @@ RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
 READING = ("label", "id", "features", "keep", "drop", "na", "decimal", "text", "image", "link")
-PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
          "dimensions": 2, "sample": None, "seed": 0, "stability": None, "pixels": None,
@@ -286,52 +285,34 @@ def refuse_page(path: Path, *, force: bool) -> None:
 
 def write_page(
     folder: Path, result: "Result", command: str, stage: "Stages", asked: "Asked", words: Words
-) -> "Report | None":
-    """Build the page of a run that has just ended, where its scores are at hand, and write it.
-
-    Both parts are stages of their own.
-    """
+) -> "Report":
+    """Build the page of a run that has just ended and write it: two stages."""
     with stage("page") as ended:
         ended.result = page = build_page(result, command, asked, words)
-    if page is not None:
-        with stage("write"):
-            page.save(folder / FILE)
+    with stage("write"):
+        page.save(folder / FILE)
     return page
 
 
-def build_page(result: "Result", command: str, asked: "Asked", words: Words) -> "Report | None":
-    """The page of a run that has just ended; None where its scores are nowhere."""
-    from gnomon.report.run import report_run, report_scores, report_without_table
+def build_page(result: "Result", command: str, asked: "Asked", words: Words) -> "Report":
+    """The page of a run that has just ended."""
+    from gnomon.report.run import report_result
 
-    sampling, stability = result.sampling, asked.stability
-    placed = "" if result.rows is None else result.rows.sentence()
-    if stability is not None and sampling is not None:
+    stability = asked.stability
+    if stability is not None and result.sampling is not None:
         words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
-    in_blocks, scores = result.table.in_blocks, result.scores
-    if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
-        result = result.of_the_map()  # with what is to be said of the others
-    found: dict[str, Any] = {
-        "title": asked.title, "page_budget": asked.page_budget, "n_jobs": asked.threads,
-        "command": command, "trust": result.trust, "quality": result.quality,
-        "warnings": warnings_of(result), "seconds": result.seconds, "Y": result.positions,
-        "score": result.trust is not None,
-    }  # fmt: skip
-    if sampling is not None:
-        found["notes"] = (sampling.to_dict()["words"], *filter(None, [placed]))
-    if not in_blocks:
-        return report_run(
-            result.table, result.prepared, result.pca, result.tsne, scores=result.components,
-            stability=stability, pixels=asked.pixels, image_root=asked.image_root,
-            replay=result.replay, **found,
-        )  # fmt: skip
-    table = replace(result.prepared.table, notes=result.table.notes)
-    found |= {"preparation": tuple(result.preparation.lines()), "image_root": asked.image_root}
-    if result.components is not None:
-        return report_without_table(result.pca, result.tsne, result.components, table, **found)
-    if scores is not None:  # they were written as they were computed
-        return report_scores(result.pca, scores, table, **found)
-    return None
+    return report_result(
+        result,
+        title=asked.title,
+        page_budget=asked.page_budget,
+        n_jobs=asked.threads,
+        command=command,
+        warnings=warnings_of(result),
+        stability=stability,
+        pixels=asked.pixels,
+        image_root=asked.image_root,
+    )
 
 
 def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:

@@ -89,8 +89,7 @@ def command(asked: Asked) -> None:
         page = pages.write_page(new, result, typed, stage, asked, words)
         results.write_record(new, found)  # again, with how long the page took
     out = folder.shown
-    if page is not None:
-        pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
+    pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
     files = [out / name for name in OUTPUTS if (out / name).exists()]
     results.say_wrote(words, files, stage.seconds["write"])
     if asked.as_json:

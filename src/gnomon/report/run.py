@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
+from gnomon.errors import ParameterError
 from gnomon.inputs import check_integer
 from gnomon.pca import PCA
 from gnomon.report.build import build
@@ -31,6 +32,7 @@ WITHOUT = (
     "worst are missing."
 )
 MOST_CLASSES = 50  # whole numbers that may be names of groups, as in `gnomon.data.guess`
+SAMPLE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 MOST_ROWS = 1_000_000  # more are not to be looked at, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read of a file too large to be read as a whole
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
@@ -114,18 +116,40 @@ def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, A
 
 
 def report_result(result: Any, **asked: Any) -> Report:
-    """The page of a result of `gnomon.run`; `asked` is for `report_run`."""
+    """The page of a result of `gnomon.run`; `asked` is for `report_run`.
+
+    A page of many rows shows those that the map was made of. Of a table in blocks it is built from
+    the model, the scores and what names the rows.
+    """
     notes: tuple[str, ...] = ()
-    if result.sampling is not None and not result.interrupted:
+    if result.sampling is not None:
         placed = "" if result.rows is None else result.rows.sentence()
         notes = (result.sampling.to_dict()["words"], *filter(None, [placed]))
-    shown = result.of_the_map() if result.interrupted else result
-    return report_run(
-        shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
-        Y=shown.positions, trust=shown.trust, quality=shown.quality,
-        score=shown.trust is not None, warnings=shown.warnings, seconds=shown.seconds,
-        replay=shown.replay, notes=notes, **asked,
-    )  # fmt: skip
+    shown = result
+    if result.interrupted or result.pca.n_samples_ > SAMPLE_ROWS:
+        shown = result.of_the_map()  # with what is to be said of the others
+    found = {
+        "Y": shown.positions, "trust": shown.trust, "quality": shown.quality,
+        "score": shown.trust is not None, "warnings": shown.warnings, "seconds": shown.seconds,
+        "notes": notes, **asked,
+    }  # fmt: skip
+    if not result.table.in_blocks:
+        return report_run(
+            shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
+            replay=shown.replay, **found,
+        )  # fmt: skip
+    table = replace(shown.prepared.table, notes=shown.table.notes)
+    found["preparation"] = tuple(shown.preparation.lines())
+    for name in ("stability", "pixels"):  # which need the numbers
+        found.pop(name, None)
+    if shown.components is not None:
+        return report_without_table(shown.pca, shown.tsne, shown.components, table, **found)
+    if shown.scores is not None:  # they were written as they were computed
+        return report_scores(shown.pca, shown.scores, table, **found)
+    raise ParameterError(
+        "There are no components to make a page of: the table was read in blocks. Run it again "
+        "with `scores='scores.parquet'`."
+    )
 
 
 def find_shown(
