@@ -25,6 +25,7 @@ QUESTIONS = {
     "foreign": "benchmarks.foreign",
     "page": "benchmarks.page",
     "page_cost": "benchmarks.page_cost",
+    "map_cost": "benchmarks.map_cost",
     "startup": "benchmarks.startup",
     "command": "benchmarks.command",
 }

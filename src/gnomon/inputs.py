@@ -91,6 +91,8 @@ def check_table(
 
 def as_table(X: Any) -> Table:
     """`X` as an array of numbers or a canonical CSR array, for code that is no estimator."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf":
+        return X
     _refuse_source(X)
     X = _numbers(_unmask(X))
     if is_sparse(X):

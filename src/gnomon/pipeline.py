@@ -25,7 +25,7 @@ from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.errors import GnomonWarning, quoted
 from gnomon.events import On, both, former
 from gnomon.map_budget import MOST_COMPONENTS, RunBudget
-from gnomon.numeric.apply import Output, apply_blocks, plain_transform
+from gnomon.numeric.apply import Output, apply_rows, plain_transform
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
 from gnomon.progress import Frames, Watch
@@ -192,8 +192,8 @@ class _Work:
         names = [f"pc{j + 1}" for j in range(pca.n_components_)]
         beside = {} if path.suffix.lower() == ".npy" else self.prepared.table.names_of_rows()
         path.parent.mkdir(parents=True, exist_ok=True)
-        output = Output(path, force=True, beside=beside)
-        apply_blocks(pca._model().scores, self.prepared.X, names, output, engine=self.workers)
+        output = Output(path, force=True, engine=self.workers, beside=beside)
+        apply_rows(pca._model().scores, self.prepared.X, lambda: names, output)
         return path
 
     def map(self, tsne: TSNE, sampling: Sampling | None) -> dict[str, Any]:

@@ -489,12 +489,11 @@ class _Sums:
     @property
     def vanished(self) -> bool:
         """Whether a side's squares are so small that digits were lost, though it is not zero."""
-        dx, dy = self.dx, self.dy
-        squares = np.split(self.sums[dx + dy : 2 * (dx + dy)], [dx])
-        scalings = (self.view.left, self.view.right)
+        first = self.dx + self.dy
+        squares = self.sums[first : first + self.dx], self.sums[first + self.dx : 2 * first]
         small = [
             scaling.exponent == 0 and side.max(initial=0.0) < 1e-280
-            for scaling, side in zip(scalings, squares, strict=True)
+            for scaling, side in zip((self.view.left, self.view.right), squares, strict=True)
         ]
         return any(small) and bool((self.view.amplitudes()[small] > 0).any())
 

@@ -18,7 +18,6 @@ from gnomon.charts import words
 from gnomon.errors import DataError, refuse
 from gnomon.files import writing
 from gnomon.inputs import as_table, check_integer, is_sparse
-from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
 from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
@@ -256,5 +255,7 @@ def find_stability(
         return asked
     if tsne is None:
         refuse("stability", "be None without a map", asked, "Give `tsne` as well.")
-    given = table if tsne.n_features_in_ == table.shape[1] else plain_transform(pca, table)
+    given = table
+    if tsne.n_features_in_ != table.shape[1]:
+        given = pca._model().scores(table, whiten=pca.whiten, n_jobs=n_jobs)
     return repeat_map(tsne, given, runs=asked, n_jobs=n_jobs)
