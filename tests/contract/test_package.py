@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "gnomon"
 # Lowest first. A module may import from its own layer and those before it.
 LAYERS = [
     ["errors", "events", "typing"],
-    ["compute", "progress", "records", "budget", "cells", "files", "sparse", "models"],
+    ["compute", "progress", "records", "budget", "cells", "files", "late", "sparse", "models"],
     ["inputs", "engine"],
     ["numeric", "neighbors"],
     ["scores"],

@@ -313,6 +313,13 @@ def test_rows_without_a_distance_are_named():
         search.of(np.ones((1, 8)), 5)
 
 
+def test_a_metric_may_be_a_function_of_two_rows():
+    found = find_neighbors(X[:100], 5, metric=lambda a, b: float(np.abs(a - b).sum()))
+    distances, indices = truth(X[:100], 5, metric="manhattan")
+    assert np.array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-12)
+
+
 def test_parameters_of_a_metric_are_passed_on():
     found = find_neighbors(X[:300], 5, metric="minkowski", metric_params={"p": 3})
     distances, indices = truth(X[:300], 5, metric="minkowski", p=3)
