@@ -18,6 +18,7 @@ QUESTIONS = {
     "workers": "benchmarks.workers",
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
+    "audit": "benchmarks.audit",
     "tsne": "benchmarks.tsne",
     "map_quality": "benchmarks.map_quality",
     "staying": "benchmarks.staying",
@@ -25,6 +26,7 @@ QUESTIONS = {
     "foreign": "benchmarks.foreign",
     "page": "benchmarks.page",
     "page_cost": "benchmarks.page_cost",
+    "map_cost": "benchmarks.map_cost",
     "startup": "benchmarks.startup",
     "command": "benchmarks.command",
 }

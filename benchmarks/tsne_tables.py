@@ -94,6 +94,11 @@ def duplicates() -> NDArray[Any]:
     return np.tile(np.random.default_rng(0).standard_normal((600, 10)), (5, 1))
 
 
+def copies() -> NDArray[Any]:
+    """4,000 rows, five times each: so many that the descent follows a cut P and a wider mesh."""
+    return np.tile(np.random.default_rng(0).standard_normal((4_000, 10)), (5, 1))
+
+
 def two_blobs(rows: int = 2_000) -> NDArray[Any]:
     X = np.random.default_rng(0).standard_normal((rows, 10)).astype(np.float32)
     X[rows // 2 :, 0] += 20
@@ -117,5 +122,6 @@ GENERATED: Mapping[str, Callable[[], NDArray[Any]]] = {
     "cauchy": cauchy,
     "noise": noise,
     "duplicates": duplicates,
+    "copies": copies,
     "two blobs": two_blobs,
 }

@@ -33,7 +33,8 @@ def machine(tmp_path, monkeypatch):
             path = tmp_path / names[key].lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        monkeypatch.setattr(module, "Path", lambda name: tmp_path / str(name).lstrip("/"))
+        read = module._read
+        monkeypatch.setattr(module, "_read", lambda name: read(str(tmp_path / name.lstrip("/"))))
 
     return make
 

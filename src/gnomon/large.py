@@ -25,7 +25,7 @@ from gnomon.data.table import ColumnRoles, count
 from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.events import On
 from gnomon.map_budget import MapBudget
-from gnomon.numeric.apply import Output, apply_blocks
+from gnomon.numeric.apply import Output, apply_rows
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
 from gnomon.progress import Watch
@@ -241,11 +241,11 @@ def run_blocks(
         if scores is not None:
             where = Path(scores)
             names = [f"pc{j + 1}" for j in range(pca.n_components_)]
-            to = Output(where, force)
+            to = Output(where, force, engine=workers)
             where.parent.mkdir(parents=True, exist_ok=True)
             stage(
                 "scores",
-                lambda: apply_blocks(pca._model().scores, ready, names, to, engine=workers),
+                lambda: apply_rows(pca._model().scores, ready, lambda: names, to),
             )
             found["scores"] = where
         if dimensions is not None:

@@ -18,13 +18,29 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from sklearn import callback
-from sklearn.callback import CallbackSupportMixin
 
 from gnomon.events import Event, Iteration, On
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 __all__ = ["CallbackSupportMixin", "Frames", "Steps", "Watch", "with_callbacks"]
+
+
+class CallbackSupportMixin(callback.CallbackSupportMixin):
+    """scikit-learn's callbacks, and plain functions beside them."""
+
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set the callbacks of `fit`: scikit-learn's, or functions of an event.
+
+        A function is called as ``on(event)`` with a `gnomon.events.Event` after every step; for
+        t-SNE ``event.detail.positions()`` is the map as it is, and True from it ends the descent.
+        """
+        return super().set_callbacks(*(_as_callback(each) for each in callbacks))
+
+
+def _as_callback(each: Any) -> Any:
+    plain = callable(each) and not isinstance(each, type) and not hasattr(each, "setup")
+    return Watch(each) if plain else each
 
 
 def with_callbacks(fit: Fit) -> Fit:

@@ -341,6 +341,18 @@ def test_a_map_in_space_has_an_error_and_a_ratio_where_somebody_else_made_one(
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("former", "verdict"), [(1e9, "reached"), (1e-9, "**missed**: 0.0 ×")])
+def test_a_map_in_space_is_held_against_the_first_editions_time(
+    former: float, verdict: str
+) -> None:
+    real = lambda folder: replace(few(folder), source=tsne_programs.REAL)  # noqa: E731
+    measure = partial(tsne_space.measure, real, None, former=former)
+    section = replace(tsne_space.SECTION, rows={"tiny": measure})
+    result = section.measure("tiny", Settings())
+    assert verdict in section.table([result]).to_markdown()
+
+
+@pytest.mark.usefixtures("quick")
 def test_sizes_say_where_the_seconds_go() -> None:
     section = replace(tsne_size.SECTION, rows={"tiny": partial(tsne_size.measure, ROWS)})
     result = section.measure("tiny", Settings())

@@ -300,13 +300,24 @@ def test_new_rows_are_found_in_any_unit(power):
 
 
 def test_rows_without_a_distance_are_named():
-    """Correlation knows none for constant rows."""
+    """A metric of the user's may know none for some rows."""
+
+    def spreads(a, b):
+        return np.abs(a - b).sum() / (np.ptp(a) * np.ptp(b) or np.nan)
+
     table = np.vstack([X[:50], np.ones((1, 8))])
-    with pytest.raises(ValueError, match=r"Row 50 of X has no correlation distance"):
-        find_neighbors(table, 50, metric="correlation")
-    search = NeighborSearch(X[:50], metric="correlation")
-    with pytest.raises(ValueError, match=r"Row 0 of X has no correlation distance"):
+    with pytest.raises(ValueError, match=r"Row 50 of X has no spreads distance"):
+        find_neighbors(table, 50, metric=spreads)
+    search = NeighborSearch(X[:50], metric=spreads)
+    with pytest.raises(ValueError, match=r"Row 0 of X has no spreads distance"):
         search.of(np.ones((1, 8)), 5)
+
+
+def test_a_metric_may_be_a_function_of_two_rows():
+    found = find_neighbors(X[:100], 5, metric=lambda a, b: float(np.abs(a - b).sum()))
+    distances, indices = truth(X[:100], 5, metric="manhattan")
+    assert np.array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-12)
 
 
 def test_parameters_of_a_metric_are_passed_on():

@@ -109,7 +109,7 @@ def test_rows_are_moved_there_and_back_block_by_block(tmp_path):
     file = model.inverse_transform(right, to=tmp_path / "back.parquet", engine=LocalEngine(1))
     assert pq.read_table(file).column_names == ["x0", "x1", "x2", "x3"]
     there[70, 1] = np.nan
-    with pytest.raises(MissingValueError, match=r"^Y holds 1 missing .* row 70, column 1"):
+    with pytest.raises(MissingValueError, match=r"^X holds 1 missing .* row 70, column 1"):
         model.inverse_transform(sources(X, there)[1])
     X[70, 1] = np.nan
     with pytest.raises(MissingValueError, match=r"^X holds 1 missing .* row 70, column 1"):

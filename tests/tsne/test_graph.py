@@ -7,11 +7,10 @@ from gnomon.errors import DataError, GnomonError
 from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne.graph import (
     Affinity,
-    Reduction,
+    all_identical,
     given_affinities,
     given_neighbors,
     reduce,
-    search_table,
 )
 
 rng = np.random.default_rng(0)
@@ -106,13 +105,20 @@ def test_a_wrong_number_of_components_is_refused(pca):
 
 
 @pytest.mark.parametrize(("pca", "metric"), [(None, "euclidean"), ("auto", "cosine")])
-def test_sparse_tables_need_pca(pca, metric):
-    with pytest.raises(ValueError, match=r"be dense for these parameters.*X.toarray\(\)"):
-        options(sp.csr_array(X), pca=pca, metric=metric)
+def test_sparse_tables_stay_as_they_are_without_pca_and_for_other_metrics(pca, metric):
+    table = sp.csr_array(X)
+    found = options(table, pca=pca, metric=metric)
+    assert found.Z is table
+    assert found.pca is None
+
+
+def nearest(k):
+    """`k` neighbours that all count the same."""
+    return Affinity("uniform", (), k, k)
 
 
 def test_neighbours_from_distances_are_those_of_the_table():
-    near = given_neighbors(DISTANCES, 12)
+    near = given_neighbors(DISTANCES, nearest(12))
     assert np.array_equal(near.indices, NEAR.indices)
     np.testing.assert_allclose(near.distances, NEAR.distances)
 
@@ -123,14 +129,16 @@ def test_neighbours_from_a_graph_are_those_of_the_table():
         keep = np.argsort(DISTANCES, axis=1)[:, first:18]
         rows = np.repeat(np.arange(60), keep.shape[1])
         values = DISTANCES[rows, keep.ravel()]
-        near = given_neighbors(sp.csr_array((values, (rows, keep.ravel())), shape=(60, 60)), 12)
+        near = given_neighbors(
+            sp.csr_array((values, (rows, keep.ravel())), shape=(60, 60)), nearest(12)
+        )
         assert np.array_equal(near.indices, NEAR.indices)
         np.testing.assert_allclose(near.distances, NEAR.distances)
 
 
 def test_a_distance_of_zero_in_a_graph_is_a_neighbour():
     graph = sp.csr_array((np.zeros(6), ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1])), shape=(3, 3))
-    assert np.array_equal(given_neighbors(graph, 2).indices, [[1, 2], [0, 2], [0, 1]])
+    assert np.array_equal(given_neighbors(graph, nearest(2)).indices, [[1, 2], [0, 2], [0, 1]])
 
 
 def negative(table):
@@ -148,24 +156,25 @@ def missing(table):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_distances_that_are_none_are_refused(kind):
     with pytest.raises(ValueError, match=r"distances, none of them negative; got -1\.0"):
-        given_neighbors(kind(negative(DISTANCES)), 12)
+        given_neighbors(kind(negative(DISTANCES)), nearest(12))
     with pytest.raises(ValueError, match=r"missing value.*row 3, column 5"):
-        given_neighbors(kind(missing(DISTANCES)), 12)
+        given_neighbors(kind(missing(DISTANCES)), nearest(12))
     with pytest.raises(ValueError, match=r"square table of distances; got 'shape \(60, 59\)'"):
-        given_neighbors(kind(DISTANCES[:, :-1]), 12)
+        given_neighbors(kind(DISTANCES[:, :-1]), nearest(12))
 
 
 def test_a_graph_with_too_few_neighbours_is_refused():
     graph = np.where(np.sort(DISTANCES, axis=1)[:, [9]] > DISTANCES, DISTANCES, 0)
-    with pytest.raises(DataError, match=r"Row \d+ of the graph has 8 neighbours; 12 are needed"):
-        given_neighbors(sp.csr_array(graph), 12)
+    with pytest.raises(DataError, match=r"Row \d+ of the graph has 8 neighbours, .* 12 are wanted"):
+        given_neighbors(sp.csr_array(graph), nearest(12))
 
 
 def test_rows_all_the_same_are_refused():
+    for same in (np.full((9, 3), 0.1), sp.csr_array(np.full((9, 3), 0.1)), sp.csr_array((9, 3))):
+        assert all_identical(same)
+        assert not all_identical(same + sp.csr_array(([1.0], ([4], [1])), shape=(9, 3)))
     with pytest.raises(DataError, match="All rows are identical"):
-        search_table(Reduction(np.full((9, 3), 0.1), None, ""), "euclidean", None, 1.0, 0, None)
-    with pytest.raises(DataError, match="All rows are identical"):
-        given_neighbors(np.zeros((9, 9)), 3)
+        given_neighbors(np.zeros((9, 9)), nearest(3))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.coo_array])

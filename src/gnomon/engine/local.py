@@ -88,7 +88,7 @@ class LocalEngine:
         """See `Engine.write`."""
         partitions, task = source.partitions, Task(source, function)
         extras = [None] * len(partitions) if beside is None else beside
-        threads = self.workers
+        threads = 1 if len(partitions) == 1 else self.workers  # counting CPUs takes its time
 
         def run(at: int, _: int) -> Part[T]:
             partition, next_ = partitions[at], at + threads

@@ -30,11 +30,12 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks, thread_count
 from gnomon.errors import DataError, refuse
-from gnomon.inputs import check_integer, check_real
+from gnomon.inputs import check_integer, check_real, is_sparse
 from gnomon.models.fields import (
     EXPONENTS,
     Anything,
     Array,
+    Csr,
     DictOf,
     Either,
     Field,
@@ -51,6 +52,7 @@ from gnomon.neighbors.brute_force import BruteForce
 from gnomon.neighbors.inverted_lists import WILDEST as WILDEST_32
 from gnomon.neighbors.inverted_lists import InvertedLists
 from gnomon.neighbors.k_means import find_centres
+from gnomon.neighbors.rows import ANGLES, METRICS, changed_rows
 from gnomon.numeric.scaling import Scaling, scale_rows
 from gnomon.records import Record
 from gnomon.typing import Floats32, Floats64, Indices
@@ -63,7 +65,7 @@ SAMPLE = 4096  # rows that medians are taken of
 HALF_DIGITS = 1e-8  # of float64
 WILDEST = 1e150  # squares of differences must exist
 
-__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors", "unit_rows"]
+__all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class Neighbors(Record):
     ----------
     indices : array (n, k), int32
     distances : array (n, k), float64
-        In the data's own units; the angle in radians when the metric is cosine.
+        In the data's own units; the angle in radians for cosine and correlation.
     recall : float
         Share of the true neighbours that were found, measured on `probed` rows.
     probed : int
@@ -105,7 +107,7 @@ def find_neighbors(
     X: NDArray[Any],
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: Any = "euclidean",
     metric_params: dict[str, Any] | None = None,
     recall: float = 0.95,
     seed: int = 0,
@@ -118,8 +120,9 @@ def find_neighbors(
     k : int
         How many, below n.
     metric : str
-        ``"euclidean"`` or ``"cosine"`` (the angle between rows; scikit-learn's t-SNE squares
-        1 − cos instead); any other metric of scikit-learn's exactly, and slower.
+        ``"euclidean"``, ``"cosine"`` and ``"correlation"`` (the angle between rows, or between
+        rows less their means; scikit-learn's t-SNE squares 1 − cos instead) or ``"hellinger"``;
+        any other metric of scikit-learn's, or a function of two rows, exactly, and slower.
     recall : float
         Share of true neighbours wanted; 1.0 searches exactly.
     seed : int
@@ -146,7 +149,7 @@ class NeighborSearch:
         self,
         X: NDArray[Any],
         *,
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         recall: float = 0.95,
         seed: int = 0,
@@ -158,16 +161,20 @@ class NeighborSearch:
         self._index: InvertedLists | BruteForce | None = None
         self._known: NDArray[np.int32] | None = None  # the nearest rows of each, once searched
         self._centres: Floats32 | None = None  # of the lists, once they are known
-        if metric not in ("euclidean", "cosine"):
-            self.exact, self.Z = True, np.asarray(X, np.float64)
+        if self._by_library(X):
+            rows = changed_rows(X, metric)
+            self.exact, self.Z = True, rows if is_sparse(rows) else np.asarray(rows, np.float64)
             return
         self.exact = X.shape[0] <= EXACT_UP_TO or recall == 1.0
         self._shift_by(X)
         self.Z = self._prepared(X)
 
-    def among_themselves(self, k: int) -> Neighbors:
-        """The `k` nearest neighbours of every row of the table."""
-        found = self._search_all(k)
+    def among_themselves(self, k: int, rows: Indices | None = None) -> Neighbors:
+        """The `k` nearest neighbours of every row of the table, or of some of its `rows`."""
+        n = self.Z.shape[0]
+        if rows is not None and len(rows) < n:
+            return self._search_all(k, rows)
+        found = self._search_all(k, np.arange(n))
         self._known = np.ascontiguousarray(found.indices[:, :FEW])
         return found
 
@@ -183,19 +190,19 @@ class NeighborSearch:
             return again.among_themselves(k).indices
         return self._known[:, :k]
 
-    def _search_all(self, k: int) -> Neighbors:
+    def _search_all(self, k: int, rows: Indices) -> Neighbors:
         """What `among_themselves` finds."""
-        if self.metric not in ("euclidean", "cosine"):
-            return self._by_scikit_learn(k)
-        index, rows = self._built(), np.arange(len(self.Z))
+        if self._by_library(self.Z):
+            return self._by_scikit_learn(k, rows)
+        index, Z = self._built(), self.Z if len(rows) == len(self.Z) else self.Z[rows]
         measured, probed, method = 1.0, len(rows), "exact search"
         if isinstance(index, BruteForce):
-            found, distances = index.search(self.Z, k, own=rows, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, own=rows, n_jobs=self.n_jobs)
         elif self.exact:
-            found, distances = index.search(self.Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
         else:
             probe = _Probe(index, k, self.seed, self.n_jobs)
-            found, distances, measured, method = self._reach(index, k, probe)
+            found, distances, measured, method = self._reach(index, k, probe, rows)
             probed = probe.rows.size
         return Neighbors(
             found.astype(np.int32), self._in_units(distances), measured, probed, method
@@ -205,11 +212,12 @@ class NeighborSearch:
         self, X: NDArray[Any], k: int, n_jobs: int | None = None
     ) -> tuple[NDArray[np.int32], Floats64]:
         """The `k` rows of the table nearest to each row of `X`, and how far they are."""
-        if self.metric not in ("euclidean", "cosine"):
+        if self._by_library(self.Z):
             model = self._scikit_learn(k, n_jobs).fit(self.Z)
-            distances, indices = model.kneighbors(np.asarray(X, np.float64))
+            Q = changed_rows(X, self.metric)
+            distances, indices = model.kneighbors(Q if is_sparse(Q) else np.asarray(Q, np.float64))
             self._refuse_undefined(distances)
-            return indices.astype(np.int32), distances
+            return indices.astype(np.int32), self._in_units(distances)
         Q, index = self._prepared(X), self._built()
         if isinstance(index, BruteForce):
             found, distances = index.search(Q, k, n_jobs=n_jobs)
@@ -223,14 +231,21 @@ class NeighborSearch:
             )
         return found.astype(np.int32), self._in_units(distances)
 
+    def distances(self, rows: Indices, near: NDArray[np.int32]) -> Floats64:
+        """Distances from m rows to rows `near` (m, k), euclidean or cosine, as differences."""
+        gaps = self.Z[near] - self.Z[rows][:, None]
+        return self._in_units(np.sqrt(np.einsum("ikc,ikc->ik", gaps, gaps)))
+
     def between(self, rows: Indices, columns: Indices, fine: Floats64) -> Floats64:
         """Distances from m rows of the table to c of its rows, shape (m, c).
 
         By products of matrices, which lose digits of small distances; as differences for rows
         whose distances of the size `fine`, shape (m,), would lose more than half of their digits.
         """
-        if self.metric not in ("euclidean", "cosine"):
-            indices, distances = self.of(self.Z[rows], len(self.Z), self.n_jobs)
+        if self._by_library(self.Z):
+            model = self._scikit_learn(self.Z.shape[0], self.n_jobs).fit(self.Z)
+            distances, indices = model.kneighbors(self.Z[rows])
+            distances = self._in_units(distances)
             out = np.empty_like(distances)
             np.put_along_axis(out, indices.astype(np.int64), distances, axis=1)
             return out[:, columns]
@@ -253,8 +268,8 @@ class NeighborSearch:
         self.shift = scale_rows(X, work="f8").scaling.shift
         at = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLE)).astype(np.intp))
         self.median, self.exponent = np.zeros(X.shape[1]), 0
-        if self.metric == "cosine":
-            sample = unit_rows(np.ascontiguousarray(X[at]), at)
+        if self.metric != "euclidean":
+            sample = changed_rows(np.ascontiguousarray(X[at]), self.metric, at)
             self.median = np.median(sample, axis=0)
             return
         sample = self._shifted(np.ascontiguousarray(X[at]))
@@ -270,21 +285,31 @@ class NeighborSearch:
         return np.asarray(Scaling(np.dtype(np.float64), self.shift).apply(X), np.float64)
 
     def _prepared(self, X: NDArray[Any]) -> Floats64:
-        """Rows about the medians, divided by a power of two; unit rows for cosine."""
-        Z = unit_rows(X) if self.metric == "cosine" else self._shifted(X)
+        """Rows about the medians, divided by a power of two; changed for the metric."""
+        plain = self.metric == "euclidean"
+        Z = self._shifted(X) if plain else changed_rows(X, self.metric)
         Z = np.ldexp(Z - self.median, -self.exponent)
         return np.clip(Z, -WILDEST, WILDEST, out=Z)
 
     def _in_units(self, distances: Floats64) -> Floats64:
-        if self.metric == "cosine":
+        if self.metric in ANGLES:
             return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
+        if self._by_library(self.Z):
+            return distances
         return np.asarray(np.ldexp(distances, self.exponent))
 
+    def _by_library(self, X: Any) -> bool:
+        """Whether scikit-learn searches: by a metric of its own, or in a sparse table."""
+        return is_sparse(X) or not isinstance(self.metric, str) or self.metric not in METRICS
+
+    @property
+    def _metric_name(self) -> str:
+        return str(getattr(self.metric, "__name__", self.metric))
+
     def _reach(
-        self, lists: InvertedLists, k: int, probe: "_Probe"
+        self, lists: InvertedLists, k: int, probe: "_Probe", rows: Indices
     ) -> tuple[Indices, Floats64, float, str]:
-        """Neighbours of all rows, with the recall measured on `probe`, and how."""
-        rows = np.arange(len(self.Z))
+        """Neighbours of `rows`, with the recall measured on `probe`, and how."""
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         while True:
@@ -295,11 +320,12 @@ class NeighborSearch:
             if measured >= self.recall or self.n_probes >= n_lists:
                 break
             self.n_probes += max(1, self.n_probes // 8)
-        found, distances = search(self.Z, k, self.n_probes, own=rows)
+        Z = self.Z if len(rows) == len(self.Z) else self.Z[rows]
+        found, distances = search(Z, k, self.n_probes, own=rows)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             found[short], distances[short] = self._whole().search(
-                self.Z[short], k, 1, own=short, alone=True, n_jobs=self.n_jobs
+                Z[short], k, 1, own=rows[short], alone=True, n_jobs=self.n_jobs
             )
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
@@ -324,52 +350,40 @@ class NeighborSearch:
             )
         return InvertedLists(self.Z, self._centres, self.n_jobs)
 
-    def _by_scikit_learn(self, k: int) -> Neighbors:
+    def _by_scikit_learn(self, k: int, rows: Indices) -> Neighbors:
         """Exact neighbours by any of scikit-learn's metrics, in float64."""
         distances, indices = self._scikit_learn(k, self.n_jobs).fit(self.Z).kneighbors()
+        if len(rows) < len(indices):
+            distances, indices = distances[rows], indices[rows]
         self._refuse_undefined(distances)
-        n = self.Z.shape[0]
-        return Neighbors(
-            indices.astype(np.int32), distances, 1.0, n, f"exact search ({self.metric})"
-        )
+        method = f"exact search ({self._metric_name})"
+        distances = self._in_units(distances)
+        return Neighbors(indices.astype(np.int32), distances, 1.0, self.Z.shape[0], method)
 
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
-        from sklearn.neighbors import NearestNeighbors
+        from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+        if not callable(self.metric) and not any(
+            self.metric in known for known in VALID_METRICS.values()
+        ):
+            refuse("metric", "be one of scikit-learn's metrics", self.metric)
         params = dict(self.metric_params or {})
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
-        return _Explained(
-            NearestNeighbors(
-                n_neighbors=k,
-                metric=self.metric,
-                p=p,
-                metric_params=params,
-                n_jobs=None if n_jobs is None else thread_count(n_jobs),
-            )
+        return NearestNeighbors(
+            n_neighbors=k,
+            metric=self.metric,
+            p=p,
+            metric_params=params,
+            n_jobs=None if n_jobs is None else thread_count(n_jobs),
         )
 
     def _refuse_undefined(self, distances: Floats64) -> None:
         undefined = np.count_nonzero(~np.isfinite(distances), axis=1)
         if undefined.any():
             raise DataError(
-                f"Row {np.argmax(undefined)} of X has no {self.metric} distance to others: NaN "
-                "or infinity. Drop such rows, or use another metric."
+                f"Row {np.argmax(undefined)} of X has no {self._metric_name} distance to others: "
+                "NaN or infinity. Drop such rows, or use another metric."
             )
-
-
-class _Explained:
-    """scikit-learn's search, with our sentence for a metric that it does not know."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, Z: Floats64) -> Any:
-        try:
-            return self.model.fit(Z)
-        except ValueError as error:
-            if "metric" in str(error).lower():
-                refuse("metric", "be one of scikit-learn's metrics", self.model.metric)
-            raise
 
 
 def _list_count(n: int) -> int:
@@ -399,6 +413,7 @@ class SearchField(Field):
             "exact": Flag(),
             "Z": Array("f8", rows, columns),
         }
+        self.sparse = {**self.always, "Z": Csr(rows, columns)}
         self.prepared = {
             "shift": Array("f4 f8 i8 u8", columns),
             "median": Array("f8", columns, finite=True),
@@ -408,12 +423,15 @@ class SearchField(Field):
 
     def pack(self, value: Any) -> Any:
         """Everything but the index."""
-        return Fields({**self.always, **self.prepared}).pack(vars(value))
+        table = self.sparse if is_sparse(value.Z) else self.always
+        return Fields({**table, **self.prepared}).pack(vars(value))
 
     def unpack(self, value: Any, sizes: Sizes) -> NeighborSearch:
         """The search again, its index not built yet."""
-        ours = isinstance(value, dict) and value.get("metric") in ("euclidean", "cosine")
-        table = {**self.always, **self.prepared} if ours else {**self.always, "_centres": Nothing()}
+        ours = isinstance(value, dict) and "shift" in value and value.get("metric") in METRICS
+        sparse = isinstance(value, dict) and isinstance(value.get("Z"), dict)
+        always = self.sparse if sparse else self.always
+        table = {**always, **(self.prepared if ours else {"_centres": Nothing()})}
         found = Fields(table).unpack(value, sizes)
         search: NeighborSearch = object.__new__(NeighborSearch)
         search.__dict__.update(found, _index=None, _known=None)
@@ -421,18 +439,6 @@ class SearchField(Field):
         if centred and sizes["lists"] != _list_count(len(search.Z)):
             raise UnfitError("its search has another number of lists than it should")
         return search
-
-
-def unit_rows(X: NDArray[Any], numbers: NDArray[np.intp] | None = None) -> Floats64:
-    """Rows divided by their lengths; rows of zeros are refused, by `numbers` if they have some."""
-    Z = np.asarray(X, np.float64)
-    Z = Z / np.maximum(np.abs(Z).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    norms = np.linalg.norm(Z, axis=1, keepdims=True)
-    zero = np.flatnonzero(norms[:, 0] == 0)
-    if zero.size:
-        row = zero[0] if numbers is None else numbers[zero[0]]
-        raise DataError(f"Row {row} of X is all 0 and has no direction; cosine needs one.")
-    return np.asarray(Z / norms)
 
 
 class _Probe:

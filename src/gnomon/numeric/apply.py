@@ -7,31 +7,35 @@ every other table part by part.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.budget import check_free
+from gnomon.cells import refuse_type
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.sink import writing_blocks
-from gnomon.errors import DataError
+from gnomon.errors import DataError, refuse, warn_caller
 from gnomon.events import On
-from gnomon.inputs import check_table
+from gnomon.inputs import about_table, as_table, check_table, is_sparse
 from gnomon.numeric.scaling import working_type
 from gnomon.numeric.view import naming_rows
 
 __all__ = [
     "Output",
-    "apply_blocks",
+    "RowTransformer",
     "apply_rows",
     "check_columns",
     "check_rows",
-    "paths_as_they_are",
+    "check_transformed",
+    "names_in",
     "plain_transform",
 ]
 
@@ -43,33 +47,78 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, sparse: bool = True) -> S
         least = 1 if reset else 0
         checked = check_table(estimator, X, reset=reset, min_rows=least, sparse=sparse)
         return ArraySource(checked, checked=False)
-    check_columns(estimator, source.columns, source.names, source.dtype, reset=reset)
+    if source.dtype.kind not in "biuf":
+        refuse_type(source.dtype)
+    check_columns(estimator, source.columns, source.names, reset=reset)
     if reset and source.rows == 0:
         raise DataError("{table} has 0 rows; at least 1 is needed. Add rows.", table="The source")
     return source
 
 
 def check_columns(
-    estimator: Any,
-    columns: int,
-    names: Sequence[str] | None,
-    dtype: np.dtype[Any],
-    *,
-    reset: bool,
+    estimator: Any, columns: int, names: Sequence[str] | None, *, reset: bool
 ) -> None:
-    """The columns of a table checked as those of `estimator`, or kept by it if `reset`."""
-    # An empty table of the same columns is checked in the way of all others.
-    empty: Any = np.empty((0, columns), dtype)
-    if names is not None:
-        import pyarrow as pa
+    """Keep the columns of a table as those of `estimator` if `reset`; otherwise compare them.
 
-        empty = pa.table(dict.fromkeys(names, pa.array(np.empty(0, dtype))))
-    check_table(estimator, empty, reset=reset, min_rows=0)
+    This is for tables that are read in parts; scikit-learn does the same for arrays and dataframes.
+    """
+    if columns == 0:
+        raise DataError("{table} has 0 columns; at least 1 is needed.", table="The source")
+    given = None if names is None else np.array(names, dtype=object)
+    if reset:
+        estimator.n_features_in_ = columns
+        estimator.__dict__.pop("feature_names_in_", None)
+        if given is not None:
+            estimator.feature_names_in_ = given
+        return
+    model, expected = type(estimator).__name__, estimator.n_features_in_
+    if columns != expected:
+        raise DataError(
+            "{table} has {columns} features, but {model} is expecting {expected} features as "
+            "input. Give the columns that were fitted.",
+            table="X", columns=columns, model=model, expected=expected,
+        )  # fmt: skip
+    kept = names_in(estimator)
+    # The words of both warnings are scikit-learn's, so that one filter serves all tables.
+    if kept is None and given is not None:
+        warn_caller(
+            UserWarning(f"X has feature names, but {model} was fitted without feature names")
+        )
+    elif kept is not None and given is None:
+        text = f"X does not have valid feature names, but {model} was fitted with feature names"
+        warn_caller(UserWarning(text))
+    elif kept is not None and given is not None and (given != kept).any():
+        at = int(np.flatnonzero(given != kept)[0])
+        raise DataError(
+            "The feature names of {table} should match those that {model} was fitted on; column "
+            "{at} is '{given}' and was '{fitted}'. Give the same columns in the same order.",
+            table="X", model=model, at=at, given=given[at], fitted=kept[at],
+        )  # fmt: skip
+
+
+def names_in(estimator: Any) -> NDArray[Any] | None:
+    """Names of the columns that `estimator` was fitted on, if they had any."""
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def check_transformed(Z: Any, name: str, *widths: int) -> Source:
+    """`Z`, rows as `transform` gives them, as a table that has one of the `widths`."""
+    source = as_source(Z)
+    if is_sparse(Z):
+        refuse(name, "be dense", "a sparse matrix", f"Give {name}.toarray().", kind=True)
+    if source is None:
+        with about_table(name):
+            Z = as_table(Z)
+    shape = Z.shape if source is None else source.shape
+    if shape[1] not in widths:
+        wide = " or ".join(map(str, dict.fromkeys(widths)))
+        refuse(name, f"have shape (n, {wide})", shape)
+    return ArraySource(Z, checked=False) if source is None else source
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where the rows of a source go, and the callback that is called for them.
+    """Where rows go, who works through them, and the callback that is called for them.
 
     Attributes
     ----------
@@ -79,63 +128,126 @@ class Output:
         Whether a file that exists is replaced.
     on : callable or None
         Called with an event after every block.
+    engine : Dask client, engine or None
+        None for threads of this process.
     """
 
     to: str | PathLike[str] | None = None
     force: bool = False
     on: On | None = None
+    engine: Any = None
+
+
+class _Wrapped(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """The `transform` that scikit-learn wraps: its arrays become what `set_output` asks for."""
+
+    def __init_subclass__(
+        cls, auto_wrap_output_keys: tuple[str, ...] = ("transform",), **others: Any
+    ) -> None:
+        """Pass scikit-learn's own class parameter on, which has no type there."""
+        keys: Any = {"auto_wrap_output_keys": auto_wrap_output_keys, **others}
+        super().__init_subclass__(**keys)
+
+    def _transformed(self, X: Any, output: Output) -> Any:
+        """Rows of `X` after the transformation, as an array or as a file."""
+        raise NotImplementedError
+
+    def transform(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        on: On | None = None,
+    ) -> Any:
+        return self._transformed(X, Output(to, force, on, engine))
+
+
+class RowTransformer(_Wrapped, auto_wrap_output_keys=()):
+    """`transform` of an estimator that takes rows to rows, into memory or into a file.
+
+    A subclass has `_transformed`. If it has a `transform` of its own, it is declared with
+    ``auto_wrap_output_keys=()`` too: scikit-learn would make a dataframe of the path of a file.
+    """
+
+    n_jobs: int | None
+    n_features_in_: int
+
+    def transform(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str] | None = None,
+        force: bool = False,
+        engine: Any = None,
+        on: On | None = None,
+    ) -> Any:
+        """Transform rows; see the class."""
+        if to is None:
+            return super().transform(X, engine=engine, on=on)
+        return self._transformed(X, Output(to, force, on, engine))
+
+    def _refuse_unfitted(self) -> None:
+        """scikit-learn's check, which takes as long as the product of a few rows, where needed."""
+        if "n_features_in_" not in self.__dict__:
+            check_is_fitted(self)
+
+    def _names(self) -> NDArray[Any] | None:
+        """Names of the columns of X, if it had any."""
+        return names_in(self)
+
+    def _column_names(self) -> list[str]:
+        """Names of the columns of X, made up where it had none."""
+        names, d = names_in(self), self.n_features_in_
+        return [f"x{j}" for j in range(d)] if names is None else [*names]
+
+    def _apply(
+        self,
+        function: Callable[..., NDArray[Any]],
+        table: Source,
+        names: Callable[[], Sequence[Any]],
+        output: Output,
+    ) -> Any:
+        """``function(rows, n_jobs=…)`` of the rows of `table`, by threads of this estimator."""
+        return apply_rows(
+            function, table, names, output, n_jobs=self.n_jobs, columns=names_in(self)
+        )
 
 
 def apply_rows(
-    method: Callable[..., NDArray[Any]],
+    function: Callable[..., NDArray[Any]],
     table: Source,
-    names: list[str],
+    names: Callable[[], Sequence[Any]],
     output: Output,
     *,
-    engine: Any = None,
     n_jobs: int | None = None,
     columns: NDArray[Any] | None = None,
 ) -> Any:
-    """``method(rows, n_jobs=…)`` of an array at once, of all other tables by `apply_blocks`."""
-    X = table.array()
-    if X is not None and output.to is None and engine is None and output.on is None:
-        return method(X, n_jobs=n_jobs)
-    function = partial(method, n_jobs=1)
-    return apply_blocks(
-        function, table, names, output, engine=engine, n_jobs=n_jobs, columns=columns
-    )
+    """``function(rows, n_jobs=…)`` of all rows, as one array or one file.
 
-
-def apply_blocks(
-    function: Callable[[NDArray[Any]], NDArray[Any]],
-    table: Source,
-    names: list[str],
-    output: Output,
-    *,
-    engine: Any = None,
-    n_jobs: int | None = None,
-    columns: NDArray[Any] | None = None,
-) -> NDArray[Any] | Path:
-    """``function(rows)`` of every part, as one file or one array; `names` are of its columns.
-
-    `columns` are the names of the table's columns, for errors. A file is whole or not there: it
-    takes its name when every part is in it.
+    An array is worked on at once, every other table part by part. `names()` are those of the
+    columns of the result, `columns` those of the table, for errors. A file is whole or not there:
+    it takes its name when every part is in it.
     """
-    n = table.rows
-    workers = as_engine(engine, n_jobs=n_jobs)
-    apply = _Apply(function)
+    X = table.array()
+    if X is not None and output.to is None and output.engine is None and output.on is None:
+        return function(X, n_jobs=n_jobs)
+    n, called = table.rows, [str(name) for name in names()]
+    workers = as_engine(output.engine, n_jobs=n_jobs)
+    apply = _Apply(partial(function, n_jobs=1))
     with naming_rows(table, workers, columns):
         if output.to is not None:
-            with writing_blocks(output.to, n, names, force=output.force) as add:
+            with writing_blocks(output.to, n, called, force=output.force) as add:
                 workers.write(apply, table, add, on=output.on)
             return Path(output.to)
         check_free(  # the parts, and all together
-            f"An array of {n:,} × {len(names):,}",
-            2.0 * n * len(names) * working_type(table.dtype).itemsize,
+            f"An array of {n:,} × {len(called):,}",
+            2.0 * n * len(called) * working_type(table.dtype).itemsize,
             "Write it to a file: `to='rows.npy'`.",
         )
         parts: list[NDArray[Any]] = workers.map(apply, table, on=output.on)
-    return np.concatenate(parts) if parts else np.empty((0, len(names)))
+    return np.concatenate(parts) if parts else np.zeros((n, len(called)))
 
 
 @dataclass(frozen=True)
@@ -151,17 +263,3 @@ class _Apply:
 def plain_transform(model: Any, X: Any) -> NDArray[Any]:
     """``model.transform(X)`` as an array, whatever output scikit-learn is configured to give."""
     return np.ascontiguousarray(model.transform(X))
-
-
-def paths_as_they_are(wrapped: Any) -> Any:
-    """A `transform` that scikit-learn has wrapped, with paths returned as they are.
-
-    After `set_output` the wrapper makes tables of whatever comes back, and fails over a path.
-    """
-    plain = wrapped.__wrapped__
-
-    @wraps(plain)
-    def transform(self: Any, X: Any, *, to: Any = None, **how: Any) -> Any:
-        return (wrapped if to is None else plain)(self, X, to=to, **how)
-
-    return transform

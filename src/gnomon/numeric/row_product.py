@@ -31,7 +31,7 @@ def row_product(
     (n, d), k = rows.shape, matrix.shape[1]
     A = np.ascontiguousarray(matrix)
     out = np.empty((n, k), rows.work)
-    wide = rows.scaled(work=np.dtype(np.float64))
+    wide = rows if rows.work.itemsize == 8 else rows.scaled(work=np.dtype(np.float64))
 
     def block(start: int, stop: int) -> None:
         buffer, product = np.empty((ROWS, d)), np.empty((ROWS, k))

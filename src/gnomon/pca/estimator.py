@@ -43,7 +43,7 @@ from gnomon.pca.signs import align_to, settle
 from gnomon.pca.solvers import covariance, deflation, gram, krylov, svd
 from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.state import FIELDS, unpack
-from gnomon.pca.transform import Transformation
+from gnomon.pca.transform import ComponentTransformer
 from gnomon.pca.warn import tell_of_no_effect, warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.typing import Matrix, Table, Vector
@@ -110,7 +110,7 @@ _SOLVED = frozenset(
 
 class PCA(
     CallbackSupportMixin,
-    Transformation,
+    ComponentTransformer,
     Diagnostics,
     Saved,
     BaseEstimator,
@@ -574,10 +574,6 @@ class PCA(
     def _factor(self) -> NDArray[np.float64]:
         """The columns' factors, 1 where a column is constant and there is nothing to scale."""
         return np.where(self._factors == 0, 1.0, self._factors)
-
-    def _names(self) -> NDArray[Any] | None:
-        """Names of the columns, if the table had any."""
-        return getattr(self, "feature_names_in_", None)
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""

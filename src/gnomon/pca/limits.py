@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.errors import UnavailableError
 from gnomon.inputs import check_choice, check_real, check_weights
 from gnomon.pca.downdate import SampledRows, draw_rows, held_out_errors, upper_quantile
-from gnomon.pca.measure import EPS, Measurement
+from gnomon.pca.measure import EPS, Measurement, prediction_errors
 from gnomon.typing import Matrix, Vector
 
 __all__ = ["Limits"]
@@ -40,8 +40,9 @@ class Limits(Measurement):
         Its mean over the rows of the fit is `lost_variance_` times (Σw − ddof)/Σw.
         `prediction_error_limit` says what is unusual.
         """
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(self._measure(X).sq_residuals, 2 * self._unit)
+        check_is_fitted(self)
+        table = self._check(X, reset=False, min_rows=0)
+        return prediction_errors(self._model(), table, self.n_jobs)
 
     def t2_limit(self, alpha: float = 0.05, new: bool = True) -> float:
         """What Hotelling's T² of a row exceeds with probability `alpha`, for normal data.

@@ -24,7 +24,7 @@ from gnomon.typing import Matrix, Table, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 
-__all__ = ["EPS", "Measured", "Measurement", "measure", "ratio"]
+__all__ = ["EPS", "Measured", "Measurement", "measure", "prediction_errors", "ratio"]
 
 
 class Measurement:
@@ -131,6 +131,12 @@ def measure(model: Components, X: Table, n_jobs: int | None = None) -> Measured:
     map_blocks(quiet(block), row_blocks(n, RANGE), n_jobs=n_jobs)
     _refuse_bad(model, rows, scores)
     return Measured(scores, sq_norms, sq_residuals)
+
+
+def prediction_errors(model: Components, X: Table, n_jobs: int | None = None) -> Vector:
+    """Squared prediction error ‖z − Wᵀt‖² of each row of `X`, in working units, shape (n,)."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(measure(model, X, n_jobs).sq_residuals, 2 * model.unit)
 
 
 def _working_rows(model: Components, X: Table) -> Rows:

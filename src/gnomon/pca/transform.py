@@ -7,29 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from gnomon.engine import Source
-from gnomon.engine.arrays import ArraySource, as_source
-from gnomon.errors import refuse
 from gnomon.events import On, former_rows
-from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
+from gnomon.numeric.apply import Output, RowTransformer, check_rows, check_transformed
 from gnomon.pca.components import Components
 
 
-class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
     """Methods of `PCA` that take rows to the components and back."""
 
     if TYPE_CHECKING:
         components_: NDArray[np.float64]
-        mean_: NDArray[np.float64]
         whiten: bool
-        n_jobs: int | None
 
         fit: Any
 
-        def _names(self) -> NDArray[Any] | None: ...
         def _model(self) -> Components: ...
 
     def transform(
@@ -62,11 +54,14 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         progress : callable, optional
             Deprecated: use `on`.
         """
-        check_is_fitted(self)
-        names = [str(name) for name in self.get_feature_names_out()]
+        on = former_rows(on, progress)
+        return super().transform(X, to=to, force=force, engine=engine, on=on)
+
+    def _transformed(self, X: Any, output: Output) -> Any:
+        self._refuse_unfitted()
         table = check_rows(self, X, reset=False)
-        output = Output(to, force, former_rows(on, progress))
-        return self._apply(Components.scores, table, names, output, engine)
+        scores = partial(self._model().scores, whiten=self.whiten)
+        return self._apply(scores, table, self.get_feature_names_out, output)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
         """`fit`, then `transform` of the same rows: the same bits as the two calls."""
@@ -88,17 +83,11 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         `X` are scores (n, k), or a source of them; the other parameters are those of `transform`.
         """
-        check_is_fitted(self)
-        k = self.components_.shape[0]
-        source = as_source(X)
-        X = np.asarray(X) if source is None else source
-        if len(X.shape) != 2 or X.shape[1] != k:
-            refuse("X", f"be scores of shape (n, {k})", X.shape)
-        if X.dtype.kind not in "biuf":
-            refuse("X", "hold numbers", f"dtype {X.dtype}", kind=True)
-        table = ArraySource(X, checked=False) if source is None else source
-        output = Output(to, force, former_rows(on, progress))
-        return self._apply(Components.restore, table, self._column_names(), output, engine)
+        self._refuse_unfitted()
+        table = check_transformed(X, "X", self.components_.shape[0])
+        output = Output(to, force, former_rows(on, progress), engine)
+        restore = partial(self._model().restore, whiten=self.whiten)
+        return self._apply(restore, table, self._column_names, output)
 
     def residuals(
         self,
@@ -115,31 +104,8 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Orthogonal to every component ([Selitskii 2025], eq. (34)). The parameters are those of
         `transform`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         table = check_rows(self, X, reset=False)
-        output = Output(to, force, former_rows(on, progress))
-        return self._apply(Components.residuals, table, self._column_names(), output, engine)
-
-    def _apply(
-        self,
-        method: Callable[..., NDArray[Any]],
-        table: Source,
-        names: list[str],
-        output: Output,
-        engine: Any,
-    ) -> Any:
-        """A method of `Components` over the rows of `table`, as an array or as a file."""
-        model = self._model()
-        function = partial(method, model, whiten=self.whiten)
-        return apply_rows(
-            function, table, names, output, engine=engine, n_jobs=self.n_jobs, columns=model.names
-        )
-
-    def _column_names(self) -> list[str]:
-        names = self._names()
-        return [f"x{j}" for j in range(self.mean_.size)] if names is None else list(names)
-
-
-Transformation.transform = paths_as_they_are(  # type: ignore[method-assign]
-    Transformation.transform
-)
+        output = Output(to, force, former_rows(on, progress), engine)
+        residuals = partial(self._model().residuals, whiten=self.whiten)
+        return self._apply(residuals, table, self._column_names, output)

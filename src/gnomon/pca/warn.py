@@ -67,8 +67,10 @@ def warn_of_solution(model: "PCA", solution: Solution) -> None:
 
 def _warn_of_range(model: "PCA") -> None:
     """Warn of variances that float64 cannot hold, though it holds the table."""
-    largest, scaled = model.total_variance_, model._variances
-    lost = (scaled > 0) & (model.explained_variance_ < TINY)
+    largest, variances = model.total_variance_, model.explained_variance_
+    if largest < np.inf and variances.min(initial=np.inf) >= TINY:
+        return
+    lost = (model._variances > 0) & (variances < TINY)
     if largest < np.inf and not lost.any():
         return
     what = (

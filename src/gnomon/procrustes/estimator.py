@@ -26,7 +26,7 @@ from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.solve import REFLECTIONS
 from gnomon.procrustes.state import FIELDS, unpack
 from gnomon.procrustes.tables import open_table, pair_tables
-from gnomon.procrustes.transform import Transformation
+from gnomon.procrustes.transform import SimilarityTransformer
 from gnomon.procrustes.warn import warn_of_similarity
 
 SCALINGS = (False, True, "norm-ratio")
@@ -62,7 +62,7 @@ class _NoRowsError(UnavailableError, AttributeError):
     """An attribute that needs the rows themselves; `hasattr` is False for it."""
 
 
-class Procrustes(Transformation, Saved, BaseEstimator):
+class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
     """Moves X onto Y: rows are points, and ``fit(X, Y)`` finds R, s, t with s·XR + t ≈ Y.
 
     R is the orthogonal matrix with the least ‖XR − Y‖: with XᵀY = UΣVᵀ it is UVᵀ. The lecture notes
@@ -395,13 +395,8 @@ class Procrustes(Transformation, Saved, BaseEstimator):
             return pair_by_row(left, open_table(Y, "Y"))
         table = pair_tables(X, Y, id, engine)
         names = table.names_of(0)
-        check_columns(
-            self,
-            table.widths[0],
-            None if names is None else names.tolist(),
-            table.left.dtype,
-            reset=reset,
-        )
+        known = None if names is None else names.tolist()
+        check_columns(self, table.widths[0], known, reset=reset)
         return table
 
     def _weights(self, sample_weight: Any, table: PairedSource) -> Weights:
@@ -461,10 +456,6 @@ class Procrustes(Transformation, Saved, BaseEstimator):
                 "all rows at once. Fit with `robust=False`."
             )
         return moments
-
-    def _names(self) -> NDArray[Any] | None:
-        """Names of the columns of X, if it had any."""
-        return getattr(self, "feature_names_in_", None)
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Drop what an earlier fit left."""

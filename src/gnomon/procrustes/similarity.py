@@ -150,7 +150,7 @@ class Similarity:
             n_jobs=n_jobs,
         )
         if not np.isfinite(out).all():
-            refuse_bad_values(Y, table="Y")
+            refuse_bad_values(Y)
         return out
 
     def refuse_no_way_back(self) -> None:
@@ -218,8 +218,10 @@ def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
     M = np.zeros((dx, D))
     M[:, :dy] = moments.cross
     sq_x, sq_y = float(x.scatter.sum()), float(y.scatter.sum())
+    eps_x, eps_y = _relative_rounding(x), _relative_rounding(y)
     if rules.centering:
-        sq_x, sq_y = (0.0 if _is_rounding(m) else sq for m, sq in ((x, sq_x), (y, sq_y)))
+        sq_x = 0.0 if _is_rounding(x, sq_x, eps_x) else sq_x
+        sq_y = 0.0 if _is_rounding(y, sq_y, eps_y) else sq_y
     else:
         mx, my = _mean(x), _mean(y)
         M[:, :dy] += x.weight * np.outer(mx, my)
@@ -231,7 +233,7 @@ def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
         M,
         reflection=rules.reflection,
         prior=rules.prior,
-        floor=_formation(x, y, sq_x, sq_y),
+        floor=max(eps_x, eps_y) * _size_about_shifts(x, y, sq_x, sq_y),
         same_width=dx == dy,
     )
     found = Similarity(moments, rules, rotation, M, sq_x, sq_y, y.exponent, 1.0, 1.0, 0.0, 0.0)
@@ -314,15 +316,18 @@ def _narrow_squares(
     pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
 ) -> None:
     # The offsets are left to the kernel: the shifted rows are read as quickly as they can be.
-    left, right = pair.left.scaled(offset=None), pair.right.scaled(offset=None)
-    ox, oy = (
-        np.zeros(rows.shape[1]) if rows.scaling.offset is None else rows.scaling.offset
-        for rows in (pair.left, pair.right)
-    )
+    (left, ox), (right, oy) = _offset_apart(pair.left), _offset_apart(pair.right)
     for start, stop in row_blocks(out.shape[1], BLOCK):
         x, y = column_block(left, start, stop, 0), column_block(right, start, stop, 2)
         for line, (scale, factor) in zip(out, scales, strict=True):
             sq_residuals(x, y, R, scale, factor, ox, oy, line[start:stop])
+
+
+def _offset_apart(rows: Rows) -> tuple[Rows, Floats64]:
+    """Rows that are read about their shift alone, and their offset."""
+    scaling, offset = rows.scaling, rows.scaling.offset
+    plain = Rows(rows.X, Scaling(scaling.work, scaling.shift, scaling.exponent))
+    return plain, np.zeros(scaling.shift.size) if offset is None else offset
 
 
 def _wide_squares(
@@ -363,9 +368,9 @@ def _mean(m: Moments) -> Floats64:
     return np.asarray(np.ldexp(whole, -m.exponent) + m.offset)
 
 
-def _is_rounding(m: Moments) -> bool:
-    rounding = _relative_rounding(m) * m.weight * (m.offset @ m.offset)
-    return bool(m.scatter.sum() <= ZERO * rounding)
+def _is_rounding(m: Moments, sq: float, eps: float) -> bool:
+    """Whether the sum of squares `sq` is rounding of relative size `eps`."""
+    return bool(sq <= ZERO * eps * m.weight * (m.offset @ m.offset))
 
 
 def _relative_rounding(m: Moments) -> float:
@@ -374,9 +379,10 @@ def _relative_rounding(m: Moments) -> float:
     return m.rounding / largest if largest > 0 else 0.0
 
 
-def _formation(x: Moments, y: Moments, sq_x: float, sq_y: float) -> float:
-    """How large a singular value of M may be by rounding alone."""
-    eps = max(_relative_rounding(x), _relative_rounding(y))
+def _size_about_shifts(x: Moments, y: Moments, sq_x: float, sq_y: float) -> float:
+    """‖X‖‖Y‖ about the shifts, or about the centres if that is more.
+
+    Times the relative rounding of sums it is how large a singular value of M may be by rounding.
+    """
     about_shift = [float((m.scatter + m.weight * m.offset**2).sum()) for m in (x, y)]
-    sizes = np.sqrt([max(about_shift[0], sq_x), max(about_shift[1], sq_y)])
-    return eps * float(sizes[0] * sizes[1])
+    return float(np.sqrt(max(about_shift[0], sq_x)) * np.sqrt(max(about_shift[1], sq_y)))

@@ -6,33 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import Engine, as_engine
-from gnomon.engine.arrays import ArraySource, as_source
+from gnomon.engine.arrays import as_source
 from gnomon.engine.pairs import PairedSource
 from gnomon.errors import refuse
 from gnomon.events import On
-from gnomon.numeric.apply import Output, apply_rows, check_rows, paths_as_they_are
+from gnomon.numeric.apply import Output, RowTransformer, check_rows, check_transformed
 from gnomon.procrustes.pairs import PairView
 from gnomon.procrustes.similarity import Residuals, Similarity
 from gnomon.procrustes.tables import read_table
 
 
-class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class SimilarityTransformer(RowTransformer, auto_wrap_output_keys=()):
     """Methods of `Procrustes` that need no more than the map."""
 
     if TYPE_CHECKING:
-        n_jobs: int | None
-        n_features_in_: int
         _frame: Similarity
 
         def _pair(
             self, X: Any, Y: Any, id: str | None, engine: Engine, *, reset: bool
         ) -> PairedSource: ...
-        def _names(self) -> NDArray[Any] | None: ...
 
     def transform(
         self,
@@ -61,16 +56,13 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Called with a `gnomon.events.Event` after every block: `done` and `total` are rows. True
             from it raises `Interrupted`.
         """
-        check_is_fitted(self)
-        model = self._frame  # solves, after partial_fit
+        return super().transform(X, to=to, force=force, engine=engine, on=on)
+
+    def _transformed(self, X: Any, output: Output) -> Any:
+        self._refuse_unfitted()
+        move = partial(self._frame.transform, names=self._names())  # solves, after partial_fit
         table = check_rows(self, X, reset=False, sparse=False)
-        names = [str(name) for name in self.get_feature_names_out()]
-        columns = self._names()
-        function = partial(model.transform, names=columns)
-        output = Output(to, force, on)
-        return apply_rows(
-            function, table, names, output, engine=engine, n_jobs=self.n_jobs, columns=columns
-        )
+        return self._apply(move, table, self.get_feature_names_out, output)
 
     def inverse_transform(
         self,
@@ -86,22 +78,15 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         `X` has the columns of the Y that was fitted, or those of `transform`; the other parameters
         are those of `transform`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         model = self._frame
         model.refuse_no_way_back()
         dy, D = model.moments.y.shift.size, model.rotation.matrix.shape[1]
-        source = as_source(X)
-        if source is None:
-            X = read_table(X, "X") if np.size(X) else np.asarray(X)
-        shape = X.shape if source is None else source.shape
-        if len(shape) != 2 or shape[1] not in (dy, D):
-            wide = f"{dy} or {D}" if dy != D else str(D)
-            refuse("X", f"have {wide} columns", f"shape {shape}")
-        table = ArraySource(X, checked=False) if source is None else source
-        names = self._names()
-        given = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-        output = Output(to, force, on)
-        return apply_rows(model.restore, table, given, output, engine=engine, n_jobs=self.n_jobs)
+        if as_source(X) is None and np.size(X):
+            X = read_table(X, "X")  # one column may be a vector
+        table = check_transformed(X, "X", dy, D)
+        output = Output(to, force, on, engine)
+        return self._apply(model.restore, table, self._column_names, output)
 
     @one_blas_thread()
     def residuals(
@@ -111,7 +96,7 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         The parameters are those of `fit`.
         """
-        check_is_fitted(self)
+        self._refuse_unfitted()
         model = self._frame
         workers = as_engine(engine, n_jobs=self.n_jobs)
         table = self._pair(X, Y, id, workers, reset=False)
@@ -122,8 +107,3 @@ class Transformation(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if not np.isfinite(found).all():
             view.refuse_bad_values()
         return found
-
-
-Transformation.transform = paths_as_they_are(  # type: ignore[method-assign]
-    Transformation.transform
-)

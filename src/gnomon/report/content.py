@@ -5,7 +5,6 @@ import platform
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -172,11 +171,9 @@ class Content:
     made: str = ""
 
     @cached_property
-    def named(self) -> PCA:
-        """The PCA with the columns' names, for charts: it may have been fitted without."""
-        model = copy(self.pca)
-        model.feature_names_in_ = np.array(self.names, dtype=object)
-        return model
+    def named(self) -> Any:
+        """The PCA as charts ask for it, under the names of the page's columns."""
+        return _Named(self.pca, np.array(self.names, dtype=object))
 
     @cached_property
     def spread(self) -> Array | None:
@@ -204,6 +201,16 @@ class Content:
         if self.labels:
             return self.labels[0]
         return None if self.suggested is None else (SUGGESTED, self.suggested)
+
+    @property
+    def size(self) -> str:
+        """Rows and columns of the whole table, in words."""
+        return f"{self.total:,} rows × {self.d:,} columns"
+
+    @property
+    def about(self) -> str:
+        """What the page is of, in words."""
+        return f"{self.d:,} columns"
 
     @property
     def n(self) -> int:
@@ -298,9 +305,9 @@ def gather(
     said : optional
         The other attributes of `Content`, as they are.
     """
-    pca = _nameless(pca)
     if scores is None:
-        scores = plain_transform(pca, prepared)
+        assert prepared is not None
+        scores = pca._model().scores(prepared, whiten=pca.whiten, n_jobs=pca.n_jobs)
     if Y is None and tsne is not None:
         Y = tsne.embedding_
     n = len(scores)
@@ -455,12 +462,15 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _nameless(pca: PCA) -> PCA:
-    """The same model for arrays, which it would otherwise complain about for want of names."""
-    model = copy(pca)
-    assert model.components_ is not None  # solves what `partial_fit` has put off
-    model.__dict__.pop("feature_names_in_", None)
-    return model
+@dataclass(frozen=True)
+class _Named:
+    """A fitted PCA whose columns have other names, or names at all."""
+
+    pca: PCA
+    feature_names_in_: NDArray[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pca, name)
 
 
 def _space(
@@ -488,9 +498,9 @@ def _components(k: int) -> str:
     return "the first component" if k == 1 else f"the first {k} components"
 
 
-def _metric(tsne: TSNE | None) -> str:
+def _metric(tsne: TSNE | None) -> Any:
     """The map's own, but for distances that were given: those are not in the table."""
-    return "euclidean" if tsne is None or tsne.metric == "precomputed" else str(tsne.metric)
+    return "euclidean" if tsne is None or tsne.metric == "precomputed" else tsne.metric
 
 
 def _is_of_map(
@@ -502,7 +512,7 @@ def _is_of_map(
 
 
 def _nearest(
-    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: str, n_jobs: int | None
+    Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: Any, n_jobs: int | None
 ) -> NDArray[np.int32]:
     """The `k` nearest rows of each row of `Z`; `own` says that the map was made from it."""
     if k < 1:

@@ -15,7 +15,7 @@ from gnomon.compute.threads import row_blocks
 from gnomon.engine import Block, Engine, Source
 from gnomon.numeric.view import naming_rows
 from gnomon.tsne.map import Map
-from gnomon.tsne.place import Placement
+from gnomon.tsne.place import PERPLEXITY, Placement
 
 __all__ = ["PIECE_ROWS", "in_pieces", "place_blocks"]
 
@@ -30,7 +30,9 @@ def in_pieces(place: Callable[[NDArray[Any]], T], X: NDArray[Any]) -> list[T]:
     return [place(X[start:stop]) for start, stop in row_blocks(X.shape[0], PIECE_ROWS)]
 
 
-def place_blocks(model: Map, table: Source, engine: Engine) -> Placement:
+def place_blocks(
+    model: Map, table: Source, engine: Engine, perplexity: float = PERPLEXITY
+) -> Placement:
     """All rows of a table, which has the columns of the map's data, part by part."""
     found, done = model.empty_placement(table.rows), 0
 
@@ -45,7 +47,7 @@ def place_blocks(model: Map, table: Source, engine: Engine) -> Placement:
     if engine.is_local and table.rows:
         model.build(engine.workers)
     with naming_rows(table, engine, model.names):
-        engine.write(_Place(model), table, add)
+        engine.write(_Place(model, perplexity), table, add)
     return found
 
 
@@ -54,6 +56,8 @@ class _Place:
     """Places of the rows of a block."""
 
     model: Map
+    perplexity: float
 
     def __call__(self, block: Block) -> list[Placement]:
-        return in_pieces(partial(self.model.place, n_jobs=1), block.X)
+        place = partial(self.model.place, n_jobs=1, perplexity=self.perplexity)
+        return in_pieces(place, block.X)

@@ -17,6 +17,8 @@ from gnomon.inputs import (
     check_weights,
     is_sparse,
 )
+from gnomon.neighbors.rows import METRICS
+from gnomon.tsne.graph import neighbor_graph
 from gnomon.tsne.schedule import QUALITIES
 from gnomon.typing import Floats64, Table
 
@@ -48,26 +50,24 @@ __all__ = [
 
 def check_parameters(model: "TSNE") -> None:
     """Refuse whatever no table could make right."""
-    check_integer("n_components", model.n_components, 1, 3, "Use PCA for more dimensions.")
+    most = None if model.method == "exact" else 3
+    way = "More dimensions go with method='exact'."
+    check_integer("n_components", model.n_components, 1, most, way)
     check_choice("affinity", model.affinity, ("gaussian", "uniform", "multiscale", "precomputed"))
     check_choice("method", model.method, ("auto", "mesh", "exact", "barnes_hut"))
     check_choice("quality", model.quality, tuple(QUALITIES))
     if model.method == "barnes_hut":
         log.info("method='barnes_hut' means 'auto' here; `angle` has no effect.")
     _check_numbers(model)
-    if not isinstance(model.metric, str):
-        refuse("metric", "be the name of a metric", model.metric, kind=True)
-    if model.metric_params and model.metric in ("euclidean", "cosine", "precomputed"):
+    if not isinstance(model.metric, str) and not callable(model.metric):
+        refuse("metric", "be the name of a metric, or a function of two rows", model.metric,
+               kind=True)  # fmt: skip
+    if model.metric_params and model.metric in (*METRICS, "precomputed"):
         refuse("metric_params", f"be None for metric={model.metric!r}", model.metric_params)
     if model.method == "exact" and model.n_neighbors is not None and model.affinity != "uniform":
         refuse("n_neighbors", "be None for method='exact', which takes all", model.n_neighbors)
     if isinstance(model.init, str):
-        check_choice("init", model.init, ("pca", "random"))
-        if model.init == "pca" and "precomputed" in (model.metric, model.affinity):
-            refuse(
-                "init", "be 'random' or an array for precomputed input", model.init,
-                'The parameter init="pca" cannot be used with metric="precomputed".',
-            )  # fmt: skip
+        check_choice("init", model.init, ("pca", "spectral", "random"))
 
 
 def _check_numbers(model: "TSNE") -> None:
@@ -96,7 +96,7 @@ def check_data(model: "TSNE", X: Any) -> Table:
             "memory all at once. Use gnomon.run, which maps as many rows of a source as there "
             "is memory for, and places the others."
         )
-    X = check_table(model, X, reset=True)
+    X = check_table(model, neighbor_graph(X) if model.metric == "precomputed" else X, reset=True)
     if X.shape[0] < LEAST_ROWS:
         n = X.shape[0]
         refuse(

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.errors import refuse
+from gnomon.errors import DataError, refuse
 from gnomon.inputs import is_sparse
 from gnomon.neighbors.search import Neighbors, NeighborSearch
 from gnomon.pca import PCA
 from gnomon.tsne.affinities import Conditional, joint
 from gnomon.tsne.graph import (
+    IDENTICAL,
     Affinity,
     Reduction,
+    all_identical,
     given_affinities,
     given_neighbors,
     reduce,
@@ -55,6 +57,8 @@ class Graph:
         Mean distance of each row to its nearest ones. None for affinities, which tell no distance.
     novelty : Novelty or None
         Limits for new rows; None for affinities.
+    identical : bool
+        Whether all rows are the same, which only a given start makes a map of.
     """
 
     P: Any = field(repr=False)
@@ -66,6 +70,7 @@ class Graph:
     search: NeighborSearch | None = None
     typical: Floats64 | None = field(default=None, repr=False)
     novelty: Novelty | None = None
+    identical: bool = False
 
 
 def connect(model: "TSNE", X: Table, weights: Floats64 | None, seed: int, stage: Stage) -> Graph:
@@ -79,11 +84,12 @@ def connect(model: "TSNE", X: Table, weights: Floats64 | None, seed: int, stage:
     exact, n_jobs = model.method == "exact", model.n_jobs
     mass = float(n if weights is None else weights.sum())
     affinity = Affinity.parse(model.affinity, model.perplexity, model.n_neighbors, n, mass, exact)
-    search = None
+    search, given = None, not isinstance(model.init, str)
     if model.metric == "precomputed":
         reduction = Reduction(X, None, "")
         with stage("neighbors"):
-            near = given_neighbors(X, affinity.n_neighbors)
+            near = given_neighbors(X, affinity, same=given)
+            identical = not near.distances.any()
     else:
         with stage("pca"):
             reduction = reduce(
@@ -94,6 +100,9 @@ def connect(model: "TSNE", X: Table, weights: Floats64 | None, seed: int, stage:
                 weights=weights,
                 n_jobs=n_jobs,
             )
+        identical = all_identical(reduction.Z)
+        if identical and not given:
+            raise DataError(IDENTICAL)
         with stage("neighbors"):
             recall = 1.0 if exact else model.recall
             search = search_table(
@@ -126,6 +135,7 @@ def connect(model: "TSNE", X: Table, weights: Floats64 | None, seed: int, stage:
         search,
         near.distances[:, :NEIGHBORS].mean(axis=1),
         novelty,
+        identical,
     )
 
 

@@ -19,9 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
-from gnomon.engine.arrays import as_source
-from gnomon.errors import DataWarning, UnavailableError, warn_caller
-from gnomon.inputs import check_integer, random_generator
+from gnomon.errors import DataWarning, UnavailableError, refuse, warn_caller
+from gnomon.inputs import check_integer, check_real, random_generator
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.numeric.apply import check_rows
@@ -41,8 +40,8 @@ from gnomon.tsne.checks import (
 from gnomon.tsne.connect import connect
 from gnomon.tsne.descent import Descent, Forces, Report, State, Stop, begin
 from gnomon.tsne.forces import make_forces, node_spacing
-from gnomon.tsne.map import Map, make_map
-from gnomon.tsne.place import Placement
+from gnomon.tsne.map import MOST_AXES, Map, make_map
+from gnomon.tsne.place import PERPLEXITY, Placement
 from gnomon.tsne.schedule import COOLING_ITER, Schedule, make_schedule
 from gnomon.tsne.start import choose_start
 from gnomon.tsne.state import FIELDS, pack_parameters, restore_map, unpack, unpack_parameters
@@ -57,7 +56,7 @@ log = logging.getLogger("gnomon")
 class TSNE(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved, BaseEstimator
 ):
-    """Positions in 1, 2 or 3 dimensions whose neighbour probabilities match those of the data.
+    """Positions in a few dimensions whose neighbour probabilities match those of the data.
 
     Minimises KL(P‖Q) with q_ij = K(d_ij)/Z, d_ij = |y_i − y_j|², K(d) = (1 + d/α)^(−(α+1)/2)
     ([Selitskii 2025], eqs. (44)–(59); α is `dof`). Attraction runs over the edges of P; repulsion
@@ -69,7 +68,8 @@ class TSNE(
 
     Parameters
     ----------
-    n_components : {1, 2, 3}, default=2
+    n_components : int, default=2
+        1, 2 or 3, and more with ``method="exact"``; such maps place no new rows.
     perplexity : float or list of floats, default=30.0
         Effective number of neighbours, from 1 to n − 1. A list goes with
         ``affinity="multiscale"``.
@@ -80,16 +80,19 @@ class TSNE(
         By default three times the perplexity.
     recall : float, default=0.95
         Share of true neighbours that the search must reach, measured; 1.0 is exact search.
-    metric : str, default="euclidean"
-        ``"cosine"`` is the angle (scikit-learn squares 1 − cos instead), ``"precomputed"`` an
-        (n, n) matrix of distances or a sparse graph of them; others by scikit-learn.
+    metric : str or callable, default="euclidean"
+        ``"cosine"`` and ``"correlation"`` are angles (scikit-learn squares 1 − cos instead);
+        ``"hellinger"`` compares shares. ``"precomputed"``: `X` is an (n, n) matrix of distances, a
+        sparse graph of them, or neighbours as ``(indices, distances)``, each (n, k). Others, and
+        functions of two rows, by scikit-learn: exact, and slower.
     metric_params : dict, optional
     pca : "auto", int, fitted PCA or None, default="auto"
         ``"auto"`` first reduces more than 100 columns, or a sparse table, to 50 principal scores
         (euclidean only), and `certificate_` says so. A fitted PCA is used as it is: that of all
         rows, for a map of some of them. None is off.
-    init : {"pca", "random"}, array (n, n_components) or fitted TSNE, default="pca"
-        Arrays and maps are taken as they are.
+    init : {"pca", "spectral", "random"}, array (n, n_components) or fitted TSNE, default="pca"
+        ``"spectral"`` takes the slowest modes of a random walk over P, and stands in for ``"pca"``
+        where `X` is precomputed. Arrays and maps are taken as they are.
     dof : float, default=1.0
         Degrees of freedom α of K, in every dimension. scikit-learn uses max(n_components − 1, 1).
         FIt-SNE and openTSNE write (1 + d/α′)^(−α′): their α′ is (α + 1)/2, with the map scaled
@@ -176,7 +179,7 @@ class TSNE(
         affinity: str = "gaussian",
         n_neighbors: int | None = None,
         recall: float = 0.95,
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         pca: Any = "auto",
         init: Any = "pca",
@@ -233,7 +236,8 @@ class TSNE(
         Parameters
         ----------
         X : array, dataframe, pyarrow table or sparse matrix, shape (n, d)
-            Or distances or affinities (n, n), if `metric` or `affinity` is "precomputed".
+            Or distances or affinities (n, n), if `metric` or `affinity` is "precomputed"; or then
+            neighbours ``(indices, distances)``.
         y : ignored
         ids : array (n,), optional
             Names of the rows, by which later maps find them again.
@@ -307,14 +311,19 @@ class TSNE(
         extra = check_integer("extra_iter", extra_iter, 1)
         return self._descend(self.n_iter_ + extra)
 
-    def transform(self, X: Any, *, engine: Any = None) -> NDArray[Any]:
+    def transform(
+        self, X: Any, *, perplexity: float = PERPLEXITY, engine: Any = None
+    ) -> NDArray[Any]:
         """Places of new rows on the map, shape (m, n_components); see `place`."""
         model, table = self._model(), check_rows(self, X, reset=False)
-        if engine is None and as_source(X) is None:
-            return model.transform(table.array(), n_jobs=self.n_jobs)
-        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs)).positions
+        perplexity = self._placing_perplexity(perplexity)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.transform(rows, n_jobs=self.n_jobs, perplexity=perplexity)
+        workers = as_engine(engine, n_jobs=self.n_jobs)
+        return place_blocks(model, table, workers, perplexity).positions
 
-    def place(self, X: Any, *, engine: Any = None) -> Placement:
+    def place(self, X: Any, *, perplexity: float = PERPLEXITY, engine: Any = None) -> Placement:
         """Places of new rows on the map, and which of them are unlike the data.
 
         The map does not move, and new rows do not see each other: a row gets the same place in any
@@ -327,17 +336,30 @@ class TSNE(
         X : array, dataframe, pyarrow table or sparse matrix, shape (m, d)
             With ``metric="precomputed"``, distances (m, n) to the rows of the map. A source or a
             Dask array is read in blocks.
+        perplexity : float, default=5
+            Effective number of rows of the map that hold a new row, out of three times as many. The
+            default places rows better than the perplexity of the map does.
         engine : Dask client or engine, optional
             Who works through the blocks; by default threads of this machine.
         """
         model, table = self._model(), check_rows(self, X, reset=False)
-        if engine is None and as_source(X) is None:
-            return model.place(table.array(), n_jobs=self.n_jobs)
-        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs))
+        perplexity = self._placing_perplexity(perplexity)
+        rows = table.array() if engine is None else None
+        if rows is not None:
+            return model.place(rows, n_jobs=self.n_jobs, perplexity=perplexity)
+        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
+
+    def _placing_perplexity(self, perplexity: Any) -> float:
+        return check_real("perplexity", perplexity, 1.0, float(len(self.embedding_)))
 
     def _model(self) -> Map:
         """What places new rows."""
         check_is_fitted(self, "embedding_")
+        if self._map is None and self.embedding_.shape[1] > MOST_AXES:
+            raise UnavailableError(
+                f"A map in {self.embedding_.shape[1]} dimensions cannot place new rows: that works "
+                f"in up to {MOST_AXES}. Fit with fewer, or map all rows at once."
+            )
         if self._map is None:
             raise UnavailableError(
                 "A map of precomputed affinities cannot place new rows: it knows no distances. "
@@ -420,6 +442,9 @@ class TSNE(
     def _to_state(self) -> dict[str, Any]:
         check_is_fitted(self, "embedding_")
         refuse_changes(self, "be that of the map to be saved")
+        if callable(self.metric):
+            refuse("metric", "be the name of a metric for a model file, which holds no code",
+                   getattr(self.metric, "__name__", "a function"))  # fmt: skip
         stored = pack_parameters(self.init, self.align_to, self.pca)
         return estimator_state(self, FIELDS, **stored)
 

@@ -1,7 +1,8 @@
 """From what the user gives to P: a table, distances, a graph of neighbours, or affinities.
 
 table (n, d)                → PCA if it is wide or sparse → neighbours → affinities
-metric="precomputed"        distances (n, n), dense, or sparse with a row's neighbours only
+metric="precomputed"        distances (n, n), dense, or sparse with a row's neighbours only;
+                            or neighbours as (indices, distances), each (n, k)
 affinity="precomputed"      non-negative affinities (n, n), made symmetric and to sum to 1
 """
 
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.errors import DataError, Remedy, refuse
+from gnomon.errors import DataError, DataWarning, Remedy, refuse, warn_caller
 from gnomon.inputs import check_integer, check_real, is_sparse, refuse_bad_values
 from gnomon.neighbors.search import Neighbors, NeighborSearch
 from gnomon.numeric.apply import plain_transform
@@ -28,11 +29,14 @@ UNIFORM_NEIGHBORS = 15
 IDENTICAL = "All rows are identical: there is nothing to tell apart. Check how X was read."
 
 __all__ = [
+    "IDENTICAL",
     "Affinity",
     "Reduction",
+    "all_identical",
     "given_affinities",
     "given_neighbors",
     "nearest_given",
+    "neighbor_graph",
     "reduce",
     "search_table",
 ]
@@ -129,7 +133,7 @@ class Reduction:
 def reduce(
     X: Table,
     pca: Any,
-    metric: str,
+    metric: Any,
     *,
     names: NDArray[Any] | None,
     weights: Floats64 | None,
@@ -153,11 +157,7 @@ def reduce(
         refuse("pca", "be 'auto' or None unless the metric is euclidean", pca,
                "Principal scores are centred, which changes all other distances.")  # fmt: skip
     wanted = pca not in (None, "auto") or (pca == "auto" and metric == "euclidean" and d > WIDE)
-    if is_sparse(X) and not wanted:
-        if pca is None or metric != "euclidean":
-            refuse("X", "be dense for these parameters", "a sparse table",
-                   "Use metric='euclidean' with pca='auto', or X.toarray().")  # fmt: skip
-        wanted = True
+    wanted = wanted or (is_sparse(X) and pca == "auto" and metric == "euclidean")
     if not wanted:
         refuse_bad_values(X, names=names)
         return Reduction(X, None, "")
@@ -171,16 +171,34 @@ def _reduced(X: Table, model: PCA, by: str) -> Reduction:
     return Reduction(plain_transform(model, X), model, note)
 
 
-def given_neighbors(X: Table, k: int) -> Neighbors:
-    """Neighbours from distances: a square array, or a sparse graph with `k` or more in each row."""
-    n = _square(X, "distances")
+def neighbor_graph(X: Any) -> Any:
+    """The sparse graph of neighbours that are given as ``(indices, distances)``, each (n, k)."""
+    if not (isinstance(X, tuple) and len(X) == 2):
+        return X
+    indices, distances = np.asarray(X[0]), np.asarray(X[1])
+    if indices.ndim != 2 or indices.shape != distances.shape or indices.dtype.kind not in "iu":
+        refuse(
+            "X", "be (indices, distances) of neighbours, two arrays of shape (n, k)",
+            f"shapes {indices.shape} and {distances.shape}, indices of {indices.dtype}",
+        )  # fmt: skip
+    n, k = indices.shape
+    starts = np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, int)
+    return sp.csr_array((distances.ravel(), indices.ravel(), starts), shape=(n, n))
+
+
+def given_neighbors(X: Table, affinity: Affinity, *, same: bool = False) -> Neighbors:
+    """Neighbours from distances: a square array, or a sparse graph with some in each row.
+
+    All distances may be 0 only if the rows may be the `same`.
+    """
+    n, k = _square(X, "distances"), affinity.n_neighbors
     if is_sparse(X):
-        return _from_graph(X, k, n)
+        return _from_graph(X, affinity, n)
     D = np.asarray(X, np.float64).copy()
     refuse_bad_values(D)
     if (D < 0).any():
         refuse("X", "hold distances, none of them negative", float(D.min()))
-    if not D.any():
+    if not D.any() and not same:
         raise DataError(IDENTICAL)
     np.fill_diagonal(D, np.inf)
     order = np.argsort(D, axis=1, kind="stable")[:, :k]  # equal distances by row number
@@ -199,7 +217,7 @@ def nearest_given(X: Table, k: int) -> tuple[NDArray[np.int32], Floats64]:
     return order.astype(np.int32), np.take_along_axis(X, order, axis=1).astype(np.float64)
 
 
-def _from_graph(X: Table, k: int, n: int) -> Neighbors:
+def _from_graph(X: Table, affinity: Affinity, n: int) -> Neighbors:
     graph = sp.csr_array(X)
     refuse_bad_values(graph)
     if (graph.data < 0).any():
@@ -208,16 +226,33 @@ def _from_graph(X: Table, k: int, n: int) -> Neighbors:
     keep = rows != graph.indices
     rows, columns, values = rows[keep], graph.indices[keep], graph.data[keep].astype(np.float64)
     counts = np.bincount(rows, minlength=n)
-    if counts.min() < k:
-        row = int(np.argmin(counts))
-        raise DataError(
-            f"Row {row} of the graph has {counts.min()} neighbours; {k} are needed. Add neighbours "
-            "or lower `perplexity` or `n_neighbors`."
-        )
+    k = _carried(counts, affinity)
     order = np.lexsort((columns, values, rows))
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     take = order[starts[:, None] + np.arange(k)]
     return Neighbors(columns[take].astype(np.int32), values[take], 1.0, n, "a graph that was given")
+
+
+def _carried(counts: NDArray[np.intp], affinity: Affinity) -> int:
+    """How many neighbours of each row are used: as many as wanted, or as the shortest list has."""
+    row, wanted = int(np.argmin(counts)), affinity.n_neighbors
+    least = int(counts[row])
+    if least >= wanted:
+        return wanted
+    scale = max(affinity.perplexities, default=float(wanted))
+    if least < scale:
+        carries = "none" if least == 0 else f"a perplexity of {least} at most"
+        raise DataError(
+            f"Row {row} of the graph has {least} neighbours, which carry {carries}; {wanted} are "
+            "wanted. Add neighbours or lower `perplexity` or `n_neighbors`."
+        )
+    warn_caller(
+        DataWarning(
+            f"The graph has rows of {least} neighbours, and all use that many; perplexity "
+            f"{scale:g} wants {wanted}. So few carry a perplexity of {max(1, least // 3)} well."
+        )
+    )
+    return least
 
 
 def given_affinities(X: Table) -> Table:
@@ -251,14 +286,19 @@ def _square(X: Table, what: str) -> int:
     return int(n)
 
 
+def all_identical(Z: Table) -> bool:
+    """Whether all rows are the same."""
+    if is_sparse(Z):
+        return bool((Z.max(axis=0) != Z.min(axis=0)).nnz == 0)
+    return not (Z[:1] != Z).any()
+
+
 def search_table(
-    reduction: Reduction, metric: str, params: dict[str, Any] | None, recall: float,
+    reduction: Reduction, metric: Any, params: dict[str, Any] | None, recall: float,
     seed: int, n_jobs: int | None,
 ) -> NeighborSearch:  # fmt: skip
-    """Neighbour search over the reduced table; identical rows are refused."""
+    """Neighbour search over the reduced table."""
     Z = reduction.Z
-    if not (Z[:1] != Z).any():
-        raise DataError(IDENTICAL)
     return NeighborSearch(
         Z, metric=metric, metric_params=params, recall=recall, seed=seed, n_jobs=n_jobs
     )

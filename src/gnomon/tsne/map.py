@@ -20,13 +20,15 @@ from gnomon.scores.few import trusted
 from gnomon.scores.kept import share_kept
 from gnomon.tsne.graph import nearest_given
 from gnomon.tsne.novelty import Novelty, distance_ratios
-from gnomon.tsne.place import NEIGHBORS, Placement, PlacingField
+from gnomon.tsne.place import NEIGHBORS, PERPLEXITY, Placement, PlacingField
 from gnomon.typing import Floats64, Table
 
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
-__all__ = ["Map", "make_map"]
+MOST_AXES = 3  # of a mesh
+
+__all__ = ["MOST_AXES", "Map", "make_map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +76,11 @@ class Map:
     names: NDArray[Any] | None = field(default=None, repr=False)
 
     @one_blas_thread()
-    def place(self, X: Table, *, n_jobs: int | None = None) -> Placement:
+    def place(
+        self, X: Table, *, n_jobs: int | None = None, perplexity: float = PERPLEXITY
+    ) -> Placement:
         """Places of the rows of `X`, shape (m, d), and which of them are unlike the data."""
-        positions, ratio, neighbors = self._find(X, n_jobs)
+        positions, ratio, neighbors = self._find(X, n_jobs, perplexity)
         judge = self.novelty
         residual = judge.residuals(X, self.components, self.metric, n_jobs)
         return Placement(
@@ -90,9 +94,11 @@ class Map:
         )
 
     @one_blas_thread()
-    def transform(self, X: Table, *, n_jobs: int | None = None) -> NDArray[Any]:
+    def transform(
+        self, X: Table, *, n_jobs: int | None = None, perplexity: float = PERPLEXITY
+    ) -> NDArray[Any]:
         """The places alone, shape (m, dimensions)."""
-        return self._find(X, n_jobs)[0]
+        return self._find(X, n_jobs, perplexity)[0]
 
     def empty_placement(self, m: int) -> Placement:
         """A placement of `m` rows, to be filled in part by part."""
@@ -139,38 +145,48 @@ class Map:
 
     @property
     def _neighbors(self) -> int:
-        """How many rows of the map a new row is placed by."""
+        """How many rows of the map a new row is compared with."""
         return min(NEIGHBORS, len(self.positions))
 
     def _find(
-        self, X: Table, n_jobs: int | None
+        self, X: Table, n_jobs: int | None, perplexity: float
     ) -> tuple[NDArray[Any], Floats64, NDArray[np.int32]]:
-        """Places of the rows of `X`, their distance ratios and their nearest rows of the map."""
+        """Places of the rows of `X`, their distance ratios and their nearest rows of the map.
+
+        They are placed by three times `perplexity` rows of the map.
+        """
         if X.shape[0] == 0:
             empty = self.empty_placement(0)
             return empty.positions, empty.distance_ratio, empty.neighbors
-        indices, distances = self._nearest(X, n_jobs)
-        ratio = distance_ratios(indices, distances, self.typical)
-        places = self.placing_field.place(indices, distances, n_jobs)
-        return places.astype(self.positions.dtype), ratio, indices
+        few, used = self._neighbors, min(int(np.ceil(3 * perplexity)), len(self.positions))
+        indices, distances = self._nearest(X, max(few, used), n_jobs)
+        ratio = distance_ratios(indices[:, :few], distances[:, :few], self.typical)
+        places = self.placing_field.place(
+            np.ascontiguousarray(indices[:, :used]),
+            np.ascontiguousarray(distances[:, :used]),
+            n_jobs,
+            perplexity,
+        )
+        return places.astype(self.positions.dtype), ratio, indices[:, :few]
 
-    def _nearest(self, X: Table, n_jobs: int | None) -> tuple[NDArray[np.int32], Floats64]:
-        """The rows of the map nearest to each row of `X`, and how far they are."""
+    def _nearest(self, X: Table, k: int, n_jobs: int | None) -> tuple[NDArray[np.int32], Floats64]:
+        """The `k` rows of the map nearest to each row of `X`, and how far they are."""
         if self.search is None:
-            return nearest_given(X, self._neighbors)
+            return nearest_given(X, k)
         if self.components is not None:
             X = self.components.scores(X, whiten=self.whiten, n_jobs=n_jobs)
         else:
             refuse_bad_values(X, names=self.names)
-        return self.search.of(X, self._neighbors, n_jobs)
+        return self.search.of(X, k, n_jobs)
 
 
 def make_map(model: "TSNE", positions: NDArray[Any], dof: float, spacing: float) -> Map | None:
     """What `model` found, with its rows at `positions`.
 
-    None for affinities: they tell no distances that new rows could be compared with.
+    None for affinities, which tell no distances that new rows could be compared with, and in more
+    than three dimensions, where no mesh can hold the field.
     """
-    if model._typical is None or model._novelty is None:
+    if model._typical is None or model._novelty is None or positions.shape[1] > MOST_AXES:
         return None
     pca, names = model.pca_, getattr(model, "feature_names_in_", None)
     components = None if pca is None else pca._model()

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.models.fields import Either, Field, Real, RecordOf
-from gnomon.neighbors.search import Neighbors, unit_rows
+from gnomon.neighbors.rows import changed_rows
+from gnomon.neighbors.search import Neighbors
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
 from gnomon.pca.downdate import SampledRows
@@ -233,9 +234,9 @@ def unusual_words(reason: NDArray[np.uint8], called: str = "unusual") -> str:
     return f"{said} ({', '.join(whys)})" if whys else said
 
 
-def _as_compared(X: Table, metric: str) -> Any:
-    """The rows themselves; for cosine of length 1, since their length means nothing to it."""
-    return unit_rows(X) if metric == "cosine" else X
+def _as_compared(X: Table, metric: Any) -> Any:
+    """The rows as distances see them: of length 1 for cosine, for instance."""
+    return changed_rows(X, metric)
 
 
 def novelty_field(auxiliary: Field) -> RecordOf:

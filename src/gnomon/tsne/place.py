@@ -40,7 +40,7 @@ FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
 ROWS = 2048
 
-__all__ = ["NEIGHBORS", "Placement", "PlacingField"]
+__all__ = ["NEIGHBORS", "PERPLEXITY", "Placement", "PlacingField"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +151,16 @@ class PlacingField:
         return self._nodes
 
     def place(
-        self, indices: NDArray[np.int32], distances: Floats64, n_jobs: int | None = None
+        self,
+        indices: NDArray[np.int32],
+        distances: Floats64,
+        n_jobs: int | None = None,
+        perplexity: float = PERPLEXITY,
     ) -> Floats32:
         """Positions of points with these neighbours, shape (m, dimensions)."""
         m, k = indices.shape
         near = Neighbors(indices, distances, 1.0, 0, "")
-        p = gaussian_rows(near, min(PERPLEXITY, float(k)), n_jobs=n_jobs).rows
+        p = gaussian_rows(near, min(perplexity, float(k)), n_jobs=n_jobs).rows
         exact = distances[:, 0] == 0
         copies = (distances == 0) & exact[:, None]
         p[exact] = copies[exact] / copies[exact].sum(axis=1, keepdims=True)

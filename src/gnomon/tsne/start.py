@@ -1,4 +1,4 @@
-"""Where the points begin: PCA, random, an array, or a former map.
+"""Where the points begin: PCA, the spectrum of P, random, an array, or a former map.
 
 A start from PCA keeps the large distances of the data in view, which the descent alone loses; it
 is scaled so that its first axis has a standard deviation of 1e-4, since points that begin far apart
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import refuse
+from gnomon.neighbors.rows import METRICS
 from gnomon.numeric.apply import plain_transform
 from gnomon.pca import PCA
+from gnomon.pca.solvers.krylov import leading
 from gnomon.tsne.aligned import Shared, start_from
 from gnomon.tsne.connect import Graph
-from gnomon.typing import Floats64
+from gnomon.typing import Floats64, Table
 
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 SPREAD = 1e-4
 FARTHEST = 1e6  # of a given start: beyond it a mesh in float32 cannot tell places apart
 
-__all__ = ["choose_start", "given_start", "pca_start", "random_start"]
+SPECTRAL_BLOCK = 8  # columns of its blocks beyond those wanted
+
+__all__ = ["choose_start", "given_start", "pca_start", "random_start", "spectral_start"]
 
 
 def choose_start(
@@ -38,7 +42,10 @@ def choose_start(
     if shared is not None:
         return start_from(shared, graph.P, rng)
     if not isinstance(model.init, str):
-        return given_start(model.init, n, k)
+        return given_start(model.init, n, k, one_place=graph.identical)
+    given = "precomputed" in (model.metric, model.affinity)  # there is no table
+    if model.init == "spectral" or (model.init == "pca" and given):
+        return spectral_start(graph.P, k, rng, model.n_jobs)
     if model.init == "pca":
         known = _known_scores(model, graph, k, weights)
         return pca_start(known, graph.Z, k, rng, weights=weights, n_jobs=model.n_jobs)
@@ -52,7 +59,7 @@ def _known_scores(
     if graph.pca is not None:
         return graph.Z
     known = None if graph.novelty is None else graph.novelty.auxiliary
-    if known is None or model.metric == "cosine":
+    if known is None or model.metric in METRICS[1:]:  # of rows that were changed
         return None
     if len(known.W) < k:  # one of few columns has nearly all of the variance
         more = PCA(min(k, *graph.Z.shape), n_jobs=model.n_jobs)
@@ -82,11 +89,47 @@ def pca_start(
     Z : array (n, d)
         The data, for when they are not.
     """
-    n = Z.shape[0]
     if scores is None:
         k = min(dimensions, *Z.shape)
         scores = plain_transform(PCA(k, n_jobs=n_jobs).fit(Z, sample_weight=weights), Z)
-    scores = np.asarray(scores[:, :dimensions], np.float64)
+    return _spread(np.asarray(scores[:, :dimensions], np.float64), dimensions, rng, weights)
+
+
+def spectral_start(
+    P: Table, dimensions: int, rng: np.random.Generator, n_jobs: int | None = None
+) -> Floats64:
+    """The slowest modes of a random walk over P, shape (n, dimensions): Laplacian eigenmaps.
+
+    Eigenvectors of D^(−1/2) P D^(−1/2), D the row sums of P, divided by their square roots; the
+    first, which is constant, is left out. They are found from a fixed block, to 1e-4: enough to
+    begin with. Points of a part that nothing connects to the others are all in one place then, and
+    noise of a hundredth of the spread lets them part.
+    """
+    n = P.shape[0]
+    roots = np.sqrt(np.asarray(P.sum(axis=1), np.float64).ravel())
+    S = P.astype(np.float64)
+
+    def apply(V: Floats64) -> Floats64:  # eigenvalues from 0 to 2
+        moved: Floats64 = V + (S @ (V / roots[:, None])) / roots[:, None]
+        return moved
+
+    trivial = (roots / np.linalg.norm(roots))[:, None]
+    k = min(dimensions, n - 1)
+    found = leading(
+        apply, n, k, block=k + SPECTRAL_BLOCK, tol=1e-4,
+        random=np.random.default_rng(0), against=trivial, n_jobs=n_jobs,
+    )  # fmt: skip
+    modes = found.vectors[:, :k] / roots[:, None]
+    modes *= np.sign(modes[np.abs(modes).argmax(axis=0), np.arange(k)])
+    start = _spread(modes / np.abs(modes).max(axis=0), dimensions, rng, None)
+    return start + rng.standard_normal(start.shape) * SPREAD * 1e-2
+
+
+def _spread(
+    scores: Floats64, dimensions: int, rng: np.random.Generator, weights: Floats64 | None
+) -> Floats64:
+    """Scores scaled so that the first has a deviation of 1e-4, with noise on axes that lack."""
+    n = len(scores)
     w = np.ones(n) if weights is None else weights
     with np.errstate(over="ignore"):
         largest = np.abs(scores).max(initial=0.0)
@@ -104,10 +147,13 @@ def random_start(n: int, dimensions: int, rng: np.random.Generator) -> Floats64:
     return rng.standard_normal((n, dimensions)) * SPREAD
 
 
-def given_start(init: Any, n: int, dimensions: int) -> Floats64:
-    """Positions given as an array or as a fitted map of the same rows, as they are."""
+def given_start(init: Any, n: int, dimensions: int, *, one_place: bool = False) -> Floats64:
+    """Positions given as an array or as a fitted map of the same rows, as they are.
+
+    They may all be the same only if `one_place`, when the rows are as well.
+    """
     array = np.asarray(getattr(init, "embedding_", init))
-    must = f"be 'pca', 'random', or finite positions of shape ({n}, {dimensions})"
+    must = f"be 'pca', 'spectral', 'random', or finite positions of shape ({n}, {dimensions})"
     if array.dtype.kind not in "biuf":
         refuse("init", must, init if isinstance(init, str) else f"dtype {array.dtype}")
     if array.shape != (n, dimensions):
@@ -116,7 +162,7 @@ def given_start(init: Any, n: int, dimensions: int) -> Floats64:
     if not np.isfinite(array).all():
         refuse("init", must, "NaN or infinity among them")
     farthest = float(np.abs(array - array.mean(axis=0)).max(initial=0.0))
-    if farthest == 0:
+    if farthest == 0 and not one_place:
         refuse(
             "init", "hold more than one place", "the same for all rows", "Use 'pca' or 'random'."
         )

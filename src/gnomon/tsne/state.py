@@ -38,7 +38,7 @@ from gnomon.pca.state import components_field
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.certificate import MapCertificate
 from gnomon.tsne.descent import State, Stop
-from gnomon.tsne.map import Map, make_map
+from gnomon.tsne.map import MOST_AXES, Map, make_map
 from gnomon.tsne.novelty import novelty_field
 from gnomon.tsne.schedule import MOST_LOWERED, Schedule
 from gnomon.tsne.truncation import Truncation
@@ -237,7 +237,7 @@ FIELDS = Fields(
         "n_features_in_": Whole(1, size="d"),
         "feature_names_in_": Names("d"),
         "embedding_": POINTS,
-        "_n_features_out": Whole(1, 3, size="axes"),
+        "_n_features_out": Whole(1, size="axes"),
         "kl_divergence_": Real(),
         "n_iter_": Whole(),
         "stop_reason_": Text(),
@@ -332,7 +332,8 @@ def _check_ways_to_place(found: dict[str, Any], parameters: Mapping[str, Any]) -
         found |= {"_typical": None, "_novelty": None, "_map": None}
         return
     judge = found.get("_novelty")
-    if judge is None or found.get("_typical") is None or found["_map"] is None:
+    placeless = found["_state"].Y.shape[1] > MOST_AXES
+    if judge is None or found.get("_typical") is None or (found["_map"] is None) != placeless:
         raise UnfitError("its map cannot place new rows")
     if judge.residual_limit is not None and found["pca_"] is None and judge.auxiliary is None:
         raise UnfitError("its map has no components to measure residuals by")

@@ -47,7 +47,7 @@ ROWS = 40  # that are sampled
 COLUMNS = 2048  # that stand for all, beside a row's neighbours kept
 TAIL = 256  # columns that stand for all beyond the neighbours kept
 NOTHING = 40.0  # exp(−40) is nothing
-BLOCK_NUMBERS = 2**18  # distances at a time
+BLOCK_NUMBERS = 2**15  # distances at a time, so that the sampled rows are several blocks
 
 __all__ = ["Truncation", "learn_truncation"]
 
@@ -202,7 +202,9 @@ class _FullRows:
         self.columns, self.perplexities, self.n_jobs = columns, perplexities, n_jobs
         self.alone = weights is None and len(perplexities) == 1  # σ can be read from what is kept
         self.weights = np.ones(len(near.indices)) if weights is None else weights
-        self.total = float(self.weights.sum())
+        self.total, self.sampled = float(self.weights.sum()), float(self.weights[columns].sum())
+        self.place = np.full(len(near.indices), -1)  # of each row among the columns, if it is one
+        self.place[columns] = np.arange(columns.size)
         # log a_ji per copy of i, extrapolated as −β_j d² from the neighbours kept of every row j
         first, last = (kept.rows[:, c] / self.weights[near.indices[:, c]] for c in (0, -1))
         with np.errstate(all="ignore"):
@@ -235,37 +237,31 @@ class _FullRows:
         return [one for part in map_blocks(block, blocks, n_jobs=self.n_jobs) for one in part]
 
     def _row(self, i: int, far: Floats64, extra: tuple[int, float] | None) -> _Row:
-        order = np.argsort(self.near.indices[i])
-        inside, near = self.near.indices[i][order].astype(np.int64), self.near.distances[i][order]
-        apart = np.unique(np.append(inside, i if extra is None else [i, extra[0]]))
-        others = self._without(apart)
+        inside, near = self.near.indices[i].astype(np.int64), self.near.distances[i]
         beta = float(self.beta[i]) if self.alone else 0.0
-        outside, far, scale = self.columns[others], far[others], 1.0
-        if outside.size:
-            scale = (self.total - self.weights[apart].sum()) / self.weights[outside].sum()
-        if beta > 0:
-            reach = np.sqrt(near.min() ** 2 + NOTHING / beta)
-            outside, far = outside[far <= reach], far[far <= reach]
-        columns, distances = np.append(inside, outside), np.append(near, far)
-        masses = self.weights[columns]
-        masses[inside.size :] *= scale
+        reach = np.sqrt(near.min() ** 2 + NOTHING / beta) if beta > 0 else np.inf
+        others = far <= reach
+        end, last = inside[:0], near[:0]
         if extra is not None:
-            at = np.flatnonzero(inside == extra[0])
-            if at.size:  # it is one of the neighbours kept: moved to the end
-                turn = np.append(np.delete(np.arange(columns.size), at), at)
-                columns, distances, masses = columns[turn], distances[turn], masses[turn]
-            else:
-                columns, distances = np.append(columns, extra[0]), np.append(distances, extra[1])
-                masses = np.append(masses, self.weights[extra[0]])
+            end, last, left = np.array([extra[0]]), np.array([extra[1]]), inside != extra[0]
+            if not left.all():  # it is one of the neighbours kept
+                last = near[~left]
+                inside, near = inside[left], near[left]
+        apart = np.concatenate([inside, end, [i]])
+        at = self.place[apart]
+        at = at[at >= 0]
+        others[at] = False
+        outside = self.columns[others]
+        columns = np.concatenate([inside, outside, end])
+        distances = np.concatenate([near, far[others], last])
+        masses = self.weights[columns]
+        sampled = self.sampled - self.weights[self.columns[at]].sum()
+        if outside.size:
+            masses[inside.size : inside.size + outside.size] *= (
+                self.total - self.weights[apart].sum()
+            ) / sampled
         p, own = calibrate(distances, masses, self.weights[i] - 1, self.perplexities, beta)
         return _Row(i, inside.size, columns, distances, masses, p, own)
-
-    def _without(self, some: Indices) -> NDArray[np.bool_]:
-        """Which of the columns that stand for all are none of `some`."""
-        left = np.ones(self.columns.size, bool)
-        at = np.minimum(np.searchsorted(self.columns, some), self.columns.size - 1)
-        left[at[self.columns[at] == some]] = False
-        return left
 
     def compare(self, row: _Row, partner_at: float, tail_at: float) -> _Part:
         """One row of P and of P over all pairs; the arguments draw the partner and the tail."""
@@ -283,8 +279,7 @@ class _FullRows:
         stored = slice(self.P.indptr[i], self.P.indptr[i + 1])
         joint[self.P.indices[stored]] = self.P.data[stored]
         guess = self._guess(row, np.append(at, partner), joint)
-        order = np.argsort(self.kept.neighbors[i])
-        kept = self.kept.rows[i][order]
+        kept = self.kept.rows[i]
         known = np.maximum(joint[row.columns[:k]] / (mass[i] * mass[row.columns[:k]]), 1e-300)
         base = share @ np.log(np.maximum(guess[:-1] / (2 * total), 1e-300)) - kept @ np.log(known)
         if mass[i] > 1:

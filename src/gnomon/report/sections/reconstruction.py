@@ -8,7 +8,7 @@ from gnomon.charts.reconstruction import relative_errors
 from gnomon.charts.words import count, number, percent
 from gnomon.data.spread import measure_spread
 from gnomon.errors import UnavailableError
-from gnomon.numeric.apply import plain_transform
+from gnomon.pca.measure import prediction_errors
 from gnomon.report.content import Content
 from gnomon.report.drawn import plain_picture
 from gnomon.report.section import (
@@ -71,21 +71,22 @@ def _pairs(content: Content) -> Pictures:
     assert content.prepared is not None
     assert content.pixels is not None
     pca, shape = content.pca, content.pixels
-    sq_errors = pca.prediction_error(content.prepared)
+    model = pca._model()
+    sq_errors = prediction_errors(model, content.prepared, pca.n_jobs)
     order = np.argsort(sq_errors, kind="stable")
     n = len(order)
     places = np.unique(np.linspace(0.1 * n, 0.9 * n, TYPICAL).astype(int).clip(0, n - 1))
     rows = np.unique(np.concatenate([order[places], order[-WORST:]]))
     rows = rows[np.argsort(sq_errors[rows], kind="stable")]
     table = np.asarray(content.prepared[rows], np.float64)
-    scores = plain_transform(pca, content.prepared[rows])
+    scores = model.scores(content.prepared[rows])
     few = max(1, int(pca.n_components_) // 8)
     little = scores.copy()
     little[:, few:] = 0
     made = {
         "original": table,
-        f"from {count(int(pca.n_components_), 'component')}": pca.inverse_transform(scores),
-        f"from {count(few, 'component')}": pca.inverse_transform(little),
+        f"from {count(int(pca.n_components_), 'component')}": model.restore(scores),
+        f"from {count(few, 'component')}": model.restore(little),
     }
     low, high = float(content.prepared.min()), float(content.prepared.max())
     names = [row_link(content, int(row)).text for row in rows]
@@ -142,11 +143,11 @@ def _worst_rows(content: Content) -> Grid:
     assert content.prepared is not None
     assert content.X is not None
     assert content.spread is not None
-    pca, spread = content.pca, content.spread
-    sq_errors = pca.prediction_error(content.prepared)
+    model, spread = content.pca._model(), content.spread
+    sq_errors = prediction_errors(model, content.prepared, content.pca.n_jobs)
     worst = np.argsort(-sq_errors, kind="stable")[:MOST_ROWS]
     typical = float(np.sqrt(np.median(sq_errors))) or 1.0
-    rebuilt = pca.inverse_transform(plain_transform(pca, content.prepared[worst]))
+    rebuilt = model.restore(model.scores(content.prepared[worst]))
     same = content.X is content.prepared
     own = spread if same else measure_spread(content.X).std
     away = rebuilt - np.asarray(content.prepared[worst], np.float64)
