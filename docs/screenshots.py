@@ -3,9 +3,10 @@
 python docs/screenshots.py digits_map/report.html iris_map/report.html -o shots
 
 writes one picture for each page, scheme and width, and a contact sheet of each page (`NAME.webp`),
-which is what `docs/pictures/pages` holds. NAME is the folder of the page. An address within the page
-may follow, such as a row or a shared view (`iris_map/report.html#row-106`). `--whole` adds pictures of
-the whole page from top to bottom; `--sheets FOLDER` puts the contact sheets somewhere else.
+which is what `docs/pictures/pages` holds. NAME is the folder of the page. An address within the
+page may follow, such as a row or a shared view (`iris_map/report.html#row-106`). `--whole` adds
+pictures of the whole page from top to bottom; `--sheets FOLDER` puts the contact sheets somewhere
+else.
 """
 
 import argparse
