@@ -19,6 +19,7 @@ QUESTIONS = {
     "procrustes": "benchmarks.procrustes",
     "comparison": "benchmarks.comparison",
     "scores": "benchmarks.scores",
+    "audit": "benchmarks.audit",
     "tsne": "benchmarks.tsne",
     "map_quality": "benchmarks.map_quality",
     "staying": "benchmarks.staying",
