@@ -18,6 +18,7 @@ QUESTIONS = {
     "workers": "benchmarks.workers",
     "procrustes": "benchmarks.procrustes",
     "scores": "benchmarks.scores",
+    "audit": "benchmarks.audit",
     "tsne": "benchmarks.tsne",
     "map_quality": "benchmarks.map_quality",
     "staying": "benchmarks.staying",

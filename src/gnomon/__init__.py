@@ -61,7 +61,13 @@ _HOME = {
 __all__ = [*_HOME]
 
 
+# Packages that take an extra (``pip install 'gnomon[anndata]'``), imported on first use.
+_EXTRAS = {"anndata": "gnomon.anndata"}
+
+
 def __getattr__(name: str) -> object:
+    if name in _EXTRAS:
+        return import_module(_EXTRAS[name])
     if name not in _HOME:
         raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
     module = import_module(_HOME[name])

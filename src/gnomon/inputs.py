@@ -114,6 +114,12 @@ def about_table(name: str) -> Iterator[None]:
 
 
 def _refuse_source(X: Any) -> None:
+    if type(X).__name__ == "AnnData":
+        raise DataTypeError(
+            "{table} is an AnnData. Use gnomon.anndata.pca(adata), .tsne(adata) or .map(adata), or "
+            "give a table of it, such as adata.X or adata.obsm['X_pca'].",
+            table="X",
+        )
     if isinstance(X, Source):
         raise DataTypeError(
             "{table} is a source, which is read in blocks, and this needs the whole table in "

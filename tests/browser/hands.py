@@ -9,15 +9,16 @@ import numpy as np
 PATIENCE = 30  # seconds, as long as Playwright itself waits: machines may be slow or busy
 
 
-def view(page):
+def view(page, prefix="map"):
     """The middle of what is seen, the pixels of a unit, and the stage's box."""
-    x, y, scale = map(float, page.get_attribute("#map-stage", "data-view").split())
-    return x, y, scale, page.locator("#map-stage").bounding_box()
+    stage = f"#{prefix}-stage"
+    x, y, scale = map(float, page.get_attribute(stage, "data-view").split())
+    return x, y, scale, page.locator(stage).bounding_box()
 
 
-def on_screen(page, positions):
+def on_screen(page, positions, prefix="map"):
     """Where places of the map (n, 2) are in the window."""
-    x, y, scale, box = view(page)
+    x, y, scale, box = view(page, prefix)
     # The stage has a border of one pixel, and its drawing begins within.
     across = box["x"] + 1 + (box["width"] - 2) / 2 + scale * (positions[:, 0] - x)
     down = box["y"] + 1 + (box["height"] - 2) / 2 - scale * (positions[:, 1] - y)

@@ -43,7 +43,7 @@ def test_words_go_to_stderr_and_say_all_measures(made):
     done = gnomon(*ORDER, folder=made[0])
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert first_words(done) == [*2 * ["Read", "Features", "Id"], "Shared", "Alone", "Alone",
-                                 "Alike", "RV", "Near", "p-value"]  # fmt: skip
+                                 "Alike", "RV", "Near", "Changed", "p-value"]  # fmt: skip
     assert "40 rows of 41 in a.csv and 41 in b.csv, by id" in done.stderr
     assert "p-value  0.001: 0 of 999 shuffles as alike" in done.stderr
     assert sorted(os.listdir(made[0])) == ["a.csv", "b.csv"]

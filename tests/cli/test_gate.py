@@ -70,7 +70,7 @@ def test_what_was_found_is_written_before_the_command_fails(here):
 def test_every_figure_of_a_comparison_has_a_name_and_every_name_a_figure(here):
     done = compare(here, *(f"{name} > 1e9" for name in FIGURES))
     assert done.returncode == 0, done.stderr
-    settings = {"n_neighbors", "overlap_rows"}
+    settings = {"n_neighbors", "overlap_rows", "changes", "tables"}
     figures = {field.name for field in dataclasses.fields(Comparison)} - settings
     assert figures <= set(FIGURES.values()) <= set(json.loads(done.stdout))
 

@@ -127,7 +127,7 @@ def test_folders_are_compared(here):
     done = gnomon("compare", "new", "old", "--permutations", "99", "--json", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        *2 * ["Read", "Features", "Blocks"], "Shared", "Alike", "RV", "Near", "p-value",
+        *2 * ["Read", "Features", "Blocks"], "Shared", "Alike", "RV", "Near", "Changed", "p-value",
     ]  # fmt: skip
     found, expected = json.loads(done.stdout), compare(*pair())
     for name in ("n", "correlation", "rmsd", "rv", "unbiased_cka", "neighbor_overlap"):

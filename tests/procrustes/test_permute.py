@@ -3,8 +3,9 @@ import pytest
 from procrustes.sets import pair
 from references.tables import read
 
-from gnomon import permutation_test
+from gnomon import compare, permutation_test
 from gnomon.errors import DataError
+from gnomon.procrustes.permute import seed_of, shuffled_rows
 
 
 def test_the_correlation_is_that_of_vegans_protest():
@@ -77,3 +78,15 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(DataError, match="X has norm 0"):
         permutation_test(np.ones((30, 2)), Y)
     assert "p = " in str(permutation_test(X, Y, 9))
+
+
+def test_rv_and_cka_have_the_p_values_of_comparing_each_shuffle():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    Y = X[:, :2] + 6 * rng.normal(size=(30, 2))
+    test, true = permutation_test(X, Y, 99), compare(X, Y)
+    shuffled = [compare(X, Y[shuffled_rows(seed_of(None), at, 30)]) for at in range(99)]
+    assert 0.01 < test.rv_p_value < 1
+    rv = sum(each.rv >= true.rv - 1e-12 for each in shuffled)
+    cka = sum(each.unbiased_cka >= true.unbiased_cka - 1e-12 for each in shuffled)
+    assert (test.rv_p_value, test.cka_p_value) == ((1 + rv) / 100, (1 + cka) / 100)

@@ -1,5 +1,8 @@
 """Tables whose pages the tests know, and pages read as a browser reads them."""
 
+import base64
+import json
+import zlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -65,3 +68,16 @@ class Page(HTMLParser):
     @property
     def words(self):
         return " ".join(" ".join(self.texts).split())
+
+
+def read_data(html):
+    """The data inside a page."""
+    (text,) = (each for each in Page(html).raw["script"] if each.startswith("{"))
+    return json.loads(text)
+
+
+def decoded_numbers(part):
+    """Whole numbers as `web/src/decode.ts` reads them."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(part["data"])), np.uint8)
+    planes = planes.reshape(part["bytes"], part["length"]).astype(np.int64)
+    return (planes * (256 ** np.arange(part["bytes"]))[:, None]).sum(axis=0).tolist()

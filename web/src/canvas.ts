@@ -34,7 +34,7 @@ export class CanvasDrawing implements Drawing {
       const start = performance.now();
       const step = (now: number) => {
         const share = Math.min((now - start) / 1000 / seconds, 1);
-        this.map = share < 1 ? between(from, map, ease(share)) : map;
+        this.map = share < 1 ? pointsBetween(from, map, ease(share)) : map;
         this.paint();
         if (share < 1) this.moving = requestAnimationFrame(step);
         else done();
@@ -90,7 +90,8 @@ export function forEachRow(rows: number, marks: Marks, visit: (row: number) => v
   else for (let row = 0; row < rows; row++) visit(row);
 }
 
-function between(from: PointMap, to: PointMap, share: number): PointMap {
+/** Places on the way from one map to the other. */
+export function pointsBetween(from: PointMap, to: PointMap, share: number): PointMap {
   const at = (a: Float32Array, b: Float32Array) => a.map((value, i) => value + (b[i] - value) * share);
   return { name: to.name, x: at(from.x, to.x), y: at(from.y, to.y) };
 }

@@ -3,7 +3,7 @@
 //   const map = await mountMap(place, data);
 //   map.on("select", ({ rows }) => …);
 //
-// Events: "select" {rows}, "focus" {row}, "colour" {name}, "filter" {rows}, "map" {name}, "share" {state}.
+// Events: "select" {rows}, "focus" {row, pinned}, "colour" {name}, "filter" {rows}, "map" {name}, "share" {state}.
 
 import { ColourMenu } from "./colour_menu";
 import { button, element } from "./dom";
@@ -20,7 +20,7 @@ import { count } from "./words";
 
 export interface MapEvents {
   select: { rows: Uint32Array | null };
-  focus: { row: number | null };
+  focus: { row: number | null; pinned: boolean };
   colour: { name: string };
   filter: { rows: number };
   map: { name: string };
@@ -30,6 +30,8 @@ export interface MapEvents {
 export interface MapComponent {
   readonly table: Table;
   readonly root: HTMLElement;
+  readonly parts: Parts;
+  readonly tool: MapTool;
   on<Name extends keyof MapEvents>(name: Name, listener: (detail: MapEvents[Name]) => void): void;
   /** Select rows; null for none. */
   select(rows: Uint32Array | null): void;
@@ -48,11 +50,13 @@ export interface MapComponent {
 export interface MapOptions {
   /** What the ids of the elements begin with: another one for each map of a page. */
   prefix?: string;
+  /** Whether it is the second map of a pair, for which the first one speaks. */
+  isTwin?: boolean;
 }
 
 /** Put the map of `data` into `root`. Resolves when the points are drawn; `ready` when all of it works. */
 export async function mountMap(
-  root: HTMLElement, data: PackedTable, { prefix = "map" }: MapOptions = {},
+  root: HTMLElement, data: PackedTable, { prefix = "map", isTwin = false }: MapOptions = {},
 ): Promise<MapComponent> {
   const table = new Table(data);
   const parts = buildParts(root, prefix, {
@@ -61,13 +65,15 @@ export async function mountMap(
   const emit = <Name extends keyof MapEvents>(name: Name, detail: MapEvents[Name]) => {
     root.dispatchEvent(new CustomEvent(`gnomon-${name}`, { detail }));
   };
-  const tool = await MapTool.start(table, parts, emit);
+  const tool = await MapTool.start(table, parts, emit, isTwin);
   mapSwitch(table, tool, parts);
   hands(tool, parts);
   displayMenu(table, tool, parts);
   return {
     table,
     root,
+    parts,
+    tool,
     on: (name, listener) => {
       root.addEventListener(`gnomon-${name}`, (event) => listener((event as CustomEvent).detail));
     },

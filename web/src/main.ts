@@ -3,6 +3,7 @@
 
 import { mountMap, type MapComponent } from "./component";
 import { element } from "./dom";
+import { mountPair } from "./pair";
 import { followTheme } from "./theme";
 
 const VIEW = "#view=";
@@ -19,7 +20,8 @@ async function main(): Promise<void> {
   document.documentElement.classList.add("live");
   section.classList.add("live");
   place.hidden = false;
-  const map = await mountMap(place, JSON.parse(block.textContent));
+  const data = JSON.parse(block.textContent);
+  const map = await (data.pair ? mountPair(place, data) : mountMap(place, data));
   performance.mark("gnomon-map-drawn");
   section.dataset.state = "drawn";
   followTheme(themeButton(), () => map.recolour());

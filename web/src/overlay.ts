@@ -36,11 +36,21 @@ export interface Scene {
   colourOf: (row: number) => string;
   lasso: [number, number][];
   across: number;
+  /** Arrows of rows from one map to the other. */
+  trails: Trails | null;
+}
+
+/** Rows, and the places that each of them came from and went to. */
+export interface Trails {
+  rows: ArrayLike<number>;
+  from: PointMap;
+  to: PointMap;
 }
 
 export function paintOverlay(context: CanvasRenderingContext2D, scene: Scene): void {
   paintTiles(context, scene);
   paintNames(context, scene);
+  if (scene.trails) paintTrails(context, scene, scene.trails);
   if (scene.focus !== null) paintFocus(context, scene, scene.focus);
   if (scene.lasso.length > 1) paintLasso(context, scene);
 }
@@ -145,6 +155,36 @@ export function paintNames(context: CanvasRenderingContext2D, scene: Scene): voi
     context.fillText(text, left, middle);
   }
   context.globalAlpha = 1;
+}
+
+function paintTrails(context: CanvasRenderingContext2D, scene: Scene, { rows, from, to }: Trails): void {
+  const { view, size, palette } = scene;
+  context.lineCap = "round";
+  context.lineJoin = "round";
+  const paths = Array.from(rows, (row) => {
+    const [x, y] = toScreen(view, size, from.x[row], from.y[row]);
+    const [across, down] = toScreen(view, size, to.x[row], to.y[row]);
+    return arrow(x, y, across, down);
+  });
+  for (const [colour, width] of [[palette.surface, 3.5], [palette.ink, 1.25]] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    for (const path of paths) context.stroke(path);
+  }
+}
+
+/** A line with a head where it is long enough to have one. */
+function arrow(x: number, y: number, across: number, down: number): Path2D {
+  const path = new Path2D();
+  path.moveTo(x, y);
+  path.lineTo(across, down);
+  const head = Math.min(8, Math.hypot(across - x, down - y) / 2);
+  const angle = Math.atan2(down - y, across - x);
+  for (const turn of [-0.45, 0.45]) {
+    path.moveTo(across, down);
+    path.lineTo(across - head * Math.cos(angle + turn), down - head * Math.sin(angle + turn));
+  }
+  return path;
 }
 
 function plate(context: CanvasRenderingContext2D, { left, top, width, height }: Box, fill: string, edge: string): void {

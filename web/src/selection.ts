@@ -112,6 +112,7 @@ function told(found: Differences, table: Table, actions: SelectionActions): HTML
 
 function method({ exact, estimated }: Differences): string {
   const measure = "Differences of means in standard deviations.";
+  if (!estimated && !exact) return measure;
   if (!estimated) return `${measure} All ${count(exact, "column")} compared.`;
   if (!exact) return `${measure} All ${count(estimated, "column")} estimated from the components' scores and loadings.`;
   return (

@@ -90,6 +90,8 @@ export interface PackedTable {
   neighbors: PackedNumbers[];
   components: PackedComponent[];
   columns: { names: Packed | null; held: PackedColumn[]; numbered: string | null };
+  /** Where two maps of the same rows are compared: neighbours in the second, and rows that changed company. */
+  pair?: { neighbors: PackedNumbers[]; changed: PackedNumbers };
 }
 
 export interface PointMap {

@@ -14,14 +14,14 @@ import { type Place, rowsInside } from "./lasso";
 import { showLegend } from "./legend";
 import type { Parts } from "./markup";
 import { type Spot, spots } from "./names";
-import { paintOverlay, type Scene } from "./overlay";
+import { paintOverlay, type Scene, type Trails } from "./overlay";
 import { type Palette, readPalette } from "./palette";
 import { Pictures } from "./pictures";
 import { showSelection } from "./selection";
 import type { ViewState } from "./share";
 import type { Field, PointMap, Table } from "./table";
 import { Tiles } from "./tiles";
-import { between, fit, panned, shapeOf, type Size, toMap, toScreen, type View, zoomed } from "./view";
+import { between, type Bounds, fit, panned, shapeOf, type Size, toMap, toScreen, type View, zoomed } from "./view";
 import { webglDrawing } from "./webgl";
 import { count } from "./words";
 
@@ -30,6 +30,7 @@ const MOVING = 0.7; // seconds from one map to the other
 const CARD = 290; // pixels, as in map.css
 const BEHIND = 0.25; // opacity of points behind pictures
 const GAP = 18; // between a row and its card
+const MOST_TRAILS = 400; // arrows that can still be told apart
 const [MARGIN, PICTURE_MARGIN] = [28, 44]; // pixels around the whole map
 
 type Emit = <Name extends keyof MapEvents>(name: Name, detail: MapEvents[Name]) => void;
@@ -42,6 +43,8 @@ export class MapTool {
   choice = -1;
   /** Whether names are written on the map. */
   named = true;
+  /** Both maps of a comparison, where rows that are selected or looked at leave trails. */
+  trails: [PointMap, PointMap] | null = null;
   private readonly stage: HTMLElement;
   private drawing!: Drawing;
   private palette: Palette;
@@ -66,17 +69,21 @@ export class MapTool {
   private view: View = { x: 0, y: 0, scale: 1 };
   private size: Size = { width: 1, height: 1 };
   private frame = 0;
+  /** What is shown as a whole, where that is more than the map. */
+  private bounds: Bounds | null = null;
 
   private constructor(
     private readonly table: Table, private readonly parts: Parts, private readonly emit: Emit,
+    /** Whether another map speaks for this one: it has neither card nor lists of its own. */
+    private readonly isTwin: boolean,
   ) {
     this.stage = parts.stage;
     this.palette = readPalette(parts.root);
     this.filters = new Filters(table.rows);
   }
 
-  static async start(table: Table, parts: Parts, emit: Emit): Promise<MapTool> {
-    const tool = new MapTool(table, parts, emit);
+  static async start(table: Table, parts: Parts, emit: Emit, isTwin = false): Promise<MapTool> {
+    const tool = new MapTool(table, parts, emit, isTwin);
     // Labels or groups; without them, how far each row can be trusted, or how dense the data are.
     const first = table.choices[0];
     tool.choice = first && first.group !== "Components" ? 0 : -1;
@@ -154,7 +161,7 @@ export class MapTool {
   // What is seen
 
   private whole(): View {
-    return fit(this.grid.bounds, this.size, this.table.pictures ? PICTURE_MARGIN : MARGIN);
+    return fit(this.bounds ?? this.grid.bounds, this.size, this.table.pictures ? PICTURE_MARGIN : MARGIN);
   }
 
   private dots(): Dots {
@@ -214,6 +221,7 @@ export class MapTool {
       const scene = this.scene();
       paintOverlay(context, scene);
       this.stage.dataset.tiles = String(scene.tiles.length);
+      this.stage.dataset.trails = String(scene.trails?.rows.length ?? 0);
       this.placeCard();
     });
   }
@@ -230,7 +238,16 @@ export class MapTool {
       neighbors: focus === null ? [] : this.table.neighborsOf(focus),
       colourOf: this.colourOf,
       across: this.dots().across,
+      trails: this.trailing(),
     };
+  }
+
+  private trailing(): Trails | null {
+    if (!this.trails) return null;
+    const [from, to] = this.trails;
+    const rows = this.selection ? [...this.selection.subarray(0, MOST_TRAILS)] : [];
+    if (this.focus !== null) rows.push(this.focus);
+    return rows.length ? { rows: rows.filter(this.isSeen), from, to } : null;
   }
 
   /** The same in the colours of a scheme, whichever the page has. */
@@ -304,6 +321,26 @@ export class MapTool {
     await this.drawing.draw(this.map, this.shown, 0);
   }
 
+  /** The same rows at other places, seen from where one looks; names only `named` where these last. */
+  async place(map: PointMap, named: boolean): Promise<void> {
+    this.map = map;
+    this.grid = new Grid(map);
+    this.spots = [];
+    if (named) this.respot();
+    this.paint();
+    await this.drawing.draw(map, this.shown, 0);
+  }
+
+  /** A view that holds all points of several maps. */
+  showBoth(maps: PointMap[]): void {
+    const all = maps.map((map) => new Grid(map).bounds);
+    const most = (side: "right" | "top") => Math.max(...all.map((bounds) => bounds[side]));
+    const least = (side: "left" | "bottom") => Math.min(...all.map((bounds) => bounds[side]));
+    this.bounds = { left: least("left"), right: most("right"), bottom: least("bottom"), top: most("top") };
+    this.view = this.whole();
+    this.look();
+  }
+
   // Colours and filters
 
   async colourBy(choice: number): Promise<void> {
@@ -327,7 +364,7 @@ export class MapTool {
   redraw(): Promise<void> {
     const drawn = this.drawing.draw(this.map, this.shown, 0);
     this.paint();
-    if (this.focus !== null) this.tell(this.focus);
+    if (this.focus !== null && !this.isTwin) this.tell(this.focus);
     return drawn;
   }
 
@@ -437,11 +474,36 @@ export class MapTool {
     this.focus = row;
     this.pinned = pinned && row !== null;
     if (row === null) this.parts.card.hidden = true;
-    else this.tell(row);
+    else if (!this.isTwin) this.tell(row);
     this.stage.dataset.focus = row === null ? "" : String(row);
-    this.emit("focus", { row });
-    if (row !== null && pinned) this.say(spoken(this.table, row, this.fields));
+    this.emit("focus", { row, pinned: this.pinned });
+    if (row !== null && pinned && !this.isTwin) this.say(spoken(this.table, row, this.fields));
     this.paint();
+  }
+
+  /** Show what happens on the other map of a pair, without passing it on. */
+  echo({ row, pinned = false, rows }: { row?: number | null; pinned?: boolean; rows?: Uint32Array | null }): void {
+    if (rows !== undefined) {
+      this.mark(rows);
+      void this.redraw();
+    }
+    if (row !== undefined) {
+      this.focus = row;
+      this.pinned = pinned;
+      this.stage.dataset.focus = row === null ? "" : String(row);
+      this.paint();
+    }
+  }
+
+  /** Filter as the other map of a pair does. */
+  async echoFilters(other: MapTool): Promise<void> {
+    const given = other.filters.entries();
+    const fields = await Promise.all(given.map(([choice]) => this.table.choices[choice].load()));
+    this.filters.clear();
+    given.forEach(([choice, filter], i) => this.filters.set(choice, fields[i], filter));
+    this.update();
+    this.stage.dataset.seen = String(this.filters.count);
+    await this.redraw();
   }
 
   private tell(row: number): void {
@@ -501,14 +563,23 @@ export class MapTool {
     this.select(Uint32Array.from(rows).sort(), "");
   }
 
+  private mark(rows: Uint32Array | null): void {
+    this.selection = rows;
+    this.selected = rows && new Uint8Array(this.table.rows);
+    if (rows) for (const row of rows) this.selected![row] = 1;
+    this.update();
+    this.stage.dataset.selected = String(rows?.length ?? 0);
+  }
+
   select(rows: Uint32Array | null, what: string): void {
     const some = rows?.length ? rows : null;
-    this.selection = some;
-    this.selected = some && new Uint8Array(this.table.rows);
-    if (some) for (const row of some) this.selected![row] = 1;
     this.lookAt(null, false);
-    this.update();
+    this.mark(some);
     void this.redraw();
+    if (this.isTwin) {
+      this.emit("select", { rows: some });
+      return;
+    }
     const where = this.parts.selection;
     where.hidden = !some;
     this.say(some ? `${count(some.length, "row")} selected` : "Nothing selected");

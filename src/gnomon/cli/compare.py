@@ -1,16 +1,25 @@
 """`gnomon compare`: how alike two maps or embeddings are."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.compare_page import (
+    PageRequest,
+    build_compared_page,
+    compared_tables,
+    page_path,
+    write_compared_page,
+)
 from gnomon.cli.gate import Condition, ConditionType, judge, refuse_failed
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
+    from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
@@ -19,12 +28,14 @@ HELP = """How alike two maps or two embeddings are, with a p-value.
 \b
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
-gnomon compare a_map/map.parquet b_map/map.parquet --columns 'pc*'
+gnomon compare a_map b_map --page               # folders of gnomon map: both maps on one page
+gnomon compare a_map b_map --columns 'pc*'
 gnomon compare a/ b/ --id cell                  # folders of files
 gnomon compare old.csv new.csv --id name --fail-if 'neighbours < 0.8'     # exit code 5
 
 A and B may have different widths; no rotation, shift or change of size counts as a difference.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
+A folder of gnomon map or gnomon reduce, or its model, stands for the table in it.
 A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
 column of numbers that ascends, and neighbours and shuffles are those of 10,000 rows drawn at
 random.
@@ -41,11 +52,20 @@ random.
               help="Shuffles behind the p-value.")  # fmt: skip
 @options.of_method("--fail-if", "conditions", metavar="CONDITION", multiple=True,
                    type=ConditionType(), help="End with exit code 5 where this holds: a figure "
-                   "(neighbours, disparity, correlation, angular_distance, rmsd, rv, cka, p, rows, "
-                   "only_a, only_b), then <, <=, > or >=, then a number. May be given again."
+                   "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
+                   "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
+                   "given again."
                    )  # fmt: skip
+@options.of_page("--page", is_flag=True, help="Write a page with both maps, what changed and how "
+                 "alike they are (default: A_and_B.html; with -o, its name with .html)."
+                 )  # fmt: skip
+@options.of_page("--reruns", type=click.IntRange(0, 50), default=0, metavar="N", help="Make the "
+                 "map of A, a folder of gnomon map, N times more with other seeds: what chance "
+                 "alone changes.")  # fmt: skip
+@options.compared_page
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
-              "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy.")  # fmt: skip
+              "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy; or for the "
+              "page: .html.")  # fmt: skip
 @options.computing
 @options.distributing
 @options.writing
@@ -60,6 +80,10 @@ def command(
     neighbors: int,
     permutations: int,
     conditions: tuple[Condition, ...],
+    page: bool,
+    reruns: int,
+    title: str | None,
+    show: bool,
     out: Path | None,
     seed: int,
     threads: int | None,
@@ -72,7 +96,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Read, join, compare, say."""
-    options.new_file(out, force=force, also=(".json",))
+    options.new_file(out, force=force, also=(".json", ".html"))
     from gnomon.cli.blocks import beside_workers
     from gnomon.cli.pair_blocks import pair_in_blocks
     from gnomon.cli.results import say_json, say_versions
@@ -85,57 +109,87 @@ def command(
     how: dict[str, Any] = {
         "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
     }  # fmt: skip
-    with words.warnings() as warned:
-        if pair_in_blocks(a, b, dask=dask, workers=workers, memory=memory):
-            numbers = _compare_blocks(a, b, reading, words, how, memory, dask, workers)
+    with words.warnings() as warned, compared_tables(a, b) as subjects:
+        path = page_path(out, subjects, page=page)
+        if reruns and path is None:
+            raise click.UsageError("--reruns is for the page: add --page.")
+        if path is not None:
+            options.new_file(path, force=force, endings=(".html", ".htm"))
+        asked = PageRequest(subjects, title, reruns, permutations, seed, threads)
+        tables = subjects[0].table, subjects[1].table
+        if pair_in_blocks(*tables, dask=dask, workers=workers, memory=memory):
+            done = _compare_blocks(tables, reading, words, how, memory, dask, workers)
         else:
-            numbers = _compare_tables(a, b, reading, words, how, memory)
+            done = _compare_tables(tables, reading, words, how, memory)
+        html = None if path is None else done.page(asked, words)
     say_versions(words)
+    numbers = done.numbers
     verdicts = judge(conditions, numbers)
     numbers["failed"] = [each for each in verdicts if each["holds"]]
-    _write(out, numbers, force=force, words=words)
+    files = [] if out in (None, path) else [out]
+    _write(out if files else None, numbers, force=force, words=words)
+    if path is not None and html is not None:
+        write_compared_page(path, html, force=force, show=show, words=words)
+        files.append(path)
     if as_json:
-        say_json("compare", [] if out is None else [out], numbers | {"warnings": warned})
+        say_json("compare", files, numbers | {"warnings": warned})
     refuse_failed(conditions, verdicts, words)
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """What was found, for JSON and for the page."""
+
+    numbers: dict[str, Any]
+    found: "Comparison"
+    test: "PermutationTest"
+    pair: "Pairing | None" = None
+
+    def page(self, asked: PageRequest, words: Words) -> str:
+        names = self.numbers["a"], self.numbers["b"]
+        return build_compared_page(asked, self.found, self.test, names, self.pair, words)
+
+
 def _compare_tables(
-    a: str,
-    b: str,
+    tables: tuple[str, str],
     reading: dict[str, Any],
     words: Words,
     how: dict[str, Any],
     memory: "Budget | None",
-) -> dict[str, Any]:
+) -> _Compared:
     """What was compared and what was found, of two tables in memory."""
     from gnomon.cli.pairs import read_pairing
 
-    pair = read_pairing(a, b, **reading, memory=memory, words=words)
+    pair = read_pairing(*tables, **reading, memory=memory, words=words)
     pair.say(words)
     found, test = _compare(*pair.shared(), **how)
     _say(words, found, test)
     (name_a, only_a), (name_b, only_b) = pair.alone()
-    return {
+    changed = pair.ids_left[pair.rows_left][found.changes.changed].tolist()
+    numbers = {
         "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, how["seed"]),
         "n_only_a": len(only_a), "n_only_b": len(only_b), "only_a": only_a, "only_b": only_b,
+        "changed_rows": changed,
     }  # fmt: skip
+    return _Compared(numbers, found, test, pair)
 
 
 def _compare_blocks(
-    a: str, b: str, reading: dict[str, Any], words: Words, how: dict[str, Any],
+    tables: tuple[str, str], reading: dict[str, Any], words: Words, how: dict[str, Any],
     memory: "Budget | None", dask: str | None, workers: int | None,
-) -> dict[str, Any]:  # fmt: skip
-    """The same of tables that are read in blocks."""
+) -> _Compared:  # fmt: skip
+    """What was compared and what was found, of two tables that are read in blocks."""
     from gnomon.cli.blocks import watched_engine
     from gnomon.cli.pair_blocks import open_block_pair
 
-    pair = open_block_pair(a, b, **reading, memory=memory, words=words)
+    pair = open_block_pair(*tables, **reading, memory=memory, words=words)
     cluster = watched_engine(dask, workers, words=words, memory=memory, threads=how["n_jobs"])
     with cluster as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)
-    return {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, how["seed"])}
+    numbers = {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, how["seed"])}
+    return _Compared(numbers, found, test)
 
 
 def _compare(
@@ -155,6 +209,9 @@ def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
               f"disparity {found.disparity:.3g}, rmsd {found.rmsd:.4g}")  # fmt: skip
     words.say("RV", said["RV, linear CKA"].removesuffix("; unbiased nan"))
     words.say("Near", said["neighbours"])
+    limit = f"{100 * found.changes.limit:.3g} % of all rows lie"
+    between = f"more than {limit} between them and their former neighbours"
+    words.say("Changed", f"{found.changes.title()} ({between})")
     counts, chance = (text for _, text in test.lines())
     some = f", of {test.rows:,} rows" if test.rows < found.n else ""
     words.say("p-value", f"{test.p_value:.3g}: {counts}{some} as alike; by chance {chance}")
@@ -165,6 +222,8 @@ def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[st
     return {
         **found.to_dict(),
         "p_value": test.p_value,
+        "rv_p_value": test.rv_p_value,
+        "cka_p_value": test.cka_p_value,
         "n_permutations": test.n_permutations,
         "as_large": test.as_large,
         "shuffled_rows": test.rows,

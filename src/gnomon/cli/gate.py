@@ -22,6 +22,7 @@ __all__ = ["FIGURES", "Condition", "ConditionType", "judge", "refuse_failed"]
 FIGURES = {
     "neighbours": "neighbor_overlap",
     "neighbors": "neighbor_overlap",
+    "changed": "changed",
     "disparity": "disparity",
     "correlation": "correlation",
     "angular_distance": "angular_distance",

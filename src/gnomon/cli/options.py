@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_source",
+    "compared_page",
     "components",
     "computing",
     "decimal",
@@ -248,12 +249,16 @@ writing = _together(
     click.option("--force", is_flag=True, help="Overwrite results that exist."),
     speaking,
 )
+_title = of_page("--title", metavar="TEXT", help="Title of the page (default: the data's name).")
+_open = of_page("--open", "show", is_flag=True, help="Open the page in the browser.")
+# The page of a comparison: `title`, `show`.
+compared_page = _together(_title, _open)
 # The page: `title`, `page_budget`, `show`.
 plain_page = _together(
-    of_page("--title", metavar="TEXT", help="Title of the page (default: the data's name)."),
+    _title,
     of_page("--page-budget", type=_Size(LEAST_PAGE), metavar="SIZE", default="3MB",
             show_default=True, help="What the page may take; what is left out is said on it."),
-    of_page("--open", "show", is_flag=True, help="Open the page in the browser."),
+    _open,
 )  # fmt: skip
 # `stability`, and those.
 replaying = of_page("--replay", is_flag=True, help="Show on the page how the map came about, in "

@@ -169,9 +169,12 @@ class NeighborSearch:
         self._shift_by(X)
         self.Z = self._prepared(X)
 
-    def among_themselves(self, k: int) -> Neighbors:
-        """The `k` nearest neighbours of every row of the table."""
-        found = self._search_all(k)
+    def among_themselves(self, k: int, rows: Indices | None = None) -> Neighbors:
+        """The `k` nearest neighbours of every row of the table, or of some of its `rows`."""
+        n = self.Z.shape[0]
+        if rows is not None and len(rows) < n:
+            return self._search_all(k, rows)
+        found = self._search_all(k, np.arange(n))
         self._known = np.ascontiguousarray(found.indices[:, :FEW])
         return found
 
@@ -187,19 +190,19 @@ class NeighborSearch:
             return again.among_themselves(k).indices
         return self._known[:, :k]
 
-    def _search_all(self, k: int) -> Neighbors:
+    def _search_all(self, k: int, rows: Indices) -> Neighbors:
         """What `among_themselves` finds."""
         if self._by_library(self.Z):
-            return self._by_scikit_learn(k)
-        index, rows = self._built(), np.arange(len(self.Z))
+            return self._by_scikit_learn(k, rows)
+        index, Z = self._built(), self.Z if len(rows) == len(self.Z) else self.Z[rows]
         measured, probed, method = 1.0, len(rows), "exact search"
         if isinstance(index, BruteForce):
-            found, distances = index.search(self.Z, k, own=rows, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, own=rows, n_jobs=self.n_jobs)
         elif self.exact:
-            found, distances = index.search(self.Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
+            found, distances = index.search(Z, k, 1, own=rows, alone=True, n_jobs=self.n_jobs)
         else:
             probe = _Probe(index, k, self.seed, self.n_jobs)
-            found, distances, measured, method = self._reach(index, k, probe)
+            found, distances, measured, method = self._reach(index, k, probe, rows)
             probed = probe.rows.size
         return Neighbors(
             found.astype(np.int32), self._in_units(distances), measured, probed, method
@@ -227,6 +230,11 @@ class NeighborSearch:
                 Q[short], k, 1, alone=True, n_jobs=n_jobs
             )
         return found.astype(np.int32), self._in_units(distances)
+
+    def distances(self, rows: Indices, near: NDArray[np.int32]) -> Floats64:
+        """Distances from m rows to rows `near` (m, k), euclidean or cosine, as differences."""
+        gaps = self.Z[near] - self.Z[rows][:, None]
+        return self._in_units(np.sqrt(np.einsum("ikc,ikc->ik", gaps, gaps)))
 
     def between(self, rows: Indices, columns: Indices, fine: Floats64) -> Floats64:
         """Distances from m rows of the table to c of its rows, shape (m, c).
@@ -299,10 +307,9 @@ class NeighborSearch:
         return str(getattr(self.metric, "__name__", self.metric))
 
     def _reach(
-        self, lists: InvertedLists, k: int, probe: "_Probe"
+        self, lists: InvertedLists, k: int, probe: "_Probe", rows: Indices
     ) -> tuple[Indices, Floats64, float, str]:
-        """Neighbours of all rows, with the recall measured on `probe`, and how."""
-        rows = np.arange(len(self.Z))
+        """Neighbours of `rows`, with the recall measured on `probe`, and how."""
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         while True:
@@ -313,11 +320,12 @@ class NeighborSearch:
             if measured >= self.recall or self.n_probes >= n_lists:
                 break
             self.n_probes += max(1, self.n_probes // 8)
-        found, distances = search(self.Z, k, self.n_probes, own=rows)
+        Z = self.Z if len(rows) == len(self.Z) else self.Z[rows]
+        found, distances = search(Z, k, self.n_probes, own=rows)
         short = np.flatnonzero(found[:, -1] < 0)
         if short.size:  # their lists held fewer than k rows
             found[short], distances[short] = self._whole().search(
-                self.Z[short], k, 1, own=short, alone=True, n_jobs=self.n_jobs
+                Z[short], k, 1, own=rows[short], alone=True, n_jobs=self.n_jobs
             )
         probed = min(self.n_probes, n_lists)
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
@@ -342,9 +350,11 @@ class NeighborSearch:
             )
         return InvertedLists(self.Z, self._centres, self.n_jobs)
 
-    def _by_scikit_learn(self, k: int) -> Neighbors:
+    def _by_scikit_learn(self, k: int, rows: Indices) -> Neighbors:
         """Exact neighbours by any of scikit-learn's metrics, in float64."""
         distances, indices = self._scikit_learn(k, self.n_jobs).fit(self.Z).kneighbors()
+        if len(rows) < len(indices):
+            distances, indices = distances[rows], indices[rows]
         self._refuse_undefined(distances)
         method = f"exact search ({self._metric_name})"
         distances = self._in_units(distances)

@@ -10,33 +10,45 @@ With X and Y about their means, and the singular values σ of XᵀY:
 - the unbiased CKA, from the unbiased estimate of what kernels share [Song et al. 2012], is about 0
   then. With k = ‖x‖² and l = ‖y‖² of each row, that estimate is, up to a factor that cancels,
   ‖XᵀY‖² − Σkl·n/(n − 2) + ΣkΣl / ((n − 1)(n − 2)): no n × n matrix is needed for linear kernels;
-- the share of each row's nearest neighbours that are neighbours in both sets.
+- the share of each row's nearest neighbours that are neighbours in both sets, and of rows that
+  changed company (`changes`).
 """
 
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
-from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.engine import as_engine
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
-from gnomon.neighbors.search import find_neighbors
+from gnomon.late import late
 from gnomon.numeric.moments import CrossMoments
-from gnomon.procrustes.pairs import Pair, Weights, block_rows, view_pair
+from gnomon.procrustes.changes import Changes, find_changes
+from gnomon.procrustes.pairs import Pair, Weights, block_rows, draw_rows, view_pair
 from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
-from gnomon.records import Record
-from gnomon.typing import Floats64
+from gnomon.records import Record, plain
+from gnomon.typing import Array, Floats64
 
 # Rows that are drawn for what cannot be added up: shares of them are then known to about 0.5 %.
 SAMPLE_ROWS = 10_000
 SAMPLE_SEED = 0
 
-__all__ = ["SAMPLE_ROWS", "SAMPLE_SEED", "Comparison", "compare"]
+__all__ = [
+    "SAMPLE_ROWS",
+    "SAMPLE_SEED",
+    "Comparison",
+    "compare",
+    "kernel_alignment",
+    "kernels_of",
+    "sampled_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -64,10 +76,16 @@ class Comparison(Record):
     neighbor_overlap : float
         Mean share of the `n_neighbors` nearest neighbours that both sets agree on. By chance it is
         n_neighbors / (overlap_rows − 1).
+    changed : float
+        Share of rows that changed company: their former neighbours are far away now.
     n_neighbors : int
     overlap_rows : int
         Rows among which neighbours were looked for: all, or a sample where the tables are read in
         blocks.
+    changes : Changes
+        What became of each row's neighbours.
+    tables : pair of arrays
+        X and Y, or the sample of them whose neighbours were looked for.
     """
 
     n: int
@@ -78,8 +96,74 @@ class Comparison(Record):
     rv: float
     unbiased_cka: float
     neighbor_overlap: float
+    changed: float
     n_neighbors: int
     overlap_rows: int
+    changes: Changes = field(repr=False, compare=False)
+    tables: tuple[Any, Any] = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, without rows and tables."""
+        names = [each.name for each in dataclasses.fields(self)[:-2]]
+        return {name: plain(getattr(self, name)) for name in names}
+
+    def report(
+        self,
+        *,
+        names: tuple[str, str] = ("a", "b"),
+        ids: Any = None,
+        labels: Any = None,
+        title: str | None = None,
+        reruns: Sequence[Any] = (),
+        n_permutations: int = 999,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Any:
+        """One offline page: both maps side by side, what changed between them, how alike they are.
+
+        Tables of more than two columns are judged by neighbours in the tables; the maps are then
+        made for the page.
+
+        Parameters
+        ----------
+        names : pair of str
+            What the tables are called.
+        ids : column, optional
+            What the rows are called.
+        labels : column, mapping of names to columns, or dataframe, optional
+            What to colour by.
+        title : str, optional
+        reruns : sequence of arrays (n, k), optional
+            The first table made again with other seeds: what chance alone changes.
+        n_permutations, random_state
+            Shuffles behind the p-values, and their seed.
+
+        Returns
+        -------
+        gnomon.report.Report
+            With `save`, `open`, and a form that notebooks show.
+
+        Examples
+        --------
+        >>> from gnomon import PCA, compare, samples
+        >>> wine = samples.load("wine")
+        >>> raw = PCA(2).fit_transform(wine.X)
+        >>> scaled = PCA(2, standardize=True).fit_transform(wine.X)
+        >>> page = compare(raw, scaled).report(names=("raw", "standardised"), n_permutations=99)
+        >>> page.html.startswith("<!doctype html>")
+        True
+        """
+        return late("report_comparison")(
+            self,
+            names=names,
+            ids=ids,
+            labels=labels,
+            title=title,
+            reruns=reruns,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     def title(self) -> str:
         """One sentence."""
@@ -100,6 +184,7 @@ class Comparison(Record):
                 f"{100 * self.neighbor_overlap:.1f} % of the {self.n_neighbors} nearest "
                 f"rows in common, by chance {100 * chance:.1f} %{among}",
             ),
+            ("changed company", f"{100 * self.changed:.1f} % of rows"),
         ]
 
 
@@ -157,6 +242,11 @@ def compare(
     return _comparison(found, view.total(_KernelsOf(found.moments)), left, right, k, n_jobs)
 
 
+def sampled_rows(n: int) -> NDArray[np.intp]:
+    """The rows of a pair of n that stand for all, where the tables are read in blocks."""
+    return draw_rows(n, SAMPLE_ROWS, SAMPLE_SEED)
+
+
 @dataclass(frozen=True)
 class Kernels:
     """Sums over rows x, y about the means: XᵀX, YᵀY, and of k = ‖x‖² and m = ‖y‖².
@@ -170,6 +260,13 @@ class Kernels:
 
     def __add__(self, other: "Kernels") -> "Kernels":
         return Kernels(self.xx + other.xx, self.yy + other.yy, self.sums + other.sums)
+
+
+def kernels_of(x: Array, y: Array) -> Kernels:
+    """Sums over the rows of x (n, dx) and y (n, dy), which are about their means."""
+    k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
+    sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])
+    return Kernels(x.T @ x, y.T @ y, sums)
 
 
 @dataclass(frozen=True)
@@ -186,9 +283,7 @@ class _KernelsOf:
             rows.scaled(exponent=m.exponent, offset=m.offset).read(start, stop)
             for rows, m in ((pair.left, self.moments.x), (pair.right, self.moments.y))
         )
-        k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
-        sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])
-        return Kernels(x.T @ x, y.T @ y, sums)
+        return kernels_of(x, y)
 
 
 def _comparison(
@@ -196,7 +291,8 @@ def _comparison(
 ) -> Comparison:
     """All numbers; `left` and `right` are the rows whose neighbours are looked for."""
     n, k = found.moments.x.n, min(k, (len(left) - 1) // 2)
-    rv, unbiased = _kernel_alignment(kernels, found.cross, n)
+    changes = find_changes(left, right, k, n_jobs)
+    rv, unbiased = kernel_alignment(kernels, found.cross, n)
     return Comparison(
         n=n,
         disparity=found.disparity,
@@ -206,13 +302,16 @@ def _comparison(
         rmsd=float(np.ldexp(np.sqrt(found.residual_sum / n), found.unit)),
         rv=rv,
         unbiased_cka=unbiased,
-        neighbor_overlap=_overlap(left, right, k, n_jobs),
+        neighbor_overlap=float(changes.kept.mean()),
+        changed=changes.share,
         n_neighbors=k,
         overlap_rows=len(left),
+        changes=changes,
+        tables=(left, right),
     )
 
 
-def _kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, float]:
+def kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, float]:
     """RV and unbiased CKA, each side in units of its own size."""
     tx, ty = float(np.trace(kernels.xx)), float(np.trace(kernels.yy))
     xx, yy = (float(np.sum((S / t) ** 2)) for S, t in ((kernels.xx, tx), (kernels.yy, ty)))
@@ -231,14 +330,3 @@ def _kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float,
 def _unbiased(product: float, k: float, m: float, km: float, n: int) -> float:
     """From Σk, Σm and Σkm."""
     return float(product - km * n / (n - 2) + k * m / ((n - 1) * (n - 2)))
-
-
-def _overlap(X: Any, Y: Any, k: int, n_jobs: int | None) -> float:
-    near = [find_neighbors(Z, k, recall=1.0, n_jobs=n_jobs).indices for Z in (X, Y)]
-    a, b = (np.sort(lists, axis=1) for lists in near)
-
-    def block(start: int, stop: int) -> int:
-        same = a[start:stop, :, None] == b[start:stop, None, :]
-        return int(np.count_nonzero(same))
-
-    return sum(map_blocks(block, row_blocks(len(a), 1024), n_jobs=n_jobs)) / a.size

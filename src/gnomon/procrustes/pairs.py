@@ -50,7 +50,16 @@ Shifts = tuple[NDArray[Any] | None, NDArray[Any] | None]
 ONES = np.ones(BLOCK)
 WIDE = np.dtype(np.float64)
 
-__all__ = ["Pair", "PairView", "RowWork", "Work", "block_rows", "view_arrays", "view_pair"]
+__all__ = [
+    "Pair",
+    "PairView",
+    "RowWork",
+    "Work",
+    "block_rows",
+    "draw_rows",
+    "view_arrays",
+    "view_pair",
+]
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,11 @@ class RowWork(Protocol):
         self, pair: Pair, weights: Weights, start: int, stop: int, out: Floats64, /
     ) -> None:
         """Numbers of rows `start` to `stop` into `out` (lines, stop − start)."""
+
+
+def draw_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
+    """At most so many of n rows, ascending, drawn with a seed."""
+    return np.sort(np.random.default_rng(seed).choice(n, min(most, n), replace=False))
 
 
 @dataclass(frozen=True)
@@ -184,8 +198,7 @@ class PairView:
         if array is not None:
             return array
         n = self.rows
-        drawn = np.sort(np.random.default_rng(seed).choice(n, min(most, n), replace=False))
-        found = self.rows_at(drawn)
+        found = self.rows_at(draw_rows(n, most, seed))
         if not all(np.isfinite(Z).all() for Z in found):
             self.refuse_bad_values()
         return found

@@ -38,7 +38,7 @@ SHUFFLES = 8  # a block; fixed, whatever the number of threads
 ALPHA = 0.05  # p-values that few rows cannot reach are warned of
 SAME = 1e-10  # correlations that differ by less are equal: rounding must not favour the true one
 
-__all__ = ["PermutationTest", "permutation_test"]
+__all__ = ["PermutationTest", "permutation_test", "seed_of", "shuffled_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,8 @@ class PermutationTest(Record):
     n_permutations : int
         Shuffles: as many as were asked for, or all other orders of the rows if those are fewer.
         The smallest possible p-value is 1 / (1 + n_permutations).
+    rv_p_value, cka_p_value : float
+        From the same shuffles, for the RV coefficient and the unbiased CKA of `compare`.
     rows : int
         Pairs that were shuffled: all, or a sample where the tables are read in blocks.
     null : array (n_permutations,)
@@ -66,6 +68,8 @@ class PermutationTest(Record):
     p_value: float
     as_large: int
     n_permutations: int
+    rv_p_value: float
+    cka_p_value: float
     rows: int
     null: Floats64 = field(repr=False)
 
@@ -129,7 +133,7 @@ def permutation_test(
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)
     refuse_empty_verdict(len(left), min(left.shape[1], right.shape[1]))
-    seed, orders = _seed(random_state), _orders(len(left), count + 1)
+    seed, orders = seed_of(random_state), _orders(len(left), count + 1)
     every, count = orders <= count + 1, min(count, orders - 1)
     if 1 / orders > ALPHA:
         warnings.warn(
@@ -139,19 +143,34 @@ def permutation_test(
             stacklevel=3,
         )
     x, y, correlation = _unit_sets(left, right, reflection, n_jobs)
-    null = np.empty(count)
+    null, kernels = np.empty(count), np.empty((2, count))
+    k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
 
     def block(start: int, stop: int) -> None:
         M = np.zeros((stop - start, x.shape[1], max(x.shape[1], y.shape[1])))
         for at in range(start, stop):
-            order = _order(at + 1, len(y)) if every else _shuffled(seed, at, len(y))
+            order = _order(at + 1, len(y)) if every else shuffled_rows(seed, at, len(y))
             M[at - start, :, : y.shape[1]] = x.T @ y[order]
+            kernels[:, at] = _kernels(M[at - start], k, m[order])
         null[start:stop] = _traces(M, reflection, left.shape[1] == right.shape[1])
 
     map_blocks(block, row_blocks(count, SHUFFLES), n_jobs=n_jobs)
     as_large = int(np.count_nonzero(null >= correlation - SAME))
     p_value = (1 + as_large) / (1 + count)
-    return PermutationTest(correlation, p_value, as_large, count, len(left), null)
+    true = _kernels(x.T @ y, k, m)
+    same = kernels >= true[:, None] - SAME * true[0]
+    also = (1 + np.count_nonzero(same, axis=1)) / (1 + count)
+    rv, cka = also.tolist()
+    return PermutationTest(correlation, p_value, as_large, count, rv, cka, len(left), null)
+
+
+def _kernels(M: Floats64, k: Floats64, m: Floats64) -> Floats64:
+    """What of RV and of the unbiased CKA depends on the order of the rows (see `compare`).
+
+    `M` is XᵀY, and `k` and `m` are squared lengths of the rows of X and Y in the same order.
+    """
+    shared, n = float(np.sum(M * M)), len(k)
+    return np.array([shared, shared - float(k @ m) * n / max(1, n - 2)])
 
 
 def _orders(n: int, most: int) -> int:
@@ -168,7 +187,8 @@ def _order(number: int, n: int) -> list[int]:
     return order
 
 
-def _shuffled(seed: int, at: int, n: int) -> NDArray[np.int64]:
+def shuffled_rows(seed: int, at: int, n: int) -> NDArray[np.int64]:
+    """Shuffle number `at` of n rows."""
     return np.random.default_rng([seed, at]).permutation(n)
 
 
@@ -198,7 +218,7 @@ def _unit_sets(
     return x, y, min(1.0, max(found.rotation.trace, 0.0) / found.norms)
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """One number that all shuffles are derived from."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

@@ -8,9 +8,10 @@ allows exactly one script and one style sheet, by their hashes.
 import base64
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 import jinja2
 from markupsafe import Markup
@@ -22,7 +23,7 @@ from gnomon.report.payload import PAGE_BUDGET, Payload, payload
 from gnomon.report.section import Section, shown
 from gnomon.report.sections import SECTIONS
 
-__all__ = ["POLICY", "build"]
+__all__ = ["POLICY", "Headed", "build", "render"]
 
 # regl compiles its draw calls with `Function`, which no data reach. Its worker is not started; the
 # policy allows for it, as the design does.
@@ -52,13 +53,34 @@ def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
         content = in_map_order(content)
     sections = [section for make in SECTIONS if (section := make(content))]
     # Once without data, to see how much room there is for them.
-    around = len(_render(content, sections, Payload("", ())).encode()) + ROOM_FOR_NOTES
+    around = len(render(content, sections, Payload("", ())).encode()) + ROOM_FOR_NOTES
     says = next(section for section in sections if section.id == "map").lead
     data = payload(content, budget=max(0, budget - around), says=says)
-    return _render(content, sections, data)
+    return render(content, sections, data)
 
 
-def _render(content: Content, sections: list[Section], data: Payload) -> str:
+class Headed(Protocol):
+    """What the frame of every page says: title, size, day and versions."""
+
+    @property
+    def title(self) -> str:
+        """What the page is called."""
+
+    @property
+    def size(self) -> str:
+        """How many rows and columns there are, in words."""
+
+    @property
+    def made(self) -> str:
+        """The day on which the page was made."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of what made it."""
+
+
+def render(content: Headed, sections: Sequence[Section], data: Payload) -> str:
+    """One HTML text of all sections, the data and the script."""
     script, style = _asset("page.js"), "\n".join([PAGE, STYLE, _asset("page.css")])
     policy = POLICY.format(script=_hash(script), style=_hash(style))
     return _environment().get_template("page.html").render(

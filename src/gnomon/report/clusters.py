@@ -23,7 +23,15 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from gnomon.compute.kernels import kernel
 
-__all__ = ["MOST_ROWS", "NEIGHBORS", "describe_groups", "suggest_groups"]
+__all__ = [
+    "LEAST_ROWS",
+    "MOST_ROWS",
+    "NEIGHBORS",
+    "describe_groups",
+    "louvain",
+    "neighbor_graph",
+    "suggest_groups",
+]
 
 NEIGHBORS, FEWER_NEIGHBORS = 15, 7
 # Neighbours of the graph and resolution: groups of the usual size, larger ones, smaller ones.
@@ -64,13 +72,13 @@ def suggest_groups(near: NDArray[Any], *, seed: int = 0) -> Ints | None:
 def _stable_groups(near: NDArray[Any], resolution: float, seed: int) -> Ints:
     """Groups that come again in samples, numbered by size; −1 for all other rows."""
     n = len(near)
-    graph = _graph(near)
-    groups = _louvain(graph, resolution, seed)
+    graph = neighbor_graph(near)
+    groups = louvain(graph, resolution, seed)
     rng = np.random.default_rng(seed)
     overlaps = np.zeros(int(groups.max()) + 1)
     for _ in range(SAMPLES):
         rows = np.sort(rng.choice(n, int(SHARE * n), replace=False))
-        again = _louvain(graph[rows][:, rows], resolution, seed)
+        again = louvain(graph[rows][:, rows], resolution, seed)
         overlaps += _best_overlap(groups[rows], again, len(overlaps))
     sizes = np.bincount(groups)
     kept = np.flatnonzero((overlaps / SAMPLES >= OVERLAP) & (sizes >= LEAST_GROUP))
@@ -80,7 +88,7 @@ def _stable_groups(near: NDArray[Any], resolution: float, seed: int) -> Ints:
     return number[groups]
 
 
-def _graph(near: NDArray[Any]) -> Any:
+def neighbor_graph(near: NDArray[Any]) -> Any:
     """Symmetric, without loops; a pair that are neighbours both ways weighs twice."""
     n, k = near.shape
     rows = np.repeat(np.arange(n), k)
@@ -91,7 +99,7 @@ def _graph(near: NDArray[Any]) -> Any:
     return graph
 
 
-def _louvain(graph: Any, resolution: float, seed: int) -> Ints:
+def louvain(graph: Any, resolution: float, seed: int) -> Ints:
     """Groups of the nodes of a weighted graph, numbered from 0."""
     rng = np.random.default_rng(seed)
     groups: Ints = np.arange(graph.shape[0])

@@ -203,6 +203,16 @@ class Content:
         return None if self.suggested is None else (SUGGESTED, self.suggested)
 
     @property
+    def size(self) -> str:
+        """Rows and columns of the whole table, in words."""
+        return f"{self.total:,} rows × {self.d:,} columns"
+
+    @property
+    def about(self) -> str:
+        """What the page is of, in words."""
+        return f"{self.d:,} columns"
+
+    @property
     def n(self) -> int:
         """Rows."""
         return len(self.scores)

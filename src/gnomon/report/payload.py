@@ -37,7 +37,7 @@ from gnomon.report.encode import (
 )
 from gnomon.report.pictures import pack_pictures
 
-__all__ = ["PAGE_BUDGET", "Payload", "payload"]
+__all__ = ["PAGE_BUDGET", "Payload", "payload", "script_text"]
 
 PAGE_BUDGET = 3_000_000  # bytes
 DENSITY_STEPS = 250  # as many shades as are told apart, in one byte
@@ -117,8 +117,8 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
     _put_replay(data, content, room, notes)
     _put_components(data, content, room, notes)
     _put_columns(data, content, room, notes)
-    data["digest"] = hashlib.sha256(_script_text(data).encode()).hexdigest()[:16]
-    return Payload(_script_text(data), tuple(notes))
+    data["digest"] = hashlib.sha256(script_text(data).encode()).hexdigest()[:16]
+    return Payload(script_text(data), tuple(notes))
 
 
 def _caption(content: Content) -> str:
@@ -148,11 +148,11 @@ class _Room:
         self.left = budget
 
     def take(self, part: Any) -> None:
-        self.left -= len(_script_text(part)) + 1
+        self.left -= len(script_text(part)) + 1
 
     def takes(self, part: Any) -> bool:
         """Whether `part` still fits; if so, its bytes are gone."""
-        size = len(_script_text(part)) + 1
+        size = len(script_text(part)) + 1
         if size > self.left:
             return False
         self.left -= size
@@ -174,7 +174,7 @@ def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
     for name, positions in (*others, ("PCA", content.pca_map)):
         other = map_part(name, positions)
         # Half of the room: the rest is for what the map is looked at for.
-        if len(_script_text([*maps[1:], other])) <= room.left / 2:
+        if len(script_text([*maps[1:], other])) <= room.left / 2:
             maps.append(other)
         else:
             notes.append(f"The {name} map was left out" + TO_FIT)
@@ -234,7 +234,7 @@ def _put_texts(data: Part, content: Content, room: _Room, notes: list[str]) -> N
         most = OF_TEXTS * room.left
         for length in TEXT_LENGTHS:
             part = {"name": name, "texts": texts([str(v)[:length] for v in values.tolist()])}
-            if len(_script_text(part)) <= most and room.takes(part):
+            if len(script_text(part)) <= most and room.takes(part):
                 data["texts"] = part
                 if longest > length:
                     notes.append(f"Texts in {name} are shortened to {length:,} letters.")
@@ -266,7 +266,7 @@ def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> 
         "step": step,
         "frames": [{"x": whole_numbers(c[:, 0]), "y": whole_numbers(c[:, 1])} for c in changes],
     }
-    if len(_script_text(part)) <= OF_REPLAY * room.left and room.takes(part):
+    if len(script_text(part)) <= OF_REPLAY * room.left and room.takes(part):
         data["replay"] = part
     else:
         notes.append("The replay was left out" + TO_FIT)
@@ -366,7 +366,7 @@ def _by_contribution(content: Content) -> NDArray[np.intp]:
     return np.argsort(-held, kind="stable")
 
 
-def _script_text(value: Any) -> str:
+def script_text(value: Any) -> str:
     """JSON that ends no script, begins no comment, and is ASCII throughout."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")

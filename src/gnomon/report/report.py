@@ -23,7 +23,7 @@ from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
 from gnomon.report.build import build
 from gnomon.report.columns import column_names, read_ids, read_labels, read_texts
-from gnomon.report.content import Content, gather
+from gnomon.report.content import gather
 from gnomon.report.given_map import audit_found, judge_map
 from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures, RowPictures
@@ -45,12 +45,12 @@ class Report:
     ----------
     html : str
         The whole page.
-    content : Content
+    content : Content or ComparedContent
         What it was made from.
     """
 
     html: str = field(repr=False)
-    content: Content = field(repr=False)
+    content: Any = field(repr=False)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the page to `path`, which must end in .html, and return it.
@@ -72,7 +72,7 @@ class Report:
 
     def __str__(self) -> str:
         size = readable_bytes(len(self.html.encode()))
-        return f"{self.content.title}: a page of {self.content.d:,} columns, {size}"
+        return f"{self.content.title}: a page of {self.content.about}, {size}"
 
     def _repr_html_(self) -> str:
         # In a frame of its own, from which neither the notebook nor the page can reach the other.

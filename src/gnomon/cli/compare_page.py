@@ -1,0 +1,199 @@
+"""The page of `gnomon compare`, and what is compared where a run or a model is named."""
+
+import shlex
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.cli.words import Words
+
+if TYPE_CHECKING:
+    from gnomon.cli.pairs import Pairing
+    from gnomon.procrustes.compare import Comparison
+
+__all__ = ["PageRequest", "Subject", "build_compared_page", "compared_tables",
+           "page_path", "write_compared_page"]  # fmt: skip
+
+TABLES = ("map.parquet", "scores.parquet")
+MODEL = ".gnomon"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compared: as it was typed, the table that is read, and the folder of its run."""
+
+    typed: str
+    table: str
+    run: Path | None
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What the page is made from beside the comparison."""
+
+    subjects: tuple[Subject, Subject]
+    title: str | None
+    reruns: int
+    permutations: int
+    seed: int
+    n_jobs: int | None
+
+
+@contextmanager
+def compared_tables(a: str, b: str) -> Iterator[tuple[Subject, Subject]]:
+    """The table that each argument stands for: a file, that of a run, or the map of a model."""
+    with tempfile.TemporaryDirectory(prefix="gnomon-") as place:
+        yield _subject(a, Path(place)), _subject(b, Path(place))
+
+
+def _subject(typed: str, place: Path) -> Subject:
+    path = Path(typed)
+    is_model = path.suffix.lower() == MODEL and path.is_file()
+    folder = path.parent if is_model else path
+    if typed == "-" or not (is_model or (path.is_dir() and (path / "run.json").is_file())):
+        return Subject(typed, typed, None)
+    for name in TABLES:
+        if (folder / name).is_file() and (folder / "run.json").is_file():
+            return Subject(typed, str(folder / name), folder)
+    return Subject(typed, _map_of_model(path, place) if is_model else typed, None)
+
+
+def _map_of_model(path: Path, place: Path) -> str:
+    """The map that a model holds, as a file in `place`."""
+    import numpy as np
+
+    from gnomon.data.write import write_table
+    from gnomon.errors import DataError
+    from gnomon.models import load
+
+    model: Any = load(path)
+    tsne = model.get("tsne") if isinstance(model, dict) else model
+    Y = getattr(tsne, "embedding_", None)
+    if Y is None:
+        raise DataError(
+            f"{path} holds no map, and a PCA keeps no rows. Give the folder of the run, or tables."
+        )
+    columns = {f"tsne{j + 1}": axis for j, axis in enumerate(np.asarray(Y, np.float64).T)}
+    folder = place / str(len(list(place.iterdir())))
+    folder.mkdir()
+    file = folder / f"{path.stem}.parquet"
+    write_table(file, list(columns), list(columns.values()))
+    return str(file)
+
+
+def page_path(out: Path | None, subjects: tuple[Subject, Subject], *, page: bool) -> Path | None:
+    """Where the page goes: -o where that is a page, beside -o, or under the names of both."""
+    if out is not None and out.suffix.lower() in (".html", ".htm"):
+        return out
+    if not page:
+        return None
+    if out is not None:
+        return out.with_suffix(".html")
+    stems = ["stdin" if each.typed == "-" else Path(each.typed).resolve().name.split(".")[0]
+             for each in subjects]  # fmt: skip
+    return Path(f"{stems[0]}_and_{stems[1]}.html")
+
+
+def build_compared_page(
+    asked: PageRequest,
+    found: "Comparison",
+    test: Any,
+    names: tuple[str, str],
+    pair: "Pairing | None",
+    words: Words,
+) -> str:
+    """The HTML text of the page."""
+    from gnomon.procrustes.compare import sampled_rows
+    from gnomon.report.compared.content import gather_comparison
+    from gnomon.report.compared.page import build_comparison
+    from gnomon.report.run import labels_of
+
+    ids: Any = None
+    labels: Any = []
+    if pair is not None:
+        shared = pair.left.take(pair.rows_left)
+        labels = labels_of(shared)
+        if pair.by is not None:
+            ids = (pair.by, pair.ids_left[pair.rows_left])
+    elif found.overlap_rows < found.n:
+        ids = ("row", sampled_rows(found.n).astype(str).astype(object))
+    content = gather_comparison(
+        found,
+        names=names,
+        title=asked.title,
+        ids=ids,
+        labels=labels,
+        reruns=_reruns(asked, pair, words),
+        trust=_trust(asked.subjects),
+        test=test,
+        n_permutations=asked.permutations,
+        random_state=asked.seed,
+        n_jobs=asked.n_jobs,
+        command=f"gnomon {shlex.join(sys.argv[1:])}",
+    )
+    return build_comparison(content)
+
+
+def write_compared_page(path: Path, html: str, *, force: bool, show: bool, words: Words) -> None:
+    """Write the page, say how large it is, and open it if asked to."""
+    from gnomon.budget import readable_bytes
+    from gnomon.files import writing
+
+    with writing(path, force=force) as part:
+        part.write_text(html, encoding="utf-8", newline="\n")
+    words.say("Page", f"{path} ({readable_bytes(len(html.encode()))}, opens offline)")
+    if show:
+        webbrowser.open(path.absolute().as_uri())
+
+
+def _trust(subjects: tuple[Subject, Subject]) -> tuple[float, float] | None:
+    """Share of neighbours in the data that each map of a run keeps."""
+    import pyarrow.parquet as pq
+
+    shares = []
+    for subject in subjects:
+        if subject.run is None:
+            return None
+        with Path(subject.table).open("rb") as octets, pq.ParquetFile(octets) as file:
+            if "trust" not in file.schema_arrow.names:
+                return None
+            trust = file.read(columns=["trust"])["trust"].to_numpy()
+        shares.append(float(trust.mean()))
+    return shares[0], shares[1]
+
+
+def _reruns(asked: PageRequest, pair: "Pairing | None", words: Words) -> list[Any]:
+    """The map of the first run, made again with other seeds; the rows that both tables have."""
+    if not asked.reruns:
+        return []
+    import numpy as np
+    from sklearn.base import clone
+
+    from gnomon.cli.stored import load_run
+    from gnomon.errors import ParameterError
+
+    first = asked.subjects[0]
+    tsne = None if first.run is None else load_run(first.run).tsne
+    search = None if tsne is None else tsne._search
+    if pair is None or tsne is None or search is None or tsne.metric != "euclidean":
+        raise ParameterError(
+            f"--reruns needs a folder of gnomon map (with its model) as A; got '{first.typed}'. "
+            "Leave --reruns out, or give such a folder."
+        )
+    if len(tsne.embedding_) != len(pair.left.X):
+        raise ParameterError(
+            f"--reruns needs a map that was made of all rows; that of '{first.typed}' was made of "
+            f"{len(tsne.embedding_):,} of {len(pair.left.X):,}. Leave --reruns out."
+        )
+    maps = []
+    for run in range(asked.reruns):
+        model = clone(tsne).set_params(init="random", random_state=asked.seed + run + 1,
+                                       align_to=None)  # fmt: skip
+        maps.append(np.asarray(model.fit(search.Z).embedding_)[pair.rows_left])
+        words.say("Rerun", f"{run + 1} of {asked.reruns}")
+    return maps

@@ -1,0 +1,256 @@
+"""The sections of a comparison's page: sentences written from the numbers, and their tables."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.words import count, number, percent
+from gnomon.procrustes.evidence import Figure
+from gnomon.report.compared.content import ComparedContent
+from gnomon.report.section import (
+    Bullets,
+    Code,
+    Figures,
+    Grid,
+    RowLink,
+    Section,
+    Words,
+    names,
+    shown,
+)
+
+__all__ = ["compared_sections"]
+
+MOST_ROWS = 25
+MOST_GROUPS = 20
+NAMED = 3  # neighbours that a cell names
+
+MAP_HELP = (
+    "Both maps are of the same rows, and the second is laid on the first: turned, mirrored, "
+    "shifted "
+    "and scaled, which changes no neighbour. Point at a row on either map to see it on both; the "
+    "lines lead to its nearest rows in the table of that map. Rows that you select leave arrows "
+    "from where they were to where they are.",
+    "The slider carries every point along a straight line from the first map to the second. Points "
+    "that move together are groups that found another place, which in t-SNE means little; a point "
+    "that leaves its group changed company.",
+)
+CHANGE_HELP = (
+    "A row changed company where its former neighbours are no neighbours any more: more rows lie "
+    "between it and half of them than a limit, which is 5 % of all rows, or four times what it is "
+    "for the median row where everything moved. Both directions are measured and the smaller "
+    "counts, "
+    "so that a row is not blamed for what its neighbours did.",
+    "“Moved” is the way of a row less the median way of its neighbours, in their mean distance: "
+    "what "
+    "a whole group does is no movement of its rows.",
+)
+ALIKE_HELP = (
+    "Intervals (95 %) say what other rows of the same kind might give; they are jackknifed over 20 "
+    "groups of rows. p-values count shuffles of the rows that are as alike. That two maps of "
+    "the same "
+    "rows are related at all is no news: read the values beside those of reruns.",
+)
+
+
+def compared_sections(content: ComparedContent) -> tuple[Section, ...]:
+    """All sections in their order; the map is the first."""
+    return (_map(content), _changed(content), *_groups(content), _alike(content), _again(content))
+
+
+def _map(content: ComparedContent) -> Section:
+    values = content.labels[0][1] if content.labels else None
+    if values is None:
+        values = np.where(content.changed, "changed company", "kept company").astype(object)
+    one, other = (shown(name, 40) for name in content.names)
+    other = f"{other} (second)" if one == other else other
+    both = dict(zip((one, other), content.maps, strict=True))
+    chart = charts.maps(both, values, title="Both maps")
+    lead = (_sentence(content), *_trust(content), content.says)
+    return Section("map", "Both maps", lead, (Figures((chart,)),), MAP_HELP)
+
+
+def _sentence(content: ComparedContent) -> str:
+    found = content.found
+    return (
+        f"Of each row's {found.n_neighbors} nearest rows, {percent(found.neighbor_overlap)} are "
+        "the "
+        f"same in both ({percent(content.evidence.neighbors.chance)} by chance). "
+        f"{_changed_rows(content)}"
+    )
+
+
+def _changed_rows(content: ComparedContent) -> str:
+    many = int(content.changed.sum())
+    if not many:
+        return "No row changed company."
+    rows = "1 row" if many == 1 else f"{many:,} rows"
+    return f"{rows} ({percent(many / content.n)}) changed company."
+
+
+def _trust(content: ComparedContent) -> list[str]:
+    if content.trust is None:
+        return []
+    (a, b), (one, other) = content.trust, (shown(name) for name in content.names)
+    return [
+        f"Of the neighbours in the data, {one} keeps {percent(a)} and {other} {percent(b)}: that "
+        "is "
+        "how to tell which is the better map."
+    ]
+
+
+def _name(content: ComparedContent, row: int) -> str:
+    return f"row {content.rows[row]}" if content.ids is None else shown(content.ids[1][row], 40)
+
+
+def _changed(content: ComparedContent) -> Section:
+    k = content.near[0].shape[1]
+    order = np.lexsort((-content.moved, content.kept, -content.between))[:MOST_ROWS]
+    rows = []
+    for row in order.tolist():
+        before, after = (each[row] for each in content.near)
+        lost = [_name(content, each) for each in before if each not in set(after.tolist())]
+        gained = [_name(content, each) for each in after if each not in set(before.tolist())]
+        rows.append((
+            RowLink(row, _name(content, row)), f"{round(k * content.kept[row])} of {k}",
+            percent(float(content.between[row])), f"{number(float(content.moved[row]), 2)}×",
+            names(lost, NAMED) or "none", names(gained, NAMED) or "none",
+        ))  # fmt: skip
+    limit = percent(content.found.changes.limit)
+    lead = (
+        f"{_changed_rows(content)} More than {limit} of all rows lie between such a row and its "
+        "former "
+        "neighbours.",
+        f"Half of the rows keep {percent(float(np.median(content.kept)))} of their neighbours or "
+        "more, "
+        f"and move {number(float(np.median(content.moved)), 2)} distances of neighbours or less "
+        "against them.",
+    )
+    grid = Grid(
+        "Rows by how much they changed company",
+        ("row", "neighbours kept", "rows between", "moved", "lost", "gained"),
+        tuple(rows),
+        frozenset({"row", "lost", "gained"}),
+        "A row's name shows it on both maps.",
+    )
+    charted = charts.histogram(
+        content.kept, title="Neighbours kept, row by row", axis="share of neighbours kept",
+        subtitle=f"{percent(float(content.kept.mean()))} on average.", span=(0.0, 1.0),
+    )  # fmt: skip
+    return Section("rows", "Which rows changed?", lead, (grid, Figures((charted,))), CHANGE_HELP)
+
+
+def _groups(content: ComparedContent) -> list[Section]:
+    found = content.groups
+    if found is None:
+        return []
+    one, other = (shown(name) for name in content.names)
+    lead = [f"No group of {one} split or merged in {other}."]
+    if found.sentences:
+        lead = [f"{count(len(found.sentences), 'change')} of groups, from {one} to {other}."]
+    rows = tuple(
+        (shown(group.name), f"{group.rows:,}", percent(group.kept), percent(group.changed),
+         f"{number(group.moved, 2)}×")
+        for group in found.groups[:MOST_GROUPS]
+    )  # fmt: skip
+    grid = Grid(
+        "Groups by how many of their rows changed company",
+        (shown(found.by), "rows", "neighbours kept", "changed company", "moved"),
+        rows,
+        frozenset({shown(found.by)}),
+        "Moved: the way of the group's middle, in sizes of the group.",
+    )
+    bullets = (Bullets("Split, merged, moved", found.sentences),) if found.sentences else ()
+    help_ = (
+        "Splits and merges are of groups that are found in the neighbours of each table, not on "
+        "the "
+        "maps, and are called after the label of most of their rows. Where a group moved on a "
+        "t-SNE map, look whether it kept its neighbours before you read anything into it.",
+    )
+    return [Section("groups", "Which groups changed?", tuple(lead), (*bullets, grid), help_)]
+
+
+def _alike(content: ComparedContent) -> Section:
+    found, evidence = content.found, content.evidence
+    figures = (
+        (evidence.neighbors, [each.neighbor_overlap for each in content.reruns],
+         f"Both tables agree on {percent(found.neighbor_overlap)} of each row's neighbours."),
+        (evidence.disparity, [each.disparity for each in content.reruns],
+         f"After the best rotation, {percent(found.disparity)} of the shape is left unexplained."),
+        (evidence.rv, [each.rv for each in content.reruns],
+         "RV, the linear CKA: how far all distances agree; too large where columns are many."),
+        (evidence.cka, [each.unbiased_cka for each in content.reruns],
+         "CKA without that bias: about 0 for tables with nothing in common."),
+    )  # fmt: skip
+    rows = tuple(
+        (figure.name, number(figure.value, 3), _interval(figure), number(figure.p_value, 2),
+         "—" if np.isnan(figure.chance) else number(figure.chance, 2), _range(reruns), sentence)
+        for figure, reruns, sentence in figures
+    )  # fmt: skip
+    grid = Grid(
+        "How alike the two tables are",
+        ("figure", "value", "95 % interval", "p", "by chance", "reruns", "what it says"),
+        rows,
+        frozenset({"figure", "what it says"}),
+        f"p from {evidence.n_permutations:,} shuffles.",
+    )
+    return Section("alike", "How alike are they?", _reruns(content), (grid,), ALIKE_HELP)
+
+
+def _reruns(content: ComparedContent) -> tuple[str, ...]:
+    one, other = (shown(name) for name in content.names)
+    value = content.found.neighbor_overlap
+    if not content.reruns:
+        return (
+            f"{one} and {other} share {percent(value)} of the neighbours. Whether that is much is "
+            "for reruns to say: compare it with what the same method gives with another seed "
+            "(--reruns 3 for folders of gnomon map; reruns= in Python).",
+        )
+    shares = [each.neighbor_overlap for each in content.reruns]
+    verdict = (
+        "no more than reruns do: the two differ by chance alone"
+        if value >= min(shares)
+        else "more than reruns do: something beside chance changed"
+    )
+    return (
+        f"Reruns of {one} with other seeds share {_percents(shares)} of its neighbours; {other} "
+        f"shares {percent(value)}. They differ {verdict}.",
+    )
+
+
+def _percents(shares: list[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
+
+
+def _range(values: list[float]) -> str:
+    if not values:
+        return "—"
+    low, high = number(min(values), 3), number(max(values), 3)
+    return low if low == high else f"{low} to {high}"
+
+
+def _interval(figure: Figure) -> str:
+    if np.isnan(figure.low):
+        return "too few rows"
+    return f"{number(figure.low, 3)} to {number(figure.high, 3)}"
+
+
+def _again(content: ComparedContent) -> Section:
+    lines = (
+        "from gnomon import compare\n\n"
+        f"# a: {shown(content.names[0])}, b: {shown(content.names[1])}; rows in the same order\n"
+        "found = compare(a, b)\nprint(found)\nfound.report().save(\"comparison.html\")"
+    )  # fmt: skip
+    typed = (Code("On the command line", content.command),) if content.command else ()
+    used = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    methods = (
+        f"The tables of {count(content.found.n, 'row')} were compared with Gnomon "
+        f"{content.versions.get('gnomon', '')}: Procrustes disparity [Gower 1975] with a "
+        "permutation "
+        "test [Peres-Neto & Jackson 2001], RV [Robert & Escoufier 1976], unbiased CKA "
+        "[Kornblith et "
+        f"al. 2019], and the {content.found.n_neighbors} nearest neighbours that both share. "
+        "Computed "
+        f"with {used}."
+    )
+    return Section("reproduce", "Reproduce", (), (*typed, Code("In Python", lines), Words(methods)))
