@@ -201,10 +201,9 @@ SECTION = Section(
         "neighbours. Ours is the median over five starts, the default one and four changed by 1e-5 "
         "of themselves. Its targets belong to real rows.",
         "maps: peak MB (10⁶ bytes) in a fresh process after its imports.",
-        "maps, where a target is missed or nearly so, what would be tried next: digits are about "
-        "210 iterations over all pairs on one thread, since waking a second one costs what it "
-        "gains, so threads that go through several iterations by themselves, each with its own "
-        "rows; at 70,000 rows a third of the time is the search for neighbours.",
+        "maps, where a target is missed or nearly so, what would be tried next: at 70,000 rows a "
+        "third of the time is the search for neighbours, most of it for keeping and measuring the "
+        "nearest of the rows looked at, so a float32 measure with a float64 check.",
     ),
     peers=("intelex", "openTSNE", "scikit-learn"),
 )  # fmt: skip

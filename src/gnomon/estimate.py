@@ -1,9 +1,10 @@
 """What a map will cost, from rates that were measured: seconds to a factor of about two.
 
-Rates are of two threads of an AMD EPYC with nothing else to do, in November 2026: `gnomon.run` on
-clusters in 50 columns (300 to 30,000 rows in the plane, up to 10,000 on a line and in space,
-perplexities 30 and 100) and on 70,000 rows of MNIST, kernels compiled. Memory is the kernel's
-high-water mark above the table. The rate of PCA is what `gnomon.pca.plan` has of
+Rates are of two threads of an AMD EPYC with nothing else to do, in November 2026, kernels compiled.
+Those of maps in the plane are read off ``benchmarks/tsne.py`` ("maps": 1,797 to 70,000 rows); those
+of maps on a line and in space, and of scores, were measured with `gnomon.run` on clusters in 50
+columns. ``benchmarks/map_cost.py`` holds all of them against what a machine takes. Memory is the
+kernel's high-water mark above the table. The rate of PCA is what `gnomon.pca.plan` has of
 ``benchmarks/crossovers.py``; those of the page are read off ``benchmarks/page_cost.py``.
 """
 
@@ -26,11 +27,11 @@ __all__ = [
 THREADS = 2  # of the measurements; half the time is assumed of twice as many
 MOST_THREADS = 8  # more are not counted on
 OPERATIONS = SMALL / 0.5  # of PCA, a second
-SEARCH = 7e-7  # seconds a row and neighbour: search and affinities
-ITERATION = 3.5e-4  # seconds an iteration, however few rows
-PAIR = 3e-10  # an iteration and pair of rows, where these are summed
-MESH = {1: 1.9e-3, 2: 4.5e-3, 3: 8e-3}  # an iteration, by dimensions, where they are more
-POINT = {1: 9e-8, 2: 9e-8, 3: 6e-7}  # an iteration and row
+SEARCH = 3e-7  # seconds a row and neighbour: search and affinities
+ITERATION = 2.5e-4  # seconds an iteration, however few rows
+PAIR = 1e-10  # an iteration and pair of rows, where these are summed
+MESH = {1: 1.9e-3, 2: 1.2e-3, 3: 8e-3}  # an iteration, by dimensions, where they are more
+POINT = {1: 9e-8, 2: 6e-8, 3: 6e-7}  # an iteration and row
 EDGE = 3e-10  # an iteration, row and neighbour: attraction
 SCORED, SCORE = 3_400, 3.5e-4  # rows that are scored at most, and seconds a row of these
 TRUST = 4e-5  # seconds a row: its neighbours in the table and on the map
