@@ -3,8 +3,10 @@
 python docs/screenshots.py digits_map/report.html iris_map/report.html -o shots
 
 writes one picture for each page, scheme and width, and a contact sheet of each page (`NAME.webp`),
-which is what `docs/pictures` holds. NAME is the folder of the page. `--whole` adds pictures of the
-whole page from top to bottom; `--sheets FOLDER` puts the contact sheets somewhere else.
+which is what `docs/pictures/pages` holds. NAME is the folder of the page. An address within the
+page may follow, such as a row or a shared view (`iris_map/report.html#row-106`). `--whole` adds
+pictures of the whole page from top to bottom; `--sheets FOLDER` puts the contact sheets somewhere
+else.
 """
 
 import argparse
@@ -29,7 +31,7 @@ QUALITY = 78  # of WebP
 def main() -> None:
     """Read the command line, open each page in each window, and write the pictures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
+    parser.add_argument("pages", nargs="+", metavar="PAGE")
     parser.add_argument("-o", "--out", type=Path, default=Path("shots"))
     parser.add_argument("--sheets", type=Path)
     parser.add_argument("--whole", action="store_true")
@@ -43,7 +45,7 @@ def main() -> None:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=arguments())
         for page in given.pages:
-            name = page.resolve().parent.name
+            name = Path(page.partition("#")[0]).resolve().parent.name
             shots = [given.out / f"{name}-{end}.png" for end, _ in views()]
             for shot, (_, window) in zip(shots, views(), strict=True):
                 take(browser, page, shot, whole=given.whole, **window)
@@ -61,7 +63,7 @@ def views() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def take(
-    browser: Any, page: Path, shot: Path, *, scheme: str, size: tuple[int, int], whole: bool
+    browser: Any, page: str, shot: Path, *, scheme: str, size: tuple[int, int], whole: bool
 ) -> None:
     """Open a page in a window of its own and save what is seen when all of it is there."""
     context = browser.new_context(
@@ -70,7 +72,8 @@ def take(
         reduced_motion="reduce",
     )
     tab = context.new_page()
-    tab.goto(page.resolve().as_uri(), wait_until="commit")
+    path, mark, fragment = page.partition("#")
+    tab.goto(Path(path).resolve().as_uri() + mark + fragment, wait_until="commit")
     tab.wait_for_selector("#map[data-state=ready]", timeout=120_000)
     # Pictures and names are painted in the frame after the last change.
     tab.evaluate("new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => d())))")

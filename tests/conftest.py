@@ -23,11 +23,11 @@ LEVELS = ("test", "soak", "long")
 @pytest.fixture
 def folders_in_blocks(monkeypatch):
     """Have commands read folders in blocks, as if memory did not hold them."""
-    from gnomon.cli import blocks
+    from gnomon.data import open as opening
 
-    fits = blocks.fits
+    fits = opening.fits
     monkeypatch.setattr(
-        blocks, "fits", lambda path, memory: not path.is_dir() and fits(path, memory)
+        opening, "fits", lambda path, memory: not path.is_dir() and fits(path, memory)
     )
 
 

@@ -7,7 +7,6 @@ from gnomon.data.table import Table, table_of_sample
 from gnomon.engine import LocalEngine
 from gnomon.errors import DataError, ParameterError, TooLargeError
 from gnomon.events import Event, Finished, Iteration
-from gnomon.large import LargeResult, run_blocks
 from gnomon.neighbors.search import NeighborSearch
 from gnomon.report.run import report_run
 
@@ -20,6 +19,11 @@ def ended(stages):
             stages.append(event.stage)
 
     return on
+
+
+def in_memory(X):
+    names = tuple(f"column {j + 1}" for j in range(X.shape[1]))
+    return Table("data", X, names, n_columns=X.shape[1])
 
 
 def test_a_sample_goes_through_every_stage():
@@ -110,7 +114,7 @@ def test_what_would_not_fit_is_refused_before_it_begins(monkeypatch):
         TooLargeError, match="iris: a map of 1,000 rows needs about 100 MB of memory, more"
     ):
         run(table, memory="100MB", perplexity=1000)
-    with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 × 3 numbers needs about"):
+    with pytest.raises(TooLargeError, match=r"iris: a map of 9,000 rows needs about"):
         run(table, memory="100MB", perplexity=50, sample=9000)
     monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 1_000_000)
     with pytest.raises(TooLargeError, match=r"1\.0 MB that are free\. Take fewer"):
@@ -201,7 +205,7 @@ def test_more_rows_than_memory_has_room_for_are_placed():
     # Beside the table and the meshes, there is room for 1,100 rows of 30 neighbours each.
     memory = X.nbytes + 20_000_000 + 80 * 1100 * 30
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gnomon.pipeline.check_fit", lambda *_: None)
+        patch.setattr("gnomon.map_budget.RunBudget.check", lambda *_: None)
         result = run(table, perplexity=10, memory=memory, n_jobs=1, scale="none")
     assert result.sampling.rows.size == 1100
     assert result.sampling.why.startswith("a map of all would take about 23.6 MB of memory")
@@ -244,20 +248,20 @@ def test_a_source_is_run_in_blocks():
     X = np.random.default_rng(0).standard_normal((300, 5)) + 6 * np.eye(5)[np.arange(300) % 5]
     table = source(X, rows=70)
     found = run(table, n_components=2, sample=100, perplexity=20, seed=3)
-    expected = run_blocks(table, n_components=2, dimensions=2, sample=100, perplexity=20, seed=3)
-    assert isinstance(found, LargeResult)
-    assert found.positions.shape == (300, 2)
+    expected = run(in_memory(X), n_components=2, sample=100, perplexity=20, seed=3)
+    assert found.table.in_blocks
+    assert np.array_equal(found.sampling.rows, expected.sampling.rows)
     assert np.array_equal(found.positions, expected.positions)
-    assert found.sampling.rows.size == 100
+    assert np.array_equal(found.trust, expected.trust)
+    # float32, and sums of 300 numbers in other groups
+    np.testing.assert_allclose(found.components, expected.components, atol=1e-5)
     reduced = run(dask_array.from_array(X, chunks=(70, 5)), dimensions=None, engine=LocalEngine(1))
     assert reduced.tsne is None
     assert np.array_equal(reduced.pca.components_, run(table, dimensions=None).pca.components_)
 
 
-def test_what_is_for_tables_in_memory_is_refused_for_blocks_and_the_reverse():
+def test_what_is_for_files_is_refused_for_sources_and_the_reverse():
     table = source(np.zeros((10, 3)))
-    with pytest.raises(ParameterError, match="missing"):
-        run(table, missing="mean")
     with pytest.raises(ParameterError, match=r"`label` is for files\. Give it to gnomon\.source\."):
         run(table, label="a")
     with pytest.raises(ParameterError, match="`engine` works through blocks"):
@@ -270,9 +274,9 @@ def test_the_tables_neighbours_are_searched_once(monkeypatch):
     """By the map; trust and page ask for those again."""
     searched, search = [], NeighborSearch._search_all
 
-    def count(self, k):
+    def count(self, *how):
         searched.append(self.Z.shape[1])
-        return search(self, k)
+        return search(self, *how)
 
     monkeypatch.setattr(NeighborSearch, "_search_all", count)
     result = run("iris")

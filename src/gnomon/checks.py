@@ -31,8 +31,8 @@ def check_run(prepared: Prepared, perplexity: float | None, mapped: int | None =
     `mapped` are the rows that the map is made of, if not all.
     """
     X, name = prepared.X, prepared.table.name
-    check_rows(name, len(X), perplexity, mapped)
-    if perplexity is None:
+    check_rows(name, X.shape[0], perplexity, mapped)
+    if perplexity is None or prepared.table.in_blocks:  # which TSNE refuses
         return
     if (X[:FIRST] == X[0]).all() and (X[FIRST:] == X[0]).all():
         raise FileError(

@@ -1,46 +1,42 @@
 """The whole job, top to bottom: a table in, its components, its map and how far to trust them out.
 
-This is the flow of ARCHITECTURE.md. The command line calls `run`; each step is an estimator or
-function that can be used alone.
+This is the flow of ARCHITECTURE.md, for a table that is held in memory and for one that is read in
+blocks, here or on a cluster. The command line calls `run`; each step is an estimator or function
+that can be used alone.
 """
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, overload
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from gnomon.budget import Memory
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.budget import Budget, Memory
 from gnomon.checks import check_run, usual_perplexity, warn_of_few_rows
+from gnomon.data.open import open_table
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
-from gnomon.data.read import read_source
-from gnomon.data.samples import Sample
 from gnomon.data.table import Table
-from gnomon.engine import Source
-from gnomon.engine.arrays import as_source
-from gnomon.errors import GnomonWarning, ParameterError, quoted, refuse
+from gnomon.engine import Block, Engine, Source, as_engine
+from gnomon.errors import GnomonWarning, quoted
 from gnomon.events import On, both, former
-from gnomon.large import LargeResult, run_blocks
-from gnomon.map_budget import check_fit, sample_rows
-from gnomon.numeric.apply import plain_transform
+from gnomon.map_budget import MOST_COMPONENTS, RunBudget
+from gnomon.numeric.apply import Output, apply_rows, plain_transform
 from gnomon.pca import PCA
+from gnomon.pca.components import Components
 from gnomon.progress import Frames, Watch
 from gnomon.result import Result, once_each
 from gnomon.stages import Stages
 from gnomon.trust import measure_trust
 from gnomon.tsne import TSNE
 from gnomon.tsne.graph import REDUCED, WIDE
-from gnomon.tsne.sampled import Sampling, place_array, unplaced
+from gnomon.tsne.sampled import Sampling, place_array, place_source, rows_of_source, unplaced
 
 __all__ = ["Result", "run"]
-
-
-@overload
-def run(source: str | os.PathLike[str] | Sample | Table, **how: Any) -> Result: ...
-
-
-@overload
-def run(source: Source, **how: Any) -> LargeResult: ...
 
 
 def run(
@@ -56,21 +52,22 @@ def run(
     n_jobs: int | None = None,
     memory: Memory = None,
     engine: Any = None,
+    scores: str | os.PathLike[str] | None = None,
     on: On | None = None,
     told: Callable[[str, float, Any], object] | None = None,
     progress: Callable[..., object] | None = None,
     placing: Callable[[int, int], object] | None = None,
     replay: bool = False,
     **reading: Any,
-) -> Result | LargeResult:
+) -> Result:
     """Run every stage, from the table to the scores of its map.
 
     Parameters
     ----------
     source : name of a bundled sample, path, Sample, Table, Source or Dask array
-        A path is read by `gnomon.data.read.read`, which takes `reading`: label, id, features, keep,
-        drop, na, decimal.
-        A source (`gnomon.source`) or a Dask array is read in blocks and never held as a whole.
+        A file or folder is read by `gnomon.data.read.read`, which takes `reading`: label, id,
+        features, keep, drop, na, decimal. One that does not fit into memory is read in blocks, as
+        are a source (`gnomon.source`) and a Dask array; results have the same ids and labels.
     n_components : as in `PCA`
     dimensions : {1, 2, 3} or None
         Of the map; None makes none.
@@ -80,14 +77,19 @@ def run(
         Rows that the map is made of, drawn with `seed`; all others are placed on it. By default
         all rows are mapped, or as many as there is memory for; `Result.sampling` says which.
     missing : {"error", "drop", "mean", "em"}
-        Always "error" for what is read in blocks.
+        What to do about missing values. "em" holds the table while it learns, and is refused where
+        that needs more memory than there is.
     scale : {"auto", "none", "standard"}
     memory : int or str, optional
         Bytes, or a size such as "2GB", that the table and the work on it may take beside what the
         process has already; by default what the machine or its container has free. What would need
         more is refused before it begins.
     engine : Dask client or engine, optional
-        Who works through blocks; by default threads of this machine.
+        What works through blocks; by default threads of this machine. With it, files are read in
+        blocks although they fit.
+    scores : path, optional
+        File for all components of a table in blocks, ``.parquet`` (with ids and labels) or
+        ``.npy``; a file that exists is replaced.
     on : callable, optional
         Called with a `gnomon.events.Event` as each stage ends, after every iteration of the map
         and for rows that are read in blocks or placed. True from it ends the map with the
@@ -101,53 +103,43 @@ def run(
     Returns
     -------
     Result
-        Or a `gnomon.large.LargeResult`, with the same attributes but for `prepared`, of what was
-        read in blocks.
     """
     on = former(on, told, progress, placing)
-    if (blocks := as_source(source)) is not None:
-        _refuse_for_blocks(missing, reading)
-        return run_blocks(
-            blocks, n_components=n_components, dimensions=dimensions, perplexity=perplexity,
-            sample=sample, scale=scale, seed=seed, n_jobs=n_jobs, memory=memory, engine=engine,
-            on=on,
-        )  # fmt: skip
-    if not isinstance(source, (str, os.PathLike, Sample, Table)):
-        refuse("source", "be a path, a sample, a Table or a source", type(source).__name__,
-               "Use gnomon.source for arrays and dataframes.", kind=True)  # fmt: skip
-    if engine is not None:
-        raise ParameterError("`engine` works through blocks. Give the table by gnomon.source.")
-    stage = Stages(on)
+    budget, stage = Budget.from_memory(memory), Stages(on)
+    placer = as_engine(engine, n_jobs=n_jobs)
+    workers = as_engine(placer, on=None if on is None else stage.rows)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = stage("read", lambda: read_source(source, memory=memory, **reading))
-        prepared = stage("prepare", lambda: prepare(table, missing=missing, scale=scale))
-        n = len(prepared.X)
+        with stage("read") as ended:
+            table = open_table(source, memory=memory, in_blocks=engine is not None, **reading)
+            if table.in_blocks:
+                table = replace(table, X=table.X.within(budget.each(placer.processes)))
+            ended.result = table
+        with stage("prepare") as ended:
+            prepared = prepare(table, missing=missing, scale=scale, engine=workers, memory=memory)
+            ended.result = prepared
+        n = prepared.X.shape[0]
         most = n if sample is None else min(sample, n)
-        pca = PCA(n_components, random_state=seed, n_jobs=n_jobs)
-        tsne = usual = sampling = None
+        pca, usual, tsne = PCA(n_components, random_state=seed, n_jobs=n_jobs), None, None
         if dimensions is not None:
             usual = usual_perplexity(most) if perplexity is None else perplexity
             tsne = TSNE(dimensions, perplexity=usual, random_state=seed, n_jobs=n_jobs)
             frames = Frames() if replay else None
-            watched = both(on, frames)
-            if watched is not None:
+            if (watched := both(on, frames)) is not None:
                 tsne.set_callbacks(Watch(watched))
         check_run(prepared, usual, most)
-        warn_of_few_rows(most if tsne is not None else n, mapped=tsne is not None)
-        if usual is not None:
-            sampling = sample_rows(table, prepared, usual, sample, memory, seed)
-        mapped = n if sampling is None else sampling.rows.size
-        check_fit(table, prepared, pca, usual, memory, mapped)
-        components = stage("pca", lambda: plain_transform(pca.fit(prepared.X), prepared.X), pca)
-        found = {} if tsne is None else _map(tsne, prepared, sampling, stage)
-        if tsne is not None and frames is not None and sampling is None:
-            found["replay"] = frames.frames(tsne.embedding_)
-    warned = (_with_names(each.message, prepared.table) for each in caught)
-    return Result(
-        table, prepared, pca, components, **found,
-        seconds=stage.seconds, warned=once_each(warned),
-    )  # fmt: skip
+        warn_of_few_rows(n if tsne is None else most, mapped=tsne is not None)
+        fit = RunBudget(budget, table, prepared, pca, usual, placer.processes)
+        sampling = None if tsne is None else fit.choose(sample, seed)
+        fit.check(sampling)
+        work = _Work(prepared, budget, stage, workers, placer)
+        found = work.reduce(pca, scores, keep=tsne is not None)
+        if tsne is not None:
+            found |= work.map(tsne, sampling)
+            if frames is not None and sampling is None:
+                found["replay"] = frames.frames(tsne.embedding_)
+    warned = once_each(_with_names(each.message, prepared.table) for each in caught)
+    return Result(table, prepared, pca, **found, seconds=stage.seconds, warned=warned)
 
 
 def _with_names(warning: Warning | str, table: Table) -> Warning | str:
@@ -163,45 +155,126 @@ def _with_names(warning: Warning | str, table: Table) -> Warning | str:
     return warning.replace(**fields)
 
 
-def _refuse_for_blocks(missing: str, reading: Mapping[str, Any]) -> None:
-    """What a source does not take here."""
-    if missing != "error":
-        refuse("missing", "be 'error' for a table that is read in blocks", missing,
-               "Fill the gaps in beforehand.")  # fmt: skip
-    if reading:
-        raise ParameterError(f"`{next(iter(reading))}` is for files. Give it to gnomon.source.")
+@dataclass(frozen=True)
+class _Work:
+    """The stages that compute, on rows that are ready.
 
-
-def _map(
-    tsne: TSNE,
-    prepared: Prepared,
-    sampling: Sampling | None,
-    stage: Stages,
-) -> dict[str, Any]:
-    """The map, how far to trust it, and places for the rows that it was not made of.
-
-    Ctrl-C ends it early; what there is by then is kept, if there is a map at all.
+    `workers` report every pass over blocks; `placer` is the same engine and reports nothing.
     """
-    found: dict[str, Any] = {"tsne": tsne, "sampling": sampling}
-    X, mapped, table = prepared.X, prepared.X, prepared.table
-    if sampling is not None:
-        stage.report("sample", sampling)
-        mapped, table = X[sampling.rows], table.take(sampling.rows)
-        if X.shape[1] > WIDE:  # reduced by the PCA of all rows
-            tsne.pca = PCA(REDUCED, random_state=tsne.random_state, n_jobs=tsne.n_jobs).fit(X)
-    try:
-        stage("tsne", lambda: tsne.fit(mapped, ids=table.ids))
-        if tsne.stop_reason_ != "interrupted":
-            kept, quality = stage(
-                "trust", lambda: measure_trust(mapped, tsne, table.labels, tsne.n_jobs)
-            )
-            if sampling is not None:
-                rows = stage("place", lambda: place_array(tsne, sampling, X, stage.on))
-                kept, found["rows"] = rows.with_trust(sampling, kept), rows
-            found |= {"trust": kept, "quality": quality}
-    except KeyboardInterrupt:
-        if not hasattr(tsne, "certificate_"):  # there is no map yet
-            raise
-    if sampling is not None and "rows" not in found:  # no row was placed
-        found["rows"] = unplaced(tsne, sampling)
-    return found
+
+    prepared: Prepared
+    budget: Budget
+    stage: Stages
+    workers: Engine
+    placer: Engine
+
+    def reduce(
+        self, pca: PCA, scores: str | os.PathLike[str] | None, *, keep: bool = False
+    ) -> dict[str, Any]:
+        """Fit the components; all scores of a table in memory, or a file of those of blocks.
+
+        With `keep`, the first scores of blocks are kept as well.
+        """
+        X, found = self.prepared.X, dict[str, Any]()
+        with self.stage("pca") as ended:
+            ended.result = pca
+            if not self.prepared.table.in_blocks:
+                return {"components": plain_transform(pca.fit(X), X)}
+            with self.budget.explained():
+                pca.fit(X, memory=self.budget.limit, engine=self.workers)
+        if scores is not None:
+            with self.stage("scores"):
+                found["scores"] = self._write_scores(pca, Path(scores))
+        return {**found, "components": _first_scores(pca, X, self.workers) if keep else None}
+
+    def _write_scores(self, pca: PCA, path: Path) -> Path:
+        """All scores, with ids and labels where the file has a place for them."""
+        names = [f"pc{j + 1}" for j in range(pca.n_components_)]
+        beside = {} if path.suffix.lower() == ".npy" else self.prepared.table.names_of_rows()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        output = Output(path, force=True, engine=self.workers, beside=beside)
+        apply_rows(pca._model().scores, self.prepared.X, lambda: names, output)
+        return path
+
+    def map(self, tsne: TSNE, sampling: Sampling | None) -> dict[str, Any]:
+        """The map, how far to trust it, and places for the rows that it was not made of.
+
+        Ctrl-C ends it early; what there is by then is kept, if there is a map at all.
+        """
+        stage, X, table = self.stage, self.prepared.X, self.prepared.table
+        found: dict[str, Any] = {"tsne": tsne, "sampling": sampling}
+        if sampling is not None:
+            stage.report("sample", sampling)
+            if X.shape[1] > WIDE:  # reduced by the PCA of all rows
+                tsne.pca = self._fit_reduction(tsne)
+        mapped = self._mapped_rows(sampling)
+        ids, labels = (
+            names if names is None or sampling is None else names[sampling.rows]
+            for names in (table.ids, table.labels)
+        )
+        try:
+            with stage("tsne") as ended:
+                ended.result = tsne.fit(mapped, ids=None if ids is None else np.asarray(ids))
+            if tsne.stop_reason_ != "interrupted":
+                with stage("trust") as ended:
+                    kept, quality = measure_trust(mapped, tsne, labels, tsne.n_jobs)
+                    ended.result = kept, quality
+                if sampling is not None:
+                    with stage("place") as ended:
+                        ended.result = found["rows"] = self._place(tsne, sampling)
+                    kept = found["rows"].with_trust(sampling, kept)
+                found |= {"trust": kept, "quality": quality}
+        except KeyboardInterrupt:
+            if not hasattr(tsne, "certificate_"):  # there is no map yet
+                raise
+        if sampling is not None and "rows" not in found:  # no row was placed
+            found["rows"] = unplaced(tsne, sampling)
+        return found
+
+    def _fit_reduction(self, tsne: TSNE) -> PCA:
+        """The components to which `tsne` reduces a wide table, from all of its rows."""
+        X = self.prepared.X
+        reduced = PCA(REDUCED, random_state=tsne.random_state, n_jobs=tsne.n_jobs)
+        if not self.prepared.table.in_blocks:
+            return reduced.fit(X)
+        nameless = X.only(X.partitions)
+        nameless.names = None  # as the rows are that it will see
+        with self.budget.explained():
+            return reduced.fit(nameless, memory=self.budget.limit, engine=self.workers)
+
+    def _mapped_rows(self, sampling: Sampling | None) -> NDArray[Any]:
+        X = self.prepared.X
+        if self.prepared.table.in_blocks:
+            rows = np.arange(X.rows) if sampling is None else sampling.rows
+            return rows_of_source(X, rows, self.workers)
+        array: NDArray[Any] = X if sampling is None else X[sampling.rows]
+        return array
+
+    def _place(self, tsne: TSNE, sampling: Sampling) -> Any:
+        if self.prepared.table.in_blocks:
+            return place_source(tsne, sampling, self.prepared.X, self.placer, self.stage.on)
+        return place_array(tsne, sampling, self.prepared.X, self.stage.on)
+
+
+def _first_scores(pca: PCA, source: Source, engine: Engine) -> NDArray[np.float32]:
+    """The scores that are kept beside a map, of all rows; never twice in memory."""
+    scores = np.empty((source.rows, min(MOST_COMPONENTS, pca.n_components_)), np.float32)
+    done = 0
+
+    def add(block: NDArray[np.float32]) -> None:
+        nonlocal done
+        scores[done : done + len(block)] = block
+        done += len(block)
+
+    engine.write(_FirstScores(pca._model()), source, add)
+    return scores
+
+
+@dataclass(frozen=True)
+class _FirstScores:
+    """The scores of a block that are kept beside a map."""
+
+    model: Components
+
+    def __call__(self, block: Block) -> NDArray[Any]:
+        return self.model.scores(block.X, n_jobs=1)[:, :MOST_COMPONENTS].astype(np.float32)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ class Result:
     prepared : Prepared
         The rows that were used, and how they were made ready.
     pca : PCA
-    components : array (n, k)
-        The rows in the components' frame.
+    components : array (n, k) or None
+        The rows in the components' frame. Of a table in blocks the first ten where there is a map,
+        otherwise None.
     tsne : TSNE or None
         The map; None if none was asked for, or the run was interrupted before it began.
     trust : array (n,) or None
@@ -52,12 +54,14 @@ class Result:
         Where every row is on the map, if some were placed on it afterwards.
     replay : tuple of pairs of int and array (n, dimensions)
         Iterations and where the rows were then, if that was asked for.
+    scores : Path or None
+        The file that all components of a table in blocks were written to.
     """
 
     table: Table
     prepared: Prepared
     pca: PCA
-    components: NDArray[Any]
+    components: NDArray[Any] | None = None
     tsne: TSNE | None = None
     trust: NDArray[np.float64] | None = None
     quality: MapScores | None = None
@@ -66,6 +70,7 @@ class Result:
     sampling: Sampling | None = None
     rows: Placed | None = None
     replay: tuple[tuple[int, NDArray[Any]], ...] = ()
+    scores: Path | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -74,14 +79,15 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the map was cut short, or nobody waited for the places or how far to trust it."""
+        """Whether the map was cut short, or was not scored, or rows are left without a place."""
         cut = self.rows is not None and not self.rows.finished
         return self.tsne is not None and (self.trust is None or cut)
 
     def of_the_map(self) -> "Result":
         """The rows that the map was made of, as a result of their own, which says so.
 
-        That is this result where the map was made of all rows.
+        That is this result where the map was made of all rows. Of a table in blocks it has what
+        names and colours these rows, without their numbers.
         """
         if self.sampling is None:
             return self
@@ -90,7 +96,7 @@ class Result:
             self,
             table=replace(self.table, notes=(*self.table.notes, self.sampling.sentence())),
             prepared=self.prepared.take(rows),
-            components=self.components[rows],
+            components=None if self.components is None else self.components[rows],
             trust=None if self.trust is None else self.trust[rows],
             sampling=None,
             rows=None,

@@ -1,17 +1,32 @@
 """The stages of a run: each is timed, and an event reports its end."""
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gnomon.events import Event, Finished, On
 
-__all__ = ["Stages"]
+__all__ = ["Stage", "Stages"]
+
+
+@dataclass
+class Stage:
+    """A stage under way; `result` is what the event about its end has."""
+
+    result: Any = None
 
 
 class Stages:
-    """Does the work of one stage after the other and keeps their times.
+    """One stage after the other, and their times.
+
+    >>> from gnomon.stages import Stages
+    >>> stage = Stages()
+    >>> with stage("read") as ended:
+    ...     ended.result = table = [1, 2, 3]
+    >>> list(stage.seconds)
+    ['read']
 
     Attributes
     ----------
@@ -24,15 +39,15 @@ class Stages:
         self.on, self.name = on, ""
         self.seconds: dict[str, float] = {} if seconds is None else seconds
 
-    def __call__(self, name: str, work: Callable[[], Any], what: Any = None) -> Any:
-        """Do `work` and return its result; the event has `what` in the place of it, if given."""
-        self.name = name
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[Stage]:
+        """Time the work within; its end is reported unless it raises an error."""
+        self.name, stage = name, Stage()
         start = time.perf_counter()
-        result = work()
+        yield stage
         took = time.perf_counter() - start
         self.seconds[name] = self.seconds.get(name, 0.0) + took
-        self.report(name, result if what is None else what, took)
-        return result
+        self.report(name, stage.result, took)
 
     def report(self, name: str, result: Any, seconds: float = 0.0) -> None:
         """Report the end of a stage, or a result that took no time worth keeping."""

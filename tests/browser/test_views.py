@@ -184,6 +184,23 @@ def test_the_card_covers_none_of_its_neighbours_moves_with_its_row_and_gives_way
     assert boxes(page, [119], made.pca_map).size == 0
     page.click("#map-switch >> text=t-SNE")
     page.wait_for_selector("#map-stage[data-map=t-SNE]")
+    # A card that was only pointed at is closed: its row has moved away.
+    page.focus("#map-stage")
+    page.keyboard.press("Escape")
+    page.evaluate("scrollTo(0, 0)")
+    point(page, on_screen(page, made.Y)[119])
+    page.wait_for_selector("#map-card:not(.pinned):not([hidden])")
+    page.locator("#map-switch >> text=PCA").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#map-stage[data-map=PCA]")
+    assert not page.is_visible("#map-card")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#map-stage[data-map=t-SNE]")
+    page.fill("#map-search", "row-119")
+    page.press("#map-search", "Enter")
+    page.wait_for_selector("#map-card.pinned")
+    page.focus("#map-stage")
     # Escape where one searched closes the card.
     page.focus("#map-search")
     page.wait_for_selector("#map-found:not([hidden])")

@@ -1,9 +1,13 @@
 import dataclasses
 import os
+import sys
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from gnomon.charts import Chart
+from gnomon.charts import Chart, scatter
+from gnomon.charts.colours import LIGHT
 from gnomon.errors import ParameterError
 
 
@@ -61,8 +65,40 @@ def test_a_failed_save_leaves_the_old_file_whole(chart, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", ["chart.png", "chart.pdf", "chart", ".svg"])
+@pytest.mark.parametrize("name", ["chart.jpg", "chart.pdf", "chart", ".svg"])
 def test_other_formats_are_refused_with_the_way_out(chart, tmp_path, name):
-    with pytest.raises(ParameterError, match=r"`path` must end in \.svg; got .*Inkscape"):
+    with pytest.raises(ParameterError, match=r"`path` must end in \.svg or \.png; got .*Inkscape"):
         chart.save(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def drawn(path):
+    with Image.open(path) as picture:
+        return picture.size, set(
+            map(tuple, np.asarray(picture.convert("RGB")).reshape(-1, 3).tolist())
+        )
+
+
+@pytest.mark.parametrize("scale", [1, 2.5])
+def test_a_png_has_the_colours_of_the_chart_on_white(tmp_path, scale):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    chart = scatter(rows, np.array(["a", "b"] * 30), title="Two groups")
+    size, colours = drawn(chart.save(tmp_path / "map.png", scale=scale))
+    assert size[0] > 500 * scale
+    expected = {tuple(bytes.fromhex(LIGHT[name].lstrip("#"))) for name in ("surface", "ink")}
+    assert expected <= colours
+    light = sum(min(colour) > 200 for colour in colours)
+    assert light > 10  # without its colours the whole chart would be black
+
+
+def test_a_png_takes_a_sensible_scale_and_leaves_nothing_else(chart, tmp_path):
+    with pytest.raises(ParameterError, match="`scale` must be"):
+        chart.save(tmp_path / "map.png", scale=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_resvg_the_way_out_is_said(chart, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ImportError, match=r"pip install 'gnomon\[png\]'"):
+        chart.save(tmp_path / "map.png")
+    assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,8 @@ from commands import COMMAND, environment, first_words, gnomon, refused
 from engine.clusters import processes, wait_until, within
 
 from gnomon import TSNE
-from gnomon.cli.blocks import in_blocks
+from gnomon.cli.asked import Asked
+from gnomon.cli.workers import in_blocks
 from gnomon.engine import LocalEngine
 from gnomon.errors import ClusterError, Parameter, Remedy
 from gnomon.estimate import map_bytes
@@ -144,9 +145,12 @@ def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
         "Label    year (few distinct whole numbers: --keep year to use it)\n"
         "Id       name\n"
         "Ignored  sex (as asked)\n"
-        "Blocks   read in 1 block; rows keep their order, and results hold no ids, labels or "
-        "colours\n"
+        "Blocks   read in 1 block; rows keep their order\n"
     ) in done.stderr
+    scores = pq.read_table(tmp_path / "r" / "scores.parquet")
+    assert scores.column_names[:2] == ["name", "year"]
+    assert scores["name"].to_pylist() == [f"r{i}" for i in range(60)]
+    assert scores["year"].to_pylist() == ["0", "1"] * 30
     found = json.loads((tmp_path / "r" / "run.json").read_text())["table"]
     assert (found["features"], found["label"], found["id"]) == (["a", "b"], "year", "name")
     (ignored,) = found["ignored"]
@@ -160,8 +164,7 @@ def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
     done = gnomon("map", "cells", "--threads", "1", "-o", "m", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not {"Sample", "Placed"} & {*first_words(done)}
-    told = json.loads((tmp_path / "m" / "run.json").read_text())["sampling"]
-    assert told["words"] == "all 60 rows are mapped: there is memory for all."
+    assert json.loads((tmp_path / "m" / "run.json").read_text())["sampling"] is None
     again = gnomon("report", "m", "-o", "again.html", folder=tmp_path)
     assert again.returncode == 0, again.stderr
     for page in (tmp_path / "m" / "report.html", tmp_path / "again.html"):
@@ -172,40 +175,49 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     for command in (["reduce"], ["map"], ["map", "--dry-run"], ["align", "--to", "cells"]):
         options = ("--dask", "x:1", "--workers", "2", "-o", "n.parquet")
         both = gnomon(*command, "cells", *options, folder=here)
-        assert refused(both, 2, "--dask and --workers are two ways")
+        assert refused(both, 2, "--dask and --workers are mutually exclusive")
     again = gnomon("map", "cells", "--stability", "2", "-o", "n", folder=here)
     assert refused(again, 2, "--stability 2 makes the map again, which needs the whole table")
-    gaps = gnomon("reduce", "cells", "--missing", "drop", "-o", "n", folder=here)
+    gaps = gnomon("compare", "cells", "cells", "--missing", "drop", folder=here)
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
     assert refused(sample, 2, "Only files and folders are read in blocks; got 'iris'")
     assert not (here / "n").exists()
 
 
+@pytest.mark.parametrize("option", ["--label", "--id"])
 @pytest.mark.parametrize(
-    ("order", "name"),
+    "order",
     [
-        (["map", "cells", "-o", "n"], "a"),
-        (["map", "cells", "--dry-run"], "a"),
-        (["inspect", "cells"], "a"),
-        (["reduce", "cells", "-o", "n"], "a"),
-        (["reduce", "cells.npy", "--workers", "1", "-o", "n"], "column 1"),
-        (["place", "cells", "-m", "m", "-o", "n.parquet"], "a"),
-        (["restore", "cells", "-m", "r", "-o", "n.parquet"], "a"),
+        ["map", "cells", "--sample", "60", "-o", "n"],
+        ["reduce", "cells", "-o", "n"],
+        ["reduce", "named.csv", "--workers", "1", "-o", "n"],
+        ["place", "cells", "-m", "m", "-o", "n.parquet"],
+        ["restore", "scores", "-m", "m", "-o", "n.parquet"],
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=" ".join,
 )
-@pytest.mark.parametrize("option", ["label", "id"])
-def test_an_option_that_would_be_ignored_in_blocks_is_refused(here, order, name, option):
-    for model, command in (("m", "map"), ("r", "reduce")):
-        if model in order and not (here / model).exists():
-            assert gnomon(command, "cells.npy", "-o", model, folder=here).returncode == 0
-    done = gnomon(*order, f"--{option}", name, folder=here)
-    data = order[1]
-    assert refused(done, 2, f"would be ignored: {data} is read in blocks", f"Leave --{option} out")
-    offered = f"--drop {name}" in done.stderr or f"--drop '{name}'" in done.stderr
-    assert offered == (order[0] not in ("place", "restore"))  # which have no such option
-    assert not list(here.glob("n*"))
+def test_columns_that_name_and_colour_rows_stay_with_them_in_blocks(tmp_path, order, option):
+    """Also those that are not guessed: `d` is a feature unless an option names it."""
+    X = table(120).round(3)
+    groups = 7 if option == "--label" else 120
+    X[:, 3] = np.arange(120) % groups
+    write_folder(tmp_path / "cells", X)
+    lines = [f"{a},{b},{c},{d:.0f}" for a, b, c, d in X]
+    (tmp_path / "named.csv").write_text("\n".join(["a,b,c,d", *lines]) + "\n")
+    if order[0] in ("place", "restore"):
+        made = gnomon("map", "cells", "-k", "3", "--drop", "d", "-o", "m", folder=tmp_path)
+        assert made.returncode == 0, made.stderr
+        stored = pq.read_table(tmp_path / "m" / "map.parquet")
+        kept = stored.select(["pc1", "pc2", "pc3"]).append_column("d", pa.array(X[:, 3]))
+        (tmp_path / "scores").mkdir()
+        pq.write_table(kept, tmp_path / "scores" / "0.parquet")
+    done = gnomon(*order, option, "d", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{option[2:].capitalize():<9}d\n" in done.stderr
+    out = tmp_path / order[-1]
+    found = read(out if out.is_file() else next(out.glob("[ms]*.parquet")))
+    assert found["d"].tolist() == [str(i % groups) for i in range(120)]
 
 
 class Lost(LocalEngine):
@@ -302,15 +314,14 @@ def test_what_the_user_allowed_is_in_every_refusal(here):
 
 def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch):
     def asked(data, memory=None, **more):
-        chosen = {"dask": None, "workers": None, **more}
-        return in_blocks(str(here / data), memory=memory, **chosen)
+        return in_blocks(Asked(memory=memory, **more), str(here / data))
 
     size = (here / "cells.npy").stat().st_size
     assert asked("cells")
     assert asked("cells.npy", workers=2)
     assert asked("cells.npy", dask="tcp://somewhere:1")
     assert not asked("cells.npy", memory=size)  # small files are read as they are
-    monkeypatch.setattr("gnomon.cli.blocks.SMALL", 1)
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 1)
     assert asked("cells.npy", memory=size)
     assert not asked("cells.npy", memory=3 * size)
     assert not asked("cells.npy")
@@ -319,17 +330,17 @@ def test_files_that_memory_has_no_room_for_are_read_in_blocks(here, monkeypatch)
 
 def test_what_counts_of_parquet_is_its_size_once_decoded(here, tmp_path, monkeypatch):
     def asked(path, memory):
-        return in_blocks(str(path), dask=None, workers=None, memory=memory)
+        return in_blocks(Asked(memory=memory), str(path))
 
     same = pa.table({"a": np.zeros(40_000), "b": np.ones(40_000)})
     pq.write_table(same, tmp_path / "t.parquet")
     decoded = 8 * 2 * 40_000
     assert (tmp_path / "t.parquet").stat().st_size < decoded / 50
     assert not asked(tmp_path / "t.parquet", decoded)  # small
-    monkeypatch.setattr("gnomon.cli.blocks.SMALL", decoded)
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", decoded)
     assert asked(tmp_path / "t.parquet", 2 * decoded - 1)
     assert not asked(tmp_path / "t.parquet", 2 * decoded)
-    monkeypatch.setattr("gnomon.cli.blocks.SMALL", 1)
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 1)
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1" + bytes(100))
     assert not asked(tmp_path / "damaged.parquet", decoded)  # whoever reads it says so
 

@@ -294,8 +294,8 @@ def test_ctrl_c_within_a_callback_of_the_garbage_collector_is_not_lost(made, mon
     ("order", "code", "says"),
     [
         (["map", "iris", "--perplexity", "500"], 2, "--perplexity must be a number from 1 to 149"),
-        (["map", "iris", "-k", "9"], 2, "-k must be an integer from 1 to 4; got 9."),
-        (["reduce", "iris", "-k", "9"], 2, "-k must be an integer from 1 to 4; got 9."),
+        (["map", "iris", "-k", "9"], 2, "-k must be an integer from 0 to 4; got 9."),
+        (["reduce", "iris", "-k", "9"], 2, "-k must be an integer from 0 to 4; got 9."),
         (["map", "iris", "--threads", "0"], 2, "0 threads do no work"),
         (["map", "iris", "--seed", "-1"], 2, "'--seed': -1 is not in the range"),
         (["map", "iris", "--drop", "species"], 2, "--drop is for files; iris is in memory"),

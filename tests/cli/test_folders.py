@@ -51,6 +51,40 @@ def test_a_folder_is_mapped_as_the_one_file_it_came_from(here, missing):
     assert {"name", "kind"} <= set(parts.column_names)
 
 
+@pytest.mark.parametrize("missing", ["drop", "mean", "em"])
+def test_a_folder_larger_than_the_memory_keeps_ids_labels_and_gaps(here, monkeypatch, missing):
+    """Read in blocks it has the rows, names and numbers of the folder that is held."""
+    order = ("map", "parts", "--missing", missing, "--threads", "1", "-o")
+    kept, out = f"held-{missing}", f"blocks-{missing}"
+    assert gnomon(*order, kept, folder=here).returncode == 0
+    held = pq.read_table(here / kept / "map.parquet")
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 0)
+    monkeypatch.setattr("gnomon.data.open.HELD_SHARE", 1e-9)
+    done = gnomon(*order, out, folder=here)
+    assert done.returncode == 0, done.stderr
+    assert "Blocks   read in 3 blocks; rows keep their order" in done.stderr
+    found = pq.read_table(here / out / "map.parquet")
+    assert found.column_names == held.column_names
+    assert found.schema.field("name").type == held.schema.field("name").type
+    for name in ("name", "kind"):
+        assert found[name].equals(held[name])
+    said = [json.loads((here / folder / "run.json").read_text("utf-8")) for folder in (out, kept)]
+    assert said[0]["preparation"] == said[1]["preparation"]
+    assert {**said[0]["table"], "notes": []} == {**said[1]["table"], "notes": [], "blocks": 3}
+    # Components are float32 beside a map of blocks, and their sums in the order of the files.
+    for name in (name for name in held.column_names if name.startswith("pc")):
+        np.testing.assert_allclose(found[name].to_numpy(), held[name].to_numpy(), atol=1e-5)
+    assert '"z"' in (here / out / "report.html").read_text("utf-8")
+
+
+def test_a_gap_in_blocks_is_told_with_its_file_and_the_ways_out(here, monkeypatch):
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 0)
+    monkeypatch.setattr("gnomon.data.open.HELD_SHARE", 1e-9)
+    done = gnomon("map", "parts", "-o", "n", folder=here)
+    where = '(first: row 0 (rows count from 0) of 0.csv, column "b")'
+    assert refused(done, 3, "parts: 5 missing values", where, "--missing drop")
+
+
 def test_options_about_columns_are_those_of_files(here):
     done = gnomon("map", "parts", "--missing", "mean", "--label", "kind", "--id", "name",
                   "--stability", "2", "--threads", "1", "-o", "s", folder=here)  # fmt: skip

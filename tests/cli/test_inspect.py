@@ -76,7 +76,7 @@ def test_options_about_columns_and_gaps_are_those_of_map(tmp_path):
     [
         (["nope.csv"], 2, "neither a file nor a bundled sample"),
         (["iris", "--perplexity", "500"], 2, "from 1 to 149; got 500"),
-        (["iris", "-k", "9"], 2, "must be an integer from 1 to 4; got 9"),
+        (["iris", "-k", "9"], 2, "must be an integer from 0 to 4; got 9"),
         (["text.csv"], 3, "no column of numbers"),
         (["t.csv", "--id", "nope"], 2, 'no column "nope"'),
     ],

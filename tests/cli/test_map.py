@@ -225,10 +225,10 @@ def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
 @pytest.mark.parametrize(
     ("k", "says"),
     [
-        ("9", "must be an integer from 1 to 4; got 9"),
+        ("9", "must be an integer from 0 to 4; got 9"),
         ("two", "a fraction or one of 'mle'"),
         ("1.5", "a fraction between 0 and 1; got 1.5"),
-        ("0", "must be an integer from 1 to 4; got 0"),
+        ("0", "-k 0 keeps no component"),
     ],
 )
 def test_a_wrong_number_of_components_is_told_the_range_and_nothing_is_written(tmp_path, k, says):

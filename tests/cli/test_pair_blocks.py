@@ -196,7 +196,7 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
         (["compare", "new", "iris"], 2, "There is no file or folder 'iris'. Check the name."),
         (["align", "none", "--to", "old", "-o", "n.npy", "--workers", "1"], 2,
          "There is no file or folder 'none'. Check the name."),
-        (["compare", "new", "old", "--dask", "x:1", "--workers", "1"], 2, "two ways"),
+        (["compare", "new", "old", "--dask", "x:1", "--workers", "1"], 2, "mutually exclusive"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_in_blocks_is_refused(here, order, code, says):

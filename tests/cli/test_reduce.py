@@ -134,7 +134,7 @@ def test_a_reader_that_has_seen_enough_causes_no_words(tmp_path):
         ("a,b\n1,2\n3,\n4,1\n", [], 3, ["1 missing value", "line 3", '"b"', "--missing drop"]),
         ("a,b\n1,2\n3,x\n4,1\n5,2\n", ["--keep", "b"], 3, ['column "b"', "line 3", "--na x"]),
         ("a,b\n1,2\n3,4\n4,1\n", ["--drop", "c"], 2, ['"c"']),
-        ("a,b\n1,2\n3,4\n4,1\n", ["-k", "9"], 2, ["from 1 to 2; got 9"]),
+        ("a,b\n1,2\n3,4\n4,1\n", ["-k", "9"], 2, ["from 0 to 2; got 9"]),
         ("", [], 3, ["empty"]),
     ],
     ids=["gap", "text", "no such column", "too many components", "empty"],

@@ -153,9 +153,11 @@ def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where
                   folder=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["rows"], told["columns"]) == (len(scores), list(WINE.columns))
+    named = [WINE.label_name, *WINE.columns]
+    assert (told["rows"], told["columns"]) == (len(scores), named)
     back = pq.read_table(tmp_path / "back.parquet")
-    assert back.column_names == list(WINE.columns)
+    assert back.column_names == named
+    assert back[WINE.label_name].equals(scores[WINE.label_name])
     whole = gnomon("restore", "all/scores.parquet", "-m", "all", "-o", tmp_path / "whole.parquet",
                    folder=runs)  # fmt: skip
     assert whole.returncode == 0, whole.stderr

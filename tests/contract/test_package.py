@@ -24,7 +24,7 @@ LAYERS = [
     ["charts", "data"],
     ["report"],
     ["anndata"],
-    ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline", "large"],
+    ["estimate", "map_budget", "stages", "checks", "trust", "result", "pipeline"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gnomon import PCA, source
+from gnomon import PCA, run, source
 from gnomon.data import ahead, arrow_blocks, disk, row_groups
 from gnomon.data.ahead import Ahead, Coming
 from gnomon.data.arrow_blocks import from_both_ends
-from gnomon.data.scaled import prepare_source
+from gnomon.data.open import table_of_source
+from gnomon.data.prepare import prepare
 from gnomon.engine import LocalEngine
 from gnomon.engine.pairs import pair_by_row
 from gnomon.errors import DataError
-from gnomon.large import run_blocks
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_what_was_read_for_a_pass_that_failed_is_not_kept(tmp_path, past, kind):
 def test_what_is_made_of_other_tables_tells_them(tmp_path, past, beforehand):
     table, other = (source(write(tmp_path, kind), rows=rows) for kind, rows in
                     (("npy", 25), ("parquet", 20)))  # fmt: skip
-    ready = prepare_source(table, "standard", LocalEngine(1)).source
+    ready = prepare(table_of_source(table), scale="standard", engine=LocalEngine(1)).X
     beforehand.clear()
     LocalEngine(1).map(rows_of, ready)
     assert len(beforehand) == 15
@@ -341,7 +341,7 @@ def test_large_row_groups_are_decoded_at_once_where_memory_allows(tmp_path, monk
     seen.clear()
     LocalEngine(1).map(rows_of, table.only([table.partitions[i] for i in (1, 6, 12)]))
     assert {*seen} == {25}  # only looked at
-    ready = prepare_source(table, "standard", LocalEngine(1)).source
+    ready = prepare(table_of_source(table), scale="standard", engine=LocalEngine(1)).X
     seen.clear()
     LocalEngine(1).map(rows_of, ready.within(10_000))
     assert {*seen} == {25}
@@ -351,7 +351,7 @@ def test_large_row_groups_are_decoded_at_once_where_memory_allows(tmp_path, monk
     told = []
     monkeypatch.setattr(type(table), "within", lambda self, memory: told.append(memory) or self)
     PCA(2).fit(table, memory="100MB")
-    run_blocks(table, memory="100MB")
+    run(table, memory="100MB", dimensions=None)
     assert told == [100_000_000] * 3
 
 

@@ -13,8 +13,9 @@ from gnomon import PCA, source
 from gnomon.data import disk, row_groups
 from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import beside_each_other
+from gnomon.data.open import table_of_source
+from gnomon.data.prepare import prepare
 from gnomon.data.row_groups import ParquetGroups
-from gnomon.data.scaled import ReadySource, prepare_source
 from gnomon.engine import LocalEngine
 from gnomon.engine.pairs import pair_by_row
 from gnomon.errors import ChangedSourceError, DataError
@@ -402,7 +403,7 @@ def test_row_groups_that_were_only_looked_at_are_let_go(tmp_path):
 
     a, b = sources()
     few = [a.partitions[i] for i in (3, 11, 18)]
-    scaled = ReadySource(a, prepare_source(a, "standard", LocalEngine(1)).preparation)
+    scaled = prepare(table_of_source(a), scale="standard", engine=LocalEngine(1)).X
     pair = pair_by_row(a, b)
     for table in (a, scaled, pair):
         chosen = [table.partitions[i] for i in (3, 11, 18)]

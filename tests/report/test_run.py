@@ -7,6 +7,7 @@ import pytest
 from report.pages import Page, groups_of_rows
 
 from gnomon import PCA, pipeline
+from gnomon.data.table import Table
 from gnomon.report import run
 
 
@@ -24,7 +25,7 @@ def stored(tmp_path):
 
 def test_scores_in_a_file_make_a_page_of_all_rows(stored):
     pca, scores, path = stored
-    page = run.report_scores(pca, path, names=tuple("abcde"), source="cells")
+    page = run.report_scores(pca, path, Table("cells", np.empty((90, 0)), tuple("abcde")))
     assert np.array_equal(page.content.scores, scores)
     assert page.content.ids is None
     said = Page(page.html).words
@@ -35,7 +36,7 @@ def test_scores_in_a_file_make_a_page_of_all_rows(stored):
 def test_of_many_rows_in_a_file_some_are_shown_under_their_numbers(stored, monkeypatch):
     pca, scores, path = stored
     monkeypatch.setattr(run, "FROM_FILE", (30, 2))
-    page = run.report_scores(pca, path, names=tuple("abcde"), source="cells")
+    page = run.report_scores(pca, path, Table("cells", np.empty((90, 0)), tuple("abcde")))
     name, rows = page.content.ids
     rows = rows.astype(int)
     assert (name, len(set(rows.tolist()))) == ("row", 30)

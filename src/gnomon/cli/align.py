@@ -10,6 +10,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
+    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.align import Alignment
@@ -71,9 +72,9 @@ def command(
     options.new_file(out, force=force)
     options.table_or_json(out, as_json)
     from gnomon.cli import results
-    from gnomon.cli.blocks import beside_workers
-    from gnomon.cli.pair_blocks import pair_in_blocks
+    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import read_pairing
+    from gnomon.cli.workers import in_blocks
     from gnomon.data.refusals import quoted
     from gnomon.procrustes.align import align
 
@@ -81,17 +82,17 @@ def command(
     reading: dict[str, Any] = {
         "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
     }  # fmt: skip
-    memory = beside_workers(memory, workers)
-    if pair_in_blocks(new, old, dask=dask, workers=workers, memory=memory):
+    asked = Asked(out=out, threads=threads, memory=memory, dask=dask, workers=workers, force=force)
+    asked = asked.beside_workers()
+    if in_blocks(asked, new, old):
         found = _align_blocks(
-            new, old, reading, words, robust=robust, scaling=SCALINGS[scaling],
-            reflection=reflection, out=out, threads=threads, dask=dask, workers=workers,
-            memory=memory, force=force,
+            new, old, reading, asked, words, robust=robust, scaling=SCALINGS[scaling],
+            reflection=reflection,
         )  # fmt: skip
         if as_json and out is not None:
             results.say_json("align", [out], found)
         return
-    pair = read_pairing(new, old, **reading, memory=memory, words=words)
+    pair = read_pairing(new, old, **reading, memory=asked.memory, words=words)
     pair.say(words)
     with words.warnings() as warned:
         fitted = align(
@@ -119,36 +120,31 @@ def _align_blocks(
     new: str,
     old: str,
     reading: dict[str, Any],
+    asked: "Asked",
     words: Words,
     *,
     robust: str,
-    out: Path | None,
-    threads: int | None,
-    dask: str | None,
-    workers: int | None,
-    memory: "Budget | None",
-    force: bool,
     **how: Any,
 ) -> dict[str, Any]:
     """The same of tables that are read in blocks; what was found, for JSON."""
     from gnomon.cli import pair_blocks, results
-    from gnomon.cli.blocks import refuse_output, watched_engine
+    from gnomon.cli.workers import refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.verdict import refuse_empty_verdict
 
-    refuse_output(out)
-    assert out is not None
-    pair = pair_blocks.open_block_pair(new, old, **reading, memory=memory, words=words)
-    cluster = watched_engine(dask, workers, words=words, memory=memory, threads=threads)
-    with cluster as engine, words.warnings() as warned:
-        model = Procrustes(**how, robust=False if robust == "no" else robust, n_jobs=threads)
+    refuse_output(asked.out)
+    assert asked.out is not None
+    pair = pair_blocks.open_block_pair(new, old, **reading, memory=asked.memory, words=words)
+    with watched_engine(asked, words) as engine, words.warnings() as warned:
+        model = Procrustes(**how, robust=False if robust == "no" else robust,
+                           n_jobs=asked.threads)  # fmt: skip
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)
         refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
         words.say("Fit", fit_words(model))
-        pair_blocks.write_moved(pair, model, out, force=force, engine=engine)
+        pair_blocks.write_moved(pair, model, asked.out, force=asked.force, engine=engine)
     results.say_versions(words)
-    words.say("Wrote", str(out))
+    words.say("Wrote", str(asked.out))
     shared = model.n_samples_
     return {
         **pair.numbers(shared, "new", "old"), "shared": shared, **fit_numbers(model),
@@ -192,9 +188,7 @@ def moved_table(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
 
     Columns are called as in the table whose frame it is: OLD, or NEW where that is wider.
     """
-    from gnomon.cli.results import names_of_rows
-
-    columns = names_of_rows(pair.left)
+    columns = pair.left.names_of_rows()
     wide = found.aligned.shape[1]
     names = pair.right.columns if len(pair.right.columns) == wide else pair.left.columns
     if set(names) & set(columns):

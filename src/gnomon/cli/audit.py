@@ -107,16 +107,16 @@ def command(
                 map, data, id=id_, columns=columns, missing=missing, scale=scale, metric=metric,
                 memory=memory, words=words, **reading,
             )  # fmt: skip
-        found = stage("audit", lambda: subject.audit(shuffles=shuffles, **how))
+        with stage("audit"):
+            found = subject.audit(shuffles=shuffles, **how)
         _say(words, found, stage.seconds["audit"])
-        page = stage(
-            "page",
-            lambda: subject.page(
+        with stage("page"):
+            page = subject.page(
                 found, command=_as_typed(), title=title, page_budget=page_budget, n_jobs=threads
-            ),
-        )
+            )
     with folder.writing() as new:
-        stage("write", lambda: _write(new, subject, found, page))
+        with stage("write"):
+            _write(new, subject, found, page)
         record = subject.record(found) | {
             "settings": {"map": map, "data": data, "seed": seed}, "seconds": stage.seconds,
             "warnings": warned, "versions": results.versions(),

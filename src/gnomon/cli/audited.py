@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gnomon.budget import Budget
 from gnomon.cli import options, pages
 from gnomon.cli.pairs import Pairing, chosen_columns, distinct_ids, ids_asked, join_rows, only
-from gnomon.cli.results import names_of_rows, say_read
+from gnomon.cli.results import say_read
 from gnomon.cli.stored import StoredRun, load_run
 from gnomon.cli.words import Words
 from gnomon.data.preparation import Prepared
@@ -89,7 +89,7 @@ class Audited:
 
     def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""
-        columns = names_of_rows(self.prepared.table)
+        columns = self.prepared.table.names_of_rows()
         for name, values in zip(self.positions, self.Y.T, strict=True):
             taken = name in columns or OURS.fullmatch(name) is not None
             columns[f"{name} (map)" if taken else name] = values

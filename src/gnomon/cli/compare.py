@@ -19,6 +19,7 @@ from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
+    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
@@ -97,15 +98,15 @@ def command(
 ) -> None:
     """Read, join, compare, say."""
     options.new_file(out, force=force, also=(".json", ".html"))
-    from gnomon.cli.blocks import beside_workers
-    from gnomon.cli.pair_blocks import pair_in_blocks
+    from gnomon.cli.asked import Asked
     from gnomon.cli.results import say_json, say_versions
+    from gnomon.cli.workers import in_blocks
 
     words = Words(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {
         "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
     }  # fmt: skip
-    memory = beside_workers(memory, workers)
+    asked = Asked(threads=threads, memory=memory, dask=dask, workers=workers).beside_workers()
     how: dict[str, Any] = {
         "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
     }  # fmt: skip
@@ -115,13 +116,13 @@ def command(
             raise click.UsageError("--reruns is for the page: add --page.")
         if path is not None:
             options.new_file(path, force=force, endings=(".html", ".htm"))
-        asked = PageRequest(subjects, title, reruns, permutations, seed, threads)
+        request = PageRequest(subjects, title, reruns, permutations, seed, threads)
         tables = subjects[0].table, subjects[1].table
-        if pair_in_blocks(*tables, dask=dask, workers=workers, memory=memory):
-            done = _compare_blocks(tables, reading, words, how, memory, dask, workers)
+        if in_blocks(asked, *tables):
+            done = _compare_blocks(tables, reading, words, how, asked)
         else:
-            done = _compare_tables(tables, reading, words, how, memory)
-        html = None if path is None else done.page(asked, words)
+            done = _compare_tables(tables, reading, words, how, asked.memory)
+        html = None if path is None else done.page(request, words)
     say_versions(words)
     numbers = done.numbers
     verdicts = judge(conditions, numbers)
@@ -175,16 +176,18 @@ def _compare_tables(
 
 
 def _compare_blocks(
-    tables: tuple[str, str], reading: dict[str, Any], words: Words, how: dict[str, Any],
-    memory: "Budget | None", dask: str | None, workers: int | None,
-) -> _Compared:  # fmt: skip
+    tables: tuple[str, str],
+    reading: dict[str, Any],
+    words: Words,
+    how: dict[str, Any],
+    asked: "Asked",
+) -> _Compared:
     """What was compared and what was found, of two tables that are read in blocks."""
-    from gnomon.cli.blocks import watched_engine
     from gnomon.cli.pair_blocks import open_block_pair
+    from gnomon.cli.workers import watched_engine
 
-    pair = open_block_pair(*tables, **reading, memory=memory, words=words)
-    cluster = watched_engine(dask, workers, words=words, memory=memory, threads=how["n_jobs"])
-    with cluster as engine:
+    pair = open_block_pair(*tables, **reading, memory=asked.memory, words=words)
+    with watched_engine(asked, words) as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.words import Words
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
-    from gnomon.data.preparation import Preparation
+    from gnomon.data.preparation import Preparation, Prepared
+    from gnomon.data.table import Table
     from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
     from gnomon.tsne.sampled import Sampling
@@ -26,6 +28,12 @@ gnomon inspect cells.parquet --json
 DATA is what gnomon map takes, with the same options. Times are estimates from measured rates, good
 to a factor of about two; the first map on a machine takes some seconds more, for compiling.
 """
+# What is said of the scale of a table in blocks.
+SCALES = {
+    "auto": "by what a first pass over the table finds",
+    "none": "none: as asked",
+    "standard": "standard: as asked, by a first pass over the table",
+}
 
 
 @click.command("inspect", help=HELP)
@@ -37,101 +45,70 @@ to a factor of about two; the first map on a machine takes some seconds more, fo
 @options.sampling
 @options.resources
 @options.speaking
-def command(
-    data: str,
-    label: str | None,
-    id_: str | None,
-    na: tuple[str, ...],
-    features: tuple[str, ...],
-    keep: tuple[str, ...],
-    drop: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    scale: str,
-    components: str,
-    perplexity: float | None,
-    dimensions: int,
-    sample: int | None,
-    threads: int | None,
-    memory: "Budget | None",
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read and say."""
-    options.check_source(data)
-    found = look(
-        data,
-        Asked(missing, scale, components, perplexity, dimensions, sample, threads, memory),
-        words=Words(quiet=quiet, verbose=verbose),
-        label=label,
-        id=id_,
-        na=list(na) or None,
-        features=list(features) or None,
-        keep=list(keep) or None,
-        drop=list(drop) or None,
-        decimal=decimal,
-    )
-    if as_json:
+    options.check_source(asked.data)
+    found = look(asked, asked.words)
+    if asked.as_json:
         from gnomon.cli.results import say_json
 
         say_json("inspect", [], found)
 
 
-class Asked(NamedTuple):
-    """What a map would be made with, as typed."""
-
-    missing: str
-    scale: str
-    components: str
-    perplexity: float | None
-    dimensions: int
-    sample: int | None
-    threads: int | None
-    memory: "Budget | None"
-    dask: str | None = None
-    workers: int | None = None
-    page_budget: int | None = None
-    stability: int | None = None
-
-
-def look(data: str, asked: Asked, *, words: Words, **reading: Any) -> dict[str, Any]:
-    """Say what a map of `data` would use and cost; the same as a dictionary, ready for JSON."""
-    from gnomon.cli.blocks import in_blocks
-
-    if in_blocks(data, dask=asked.dask, workers=asked.workers, memory=asked.memory):
-        from gnomon.cli.inspect_blocks import look_at_blocks
-
-        return look_at_blocks(data, asked, words=words, reading=reading)
+def look(asked: Asked, words: Words) -> dict[str, Any]:
+    """Say what a map of the data would use and cost; the same as a dictionary, ready for JSON."""
+    from gnomon.budget import Budget
     from gnomon.checks import check_run, usual_perplexity
     from gnomon.cli.results import say_read
-    from gnomon.data.prepare import prepare
-    from gnomon.data.read import read_source
+    from gnomon.data.open import open_table
     from gnomon.errors import TooLargeError
-    from gnomon.map_budget import sample_rows
+    from gnomon.map_budget import RunBudget
     from gnomon.pca import PCA
 
-    start, missing, sample = time.perf_counter(), asked.missing, asked.sample
-    table = read_source(data, memory=asked.memory, **reading)
+    start, budget = time.perf_counter(), Budget.from_memory(asked.memory)
+    table = open_table(
+        asked.data, memory=asked.memory, in_blocks=asked.cluster, row_names=False, **asked.reading
+    )
     say_read(words, table, time.perf_counter() - start, few=True)
-    # What `em` fills in takes long to find, and changes neither the scale nor the cost.
-    prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=asked.scale)
-    X, preparation = prepared.X, prepared.preparation
-    _say_preparation(words, preparation, missing)
-    most = len(X) if sample is None else min(sample, len(X))
+    prepared, told = _prepare(table, asked, words)
+    n = prepared.X.shape[0]
+    most = n if asked.sample is None else min(asked.sample, n)
     usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
     check_run(prepared, usual, most)
-    plan = PCA(options.parse_components(asked.components), n_jobs=asked.threads).plan(X)
+    pca = PCA(options.parse_components(asked.components), n_jobs=asked.threads)
+    with budget.explained():
+        plan = pca.plan(prepared.X, memory=budget.limit if table.in_blocks else None)
+    # Of a cluster elsewhere it is not known yet how many processes it has.
+    fit = RunBudget(budget, table, prepared, pca, usual, asked.workers or 0)
     sampling = None
     with suppress(TooLargeError):  # which is said below
-        sampling = sample_rows(table, prepared, usual, sample, asked.memory)
-    found = Found(table.X.shape, table.X.dtype, plan, sampling, usual, X.nbytes,
-                  copied=0 if X is table.X else X.nbytes)  # fmt: skip
-    return {
-        "table": table.to_dict(),
-        "preparation": {**preparation.to_dict(), "missing": missing},
-        **tell(found, asked, words),
-    }
+        sampling = fit.choose(asked.sample)
+    mapped = n if sampling is None else sampling.rows.size
+    held = 0 if table.in_blocks else prepared.X.nbytes
+    copied = 0 if prepared.X is table.X else held
+    found = Found(
+        table.X.shape, table.X.dtype, plan, sampling, usual, held, copied, fit.beside(mapped)
+    )
+    return {"table": table.to_dict(), "preparation": told, **tell(found, asked, words)}
+
+
+def _prepare(table: "Table", asked: Asked, words: Words) -> "tuple[Prepared, dict[str, Any]]":
+    """The rows as a run would use them, and what is known of that; blocks are not read for it."""
+    from gnomon.data.preparation import Preparation, Prepared
+    from gnomon.data.prepare import prepare
+
+    missing = asked.missing
+    if not table.in_blocks:
+        # What `em` fills in takes long to find, and changes neither the scale nor the cost.
+        prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=asked.scale)
+        _say_preparation(words, prepared.preparation, missing)
+        return prepared, {**prepared.preparation.to_dict(), "missing": missing}
+    if missing != "error":
+        words.say("Missing", f"{missing}: as asked, by a first pass over the table")
+    words.say("Scale", SCALES[asked.scale])
+    prepared = Prepared(table.X, table, None, Preparation.unlearned(table.columns))
+    return prepared, {"missing": missing, "scale": asked.scale}
 
 
 class Found(NamedTuple):
@@ -142,9 +119,9 @@ class Found(NamedTuple):
     plan: "Plan"
     sampling: "Sampling | None"
     perplexity: float
-    held: int = 0  # bytes of the table as it is kept
-    copied: int = 0  # and of those that are not the table's own
-    beside: int = 0  # and of what is kept beside a map
+    held: int  # bytes of the table as it is kept
+    copied: int  # and of those that are not the table's own
+    beside: int  # and of what is kept beside a map
 
 
 def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:

@@ -131,9 +131,9 @@ def _complete_source(
     return [*samples, CompletionItem(incomplete, type="file")]
 
 
-def source(name: str) -> Callable[[F], F]:
+def source(name: str, metavar: str | None = None) -> Callable[[F], F]:
     """The argument for a table: a file, standard input or a sample."""
-    return click.argument(name, metavar=name.upper(), shell_complete=_complete_source)
+    return click.argument(name, metavar=metavar or name.upper(), shell_complete=_complete_source)
 
 
 # How numbers are written in text: `decimal`.
@@ -285,11 +285,16 @@ def out_folder(usual: str) -> Callable[[F], F]:
 
 
 def parse_components(text: str) -> int | float | str:
-    """``"10"`` is a number, ``"0.95"`` a fraction, anything else a rule."""
+    """``"10"`` is a number, ``"0.95"`` a fraction, anything else a rule; 0 is refused."""
     try:
-        return float(text) if "." in text else int(text)
+        number = float(text) if "." in text else int(text)
     except ValueError:
         return text
+    if number == 0:
+        from gnomon.errors import ParameterError
+
+        raise ParameterError(f"-k {text} keeps no component. Use 1 or more.")
+    return number
 
 
 def check_source(data: str, name: str = "DATA") -> None:

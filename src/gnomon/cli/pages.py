@@ -2,6 +2,7 @@
 
 import shlex
 import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from gnomon.cli.asked import Asked
     from gnomon.cli.stored import StoredRun
-    from gnomon.large import LargeResult
-    from gnomon.pipeline import Result
     from gnomon.report import Report
+    from gnomon.result import Result
     from gnomon.stages import Stages
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "read_stored",
     "refuse_page",
     "say_page",
+    "settings_of",
     "write_page",
 ]
 
@@ -37,7 +39,6 @@ RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
 READING = ("label", "id", "features", "keep", "drop", "na", "decimal", "text", "image", "link")
-PAGE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 # What a setting is when nobody asked for anything.
 USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
          "dimensions": 2, "sample": None, "seed": 0, "stability": None, "pixels": None,
@@ -231,7 +232,7 @@ def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:
     """Whether these are the first components of the model: as many, and spread as they are."""
     import numpy as np
 
-    from gnomon.cli.map import MOST_COMPONENTS
+    from gnomon.map_budget import MOST_COMPONENTS
 
     if scores.shape[1] < min(pca.n_components_, MOST_COMPONENTS):
         return False
@@ -263,10 +264,16 @@ def as_typed(command: str, settings: dict[str, Any]) -> str:
     return shlex.join(parts)
 
 
-def asked_pictures(pixels: str | None, image_root: Path | None) -> dict[str, Any]:
-    """How pictures are to be found, for the record of a run; nothing where nothing was said."""
-    asked = {"pixels": pixels, "image_root": None if image_root is None else str(image_root)}
-    return {name: value for name, value in asked.items() if value is not None}
+def settings_of(asked: "Asked", names: Sequence[str]) -> dict[str, Any]:
+    """What was asked for, for the record of a run; of pictures only what was said."""
+    root = asked.image_root
+    pictures = {"pixels": asked.pixels, "image_root": None if root is None else str(root)}
+    return {
+        "data": asked.data,
+        **asked.typed,
+        **{name: getattr(asked, name) for name in names},
+        **{name: value for name, value in pictures.items() if value is not None},
+    }
 
 
 def refuse_page(path: Path, *, force: bool) -> None:
@@ -277,64 +284,35 @@ def refuse_page(path: Path, *, force: bool) -> None:
 
 
 def write_page(
-    folder: Path, result: "Result | LargeResult", command: str, stage: "Stages", **asked: Any
-) -> "Report | None":
-    """Build the page of a run that has just ended, where its scores are at hand, and write it.
-
-    `asked` is for `build_page`; both parts are stages of their own.
-    """
-    page: Report | None = stage("page", lambda: build_page(result, command, **asked))
-    if page is not None:
-        stage("write", lambda: page.save(folder / FILE))
+    folder: Path, result: "Result", command: str, stage: "Stages", asked: "Asked", words: Words
+) -> "Report":
+    """Build the page of a run that has just ended and write it: two stages."""
+    with stage("page") as ended:
+        ended.result = page = build_page(result, command, asked, words)
+    with stage("write"):
+        page.save(folder / FILE)
     return page
 
 
-def build_page(
-    result: "Result | LargeResult",
-    command: str,
-    *,
-    title: str | None,
-    stability: int | None,
-    page_budget: int,
-    threads: int | None,
-    words: Words,
-    pixels: str | None = None,
-    image_root: Path | None = None,
-) -> "Report | None":
-    """The page of a run that has just ended; None where its scores are nowhere."""
-    from gnomon.pipeline import Result
-    from gnomon.report.run import report_run, report_scores, report_without_table
+def build_page(result: "Result", command: str, asked: "Asked", words: Words) -> "Report":
+    """The page of a run that has just ended."""
+    from gnomon.report.run import report_result
 
-    sampled = result.sampling is not None and not result.sampling.whole
-    placed = "" if result.rows is None else result.rows.sentence()
-    if stability is not None and sampled:
+    stability = asked.stability
+    if stability is not None and result.sampling is not None:
         words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
-    if result.interrupted or result.pca.n_samples_ > PAGE_ROWS:
-        result = result.of_the_map()  # with what is to be said of the others
-    found: dict[str, Any] = {
-        "title": title, "page_budget": page_budget, "n_jobs": threads, "command": command,
-        "trust": result.trust, "quality": result.quality, "warnings": warnings_of(result),
-        "seconds": result.seconds, "Y": result.positions, "score": result.trust is not None,
-    }  # fmt: skip
-    if sampled and result.sampling is not None:
-        found["notes"] = (result.sampling.to_dict()["words"], *filter(None, [placed]))
-    if isinstance(result, Result):
-        return report_run(
-            result.table, result.prepared, result.pca, result.tsne, scores=result.components,
-            stability=stability, pixels=pixels, image_root=image_root, replay=result.replay,
-            **found,
-        )  # fmt: skip
-    found |= {
-        "names": result.preparation.columns, "source": result.table.name,
-        "preparation": (*result.preparation.lines(), *result.told),
-        "roles": tuple(result.table.roles.final().lines()),
-    }  # fmt: skip
-    if result.components is not None:
-        return report_without_table(result.pca, result.tsne, result.components, **found)
-    if result.scores is not None:  # they were written as they were computed
-        return report_scores(result.pca, result.scores, **found)
-    return None
+    return report_result(
+        result,
+        title=asked.title,
+        page_budget=asked.page_budget,
+        n_jobs=asked.threads,
+        command=command,
+        warnings=warnings_of(result),
+        stability=stability,
+        pixels=asked.pixels,
+        image_root=asked.image_root,
+    )
 
 
 def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:

@@ -12,29 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import Budget
-from gnomon.cli.blocks import in_blocks, open_source
 from gnomon.cli.pairs import chosen_columns, ids_asked, roles_of, say_shared, why_unused
 from gnomon.cli.results import say_read
 from gnomon.cli.words import Words
 from gnomon.data.names import find_name, is_id_like
+from gnomon.data.open import table_of_source
 from gnomon.data.refusals import FileError, OptionError, listed
+from gnomon.data.sources import source as source_of
 from gnomon.data.table import ColumnRoles, LeftOut
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.pairs import call
 from gnomon.engine.sink import writing_blocks
 from gnomon.errors import Parameter, ParameterError, Remedy
-from gnomon.large import BlockTable
 from gnomon.procrustes import Procrustes
 from gnomon.procrustes.similarity import Similarity
 
-__all__ = ["BlockPair", "open_block_pair", "pair_in_blocks", "write_moved"]
-
-
-def pair_in_blocks(
-    *paths: str, dask: str | None, workers: int | None, memory: Budget | None
-) -> bool:
-    """Whether one of two tables is read in blocks; then both are."""
-    return any(in_blocks(path, dask=dask, workers=workers, memory=memory) for path in paths)
+__all__ = ["BlockPair", "open_block_pair", "write_moved"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +93,11 @@ def open_block_pair(
         if len(asked) < len(both[len(sources)]):
             kept = asked if own is None else [own, *asked]
             again = {"columns": kept, **cells}
-            source = open_source(path, missing=missing, reading=again, memory=memory)
+            source = _open(path, missing, again, memory)
             names = list(source.names or kept)
+        table = table_of_source(source, name, row_names=False)
+        say_read(words, replace(table, columns=roles.features, roles=roles))
         sources.append(call(_named(source, names, own, found[0][2]), name))
-        sources[-1].roles = roles  # type: ignore[attr-defined]  # those of a file
-        say_read(words, BlockTable(name, sources[-1]))
     _say_unused_ids(words, [each[0] for each in found], ids[0])
     if ids[0] is None and sources[0].rows != sources[1].rows:
         a, b = (f"{name} has {source.rows:,}" for name, source in zip(called, sources, strict=True))
@@ -112,6 +105,19 @@ def open_block_pair(
             f"{a} rows and {b}: they do not belong together by their order.", ("id", "COLUMN")
         )
     return BlockPair(sources[0], sources[1], (called[0], called[1]), found[0][2])
+
+
+def _open(path: str, missing: str, reading: dict[str, Any], memory: Budget | None) -> Source:
+    """The table as a source, whose rows are all used."""
+    if missing != "error":
+        raise ParameterError(
+            f"--missing {missing} needs the whole table in memory, and this one is read in blocks. "
+            "Fill the gaps in beforehand."
+        )
+    # Workers have folders of their own: they need to be told where the file is.
+    found = source_of(Path(path).resolve(), **reading)
+    # Of the processes whose libraries are counted, this one does not work beside the others.
+    return found if memory is None else found.within(memory.each(memory.processes - 1))
 
 
 def _look(
@@ -126,7 +132,7 @@ def _look(
         raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
     reading = {**cells, "keep": [] if id is None else [id]}
     try:
-        source = open_source(path, missing=missing, reading=reading, memory=memory)
+        source = _open(path, missing, reading, memory)
     except (FileError, OptionError) as error:
         raise (error if id is None else _about_ids(error)) from None
     names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]

@@ -230,7 +230,7 @@ def _ids_of(tables: list[Table], *, asked: bool) -> str | None:
 
 def distinct_ids(table: Table) -> NDArray[np.object_]:
     """The ids of a table, every row with one of its own."""
-    ids = table.ids
+    ids: NDArray[np.object_] = table.ids
     assert ids is not None
     seen: dict[Any, int] = {}
     for row, key in enumerate(ids):

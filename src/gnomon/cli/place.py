@@ -1,20 +1,20 @@
 """`gnomon place`: new rows on a map that was made before."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
-from gnomon.cli.words import Words
+from gnomon.cli.asked import Asked, as_one
+from gnomon.cli.workers import watched_engine
 
 if TYPE_CHECKING:
-    from gnomon.budget import Budget
     from gnomon.cli.stored import StoredRun
+    from gnomon.data.preparation import Prepared
     from gnomon.data.table import Table
-    from gnomon.large import BlockTable
     from gnomon.tsne.place import Placement
 
 HELP = """New rows on the old map, which stays as it is.
@@ -30,8 +30,7 @@ the map are) and residual (how far the row lies outside the principal components
 rows like those of the map. Rows of which unusual is true are like none of them, and their places
 mean little; why says "near nothing" or "outside the components". Of new rows like those of the map
 about 1 % are called unusual.
-Tables too large for memory are read in blocks: rows keep their order, and ids and labels are left
-out.
+Tables too large for memory are read in blocks; rows keep their order, ids and labels.
 """
 # Of a row in blocks: its place, ratio, residual and neighbours; and the words when it is written.
 PLACE_BYTES = 220
@@ -41,158 +40,106 @@ ONLY_DISTANCES = (
 )
 
 
-class Found(NamedTuple):
-    """Rows and their places; `names` are the columns that name and colour them."""
-
-    table: "Table | BlockTable"
-    names: dict[str, Any]
-    dropped: int
-    placed: "Placement"
-    seconds: float
-
-
 @click.command("place", help=HELP)
-@options.source("new")
+@options.source("data", metavar="NEW")
 @options.model
 @options.out_file
 @options.naming
-@options.of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), help="Missing "
-              "values: as in `gnomon map` (default: what the model was made with).")  # fmt: skip
+@options.of_table(
+    "--missing",
+    "instead",
+    type=click.Choice(["error", "drop", "mean", "em"]),
+    help="Missing values: as in `gnomon map` (default: what the model was made with).",
+)
 @options.resources
 @options.distributing
 @options.writing
-def command(
-    new: str,
-    model: Path,
-    out: Path | None,
-    label: str | None,
-    id_: str | None,
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str | None,
-    threads: int | None,
-    memory: "Budget | None",
-    dask: str | None,
-    workers: int | None,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read new rows, make them ready as the first were, place them."""
-    options.check_source(new, "NEW")
-    options.new_file(out, force=force)
-    options.table_or_json(out, as_json)
-    from gnomon.cli import blocks, results
+    options.check_source(asked.data, "NEW")
+    options.new_file(asked.out, force=asked.force)
+    options.table_or_json(asked.out, asked.as_json)
+    from gnomon.cli import results
     from gnomon.cli.stored import load_run
+    from gnomon.data.table import count
     from gnomon.errors import UnavailableError
     from gnomon.tsne.novelty import count_reasons
 
-    words = Words(quiet=quiet, verbose=verbose)
-    memory = blocks.beside_workers(memory, workers)
-    in_blocks = blocks.in_blocks(new, dask=dask, workers=workers, memory=memory)
-    run = load_run(model)
+    asked, words = asked.beside_workers(asked.data), asked.words
+    run = load_run(asked.model)
     if run.tsne is None:
         raise UnavailableError(f"{run.path} holds no map. Give a model that gnomon map wrote.")
-    run.tsne.n_jobs = threads
-    reading = {"label": label, "id": id_, "na": list(na) or None, "decimal": decimal}
-    with words.warnings() as warned:
-        if in_blocks:
-            cluster = blocks.watched_engine(
-                dask, workers, words=words, memory=memory, threads=threads
-            )
-            found = _place_blocks(new, run, missing, reading, memory, cluster, words)
-        else:
-            found = _place_table(new, run, missing, reading, memory, words)
-        results.say_placed(words, found.placed, found.seconds)
-        words.details("", found.placed.lines())
-        if found.placed.residual_limit is None:
+    run.tsne.n_jobs = asked.threads
+    with words.warnings() as warned, watched_engine(asked, words) as engine:
+        table = open_like(asked, run.preparation.columns)
+        results.say_read(words, table)
+        run.say(words)
+        start = time.perf_counter()
+        prepared, placed = _place(table, run, asked, engine)
+        seconds = time.perf_counter() - start
+        if dropped := table.n_rows - len(placed.positions):
+            words.say("Missing", f"{count(dropped, 'row')} dropped")
+        results.say_placed(words, placed, seconds)
+        words.details("", placed.lines())
+        if placed.residual_limit is None:
             words.say("Note", ONLY_DISTANCES)
-    columns, placed = found.names, found.placed
+    columns = prepared.table.names_of_rows()
     results.put(columns, "tsne", placed.positions)
     columns["distance_ratio"] = placed.distance_ratio
     if placed.residual_limit is not None:
         columns["residual"] = placed.residual
     columns["unusual"], columns["why"] = placed.unusual, placed.why
     results.say_versions(words)
-    results.write_table_or_stdout(out, columns, force=force, words=words)
-    if as_json and out is not None:
+    results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
+    if asked.as_json and asked.out is not None:
         told = {
             "model": str(run.path),
-            "table": found.table.to_dict(),
+            "table": table.to_dict(),
             "rows": len(placed.positions),
-            "dropped": found.dropped,
+            "dropped": dropped,
             "unusual": int(placed.unusual.sum()),
             "why": count_reasons(placed.reason),
             "limits": {"distance_ratio": placed.distance_limit, "residual": placed.residual_limit},
             "columns": list(columns),
-            "seconds": found.seconds,
+            "seconds": seconds,
             "warnings": warned,
         }
-        results.say_json("place", [out], told)
+        results.say_json("place", [asked.out], told)
 
 
-def _place_table(
-    new: str,
-    run: "StoredRun",
-    missing: str | None,
-    reading: dict[str, Any],
-    memory: "Budget | None",
-    words: Words,
-) -> Found:
-    """Rows of a table that is read as a whole."""
-    from gnomon.cli import results
-    from gnomon.data.read import read_source
-    from gnomon.data.table import count
+def open_like(asked: Asked, columns: Sequence[str]) -> "Table":
+    """The table with the columns of a model: by name, or in their order where it has no names."""
+    from gnomon.data.open import open_table
 
-    assert run.tsne is not None
-    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
-    table = read_source(new, memory=memory, columns=list(how.columns), **reading)
-    results.say_read(words, table)
-    run.say(words)
-    prepared = how.apply(table)
-    dropped = len(table.X) - len(prepared.X)
-    if dropped:
-        words.say("Missing", f"{count(dropped, 'row')} dropped")
-    start = time.perf_counter()
-    placed = run.tsne.place(prepared.X)
-    seconds = time.perf_counter() - start
-    return Found(table, results.names_of_rows(prepared.table), dropped, placed, seconds)
+    table = open_table(
+        asked.data,
+        memory=asked.memory,
+        in_blocks=asked.cluster,
+        columns=list(columns),
+        **{name: asked.reading[name] for name in ("label", "id", "na", "decimal")},
+    )
+    if table.in_blocks and asked.memory is not None:
+        # Of the processes whose libraries are counted, this one does not work beside the others.
+        limit = asked.memory.each(asked.memory.processes - 1)
+        table = replace(table, X=table.X.within(limit))
+    return table
 
 
-def _place_blocks(
-    new: str,
-    run: "StoredRun",
-    missing: str | None,
-    reading: dict[str, Any],
-    memory: "Budget | None",
-    cluster: Any,
-    words: Words,
-) -> Found:
-    """Rows that are read in blocks, all of them in their order."""
+def _place(
+    table: "Table", run: "StoredRun", asked: Asked, engine: Any
+) -> "tuple[Prepared, Placement]":
+    """The rows made ready, and their places."""
     from gnomon.budget import Budget
-    from gnomon.cli import blocks, results
-    from gnomon.data.scaled import ReadySource
-    from gnomon.errors import ParameterError
-    from gnomon.files import shown_name
-    from gnomon.large import BlockTable
     from gnomon.tsne.blocks import place_blocks
 
     assert run.tsne is not None
-    if missing == "drop":
-        raise ParameterError(
-            "--missing drop leaves out rows, and a table that is read in blocks keeps all of them, "
-            "in their order. Use --missing mean, or drop them beforehand."
-        )
-    how = run.preparation if missing is None else replace(run.preparation, missing=missing)
-    source = blocks.open_like(new, how.columns, reading=reading, memory=memory)
-    table = BlockTable(shown_name(Path(new)) or new, source)
-    results.say_read(words, table)
-    run.say(words)
-    Budget.from_memory(memory).check(f"{table.name}: the places of {source.rows:,} rows",
-                          PLACE_BYTES * source.rows)  # fmt: skip
-    with cluster as engine:
-        start = time.perf_counter()
-        placed = place_blocks(run.tsne._model(), ReadySource(source, how), engine)
-        seconds = time.perf_counter() - start
-    return Found(table, {}, 0, placed, seconds)
+    how = run.preparation
+    prepared = (how if asked.instead is None else replace(how, missing=asked.instead)).apply(
+        table, engine
+    )
+    if not table.in_blocks:
+        return prepared, run.tsne.place(prepared.X)
+    what = f"{table.name}: the places of {table.n_rows:,} rows"
+    Budget.from_memory(asked.memory).check(what, PLACE_BYTES * table.n_rows)
+    return prepared, place_blocks(run.tsne._model(), prepared.X, engine)

@@ -79,7 +79,8 @@ def command(
         raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
     ready = find_rows(data, told, stored, run, words, memory)
     stage = Stages()
-    page = stage("page", lambda: _page(run, told, stored, ready, stability, asked | found))
+    with stage("page"):
+        page = _page(run, told, stored, ready, stability, asked | found)
     page.save(out, force=True)
     pages.say_page(page, out, stage, show=show, words=words)
     if as_json:
@@ -175,6 +176,9 @@ def _page(
     found: dict[str, Any],
 ) -> Any:
     """The page, of the data where there are any."""
+    import numpy as np
+
+    from gnomon.data.table import Table
     from gnomon.errors import ParameterError
     from gnomon.report.run import report_run, report_without_table
 
@@ -187,10 +191,15 @@ def _page(
         raise ParameterError(
             f"--stability makes the map again, which needs the data{why}: --data FILE."
         )
-    return report_without_table(
-        run.pca, run.tsne, stored.scores,
-        names=run.preparation.columns, source=told.name,
-        ids=stored.ids, labels=stored.labels, label_name=stored.label_name,
-        preparation=tuple(run.preparation.lines()), roles=told.roles(),
-        **found,
-    )  # fmt: skip
+    id_name, ids = stored.ids or (None, None)
+    table = Table(
+        told.name,
+        np.empty((len(stored.scores), 0)),
+        run.preparation.columns,
+        labels=stored.labels,
+        label_name=stored.label_name,
+        ids=ids,
+        id_name=id_name,
+    )
+    found |= {"preparation": tuple(run.preparation.lines()), "roles": told.roles()}
+    return report_without_table(run.pca, run.tsne, stored.scores, table, **found)

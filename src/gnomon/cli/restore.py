@@ -1,20 +1,22 @@
 """`gnomon restore`: from components back to the original columns and units."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
+from gnomon.cli.place import open_like
 from gnomon.cli.words import Words
+from gnomon.cli.workers import in_blocks, refuse_output, watched_engine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gnomon.budget import Budget
     from gnomon.cli.stored import StoredRun
     from gnomon.data.preparation import Preparation
+    from gnomon.data.table import Table
     from gnomon.engine import Block
     from gnomon.pca.components import Components
 
@@ -27,143 +29,93 @@ gnomon restore folder/ -m data_reduced -o data.parquet    # many files
 
 SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, a folder of such files, or
 - for standard input. Fewer components than columns give the data back without the variance that
-they do not hold. Tables too large for memory are read and written in blocks: rows keep their order,
-and ids and labels are left out.
+they do not hold. Tables too large for memory are read and written in blocks; rows keep their order,
+ids and labels.
 """
 
 
 @click.command("restore", help=HELP)
-@click.argument("scores", metavar="SCORES")
+@click.argument("data", metavar="SCORES")
 @options.model
 @options.out_file
 @options.naming
 @options.resources
 @options.distributing
 @options.writing
-def command(
-    scores: str,
-    model: Path,
-    out: Path | None,
-    label: str | None,
-    id_: str | None,
-    na: tuple[str, ...],
-    decimal: str | None,
-    threads: int | None,
-    memory: "Budget | None",
-    dask: str | None,
-    workers: int | None,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read components, undo the PCA, undo the preparation."""
-    options.new_file(out, force=force)
-    options.table_or_json(out, as_json)
-    from gnomon.cli import blocks, results
+    options.new_file(asked.out, force=asked.force)
+    options.table_or_json(asked.out, asked.as_json)
+    from gnomon.cli import results
     from gnomon.cli.stored import load_run
     from gnomon.data.refusals import LackingError
 
-    words = Words(quiet=quiet, verbose=verbose)
-    memory = blocks.beside_workers(memory, workers)
-    in_blocks = blocks.in_blocks(scores, dask=dask, workers=workers, memory=memory)
-    if in_blocks:
-        blocks.refuse_output(out)
-    run = load_run(model)
-    run.pca.n_jobs = threads
-    reading = {"label": label, "id": id_, "na": list(na) or None, "decimal": decimal}
-    to: dict[str, Any] = {"out": out, "force": force}
+    asked, words = asked.beside_workers(asked.data), asked.words
+    if in_blocks(asked, asked.data):
+        refuse_output(asked.out)
+    run = load_run(asked.model)
+    run.pca.n_jobs = asked.threads
     try:
-        if in_blocks:
-            cluster = blocks.watched_engine(
-                dask, workers, words=words, memory=memory, threads=threads
-            )
-            rows, columns = _restore_blocks(scores, run, reading, memory, cluster, words, **to)
-        else:
-            rows, columns = _restore_table(scores, run, reading, memory, words, **to)
+        table = open_like(asked, _names(run))
     except LackingError as error:
         if run.tsne is None:
             raise
         where = "gnomon map writes the first ten only; gnomon reduce writes all."
         raise error.replace(ways=(where,)) from None
-    if as_json and out is not None:
+    results.say_read(words, table)
+    run.say(words)
+    columns = (_restore_blocks if table.in_blocks else _restore)(table, run, asked, words)
+    if asked.as_json and asked.out is not None:
         found = {
             "model": str(run.path),
-            "rows": rows,
+            "rows": table.n_rows,
             "columns": columns,
             "n_components": int(run.pca.n_components_),
             "explained_variance_ratio": _share(run),
         }
-        results.say_json("restore", [out], found)
+        results.say_json("restore", [asked.out], found)
 
 
-def _restore_table(
-    scores: str,
-    run: "StoredRun",
-    reading: dict[str, Any],
-    memory: "Budget | None",
-    words: Words,
-    *,
-    out: Path | None,
-    force: bool,
-) -> tuple[int, list[str]]:
-    """Of a table that is read as a whole; how many rows were written, and which columns."""
+def _restore(table: "Table", run: "StoredRun", asked: Asked, words: Words) -> list[str]:
+    """Restore a table in memory and write it; the names of the columns."""
     from gnomon.budget import Budget
     from gnomon.cli import results
     from gnomon.data.missing import refuse_gaps, refuse_infinities
-    from gnomon.data.read import read
     from gnomon.data.spread import measure_spread
 
-    table = read(scores, columns=_names(run), memory=memory, **reading)
-    results.say_read(words, table)
-    run.say(words)
     spread = measure_spread(table.X)
     refuse_infinities(table, spread)
     refuse_gaps(table, spread.gaps, "Components have no gaps: drop those rows.")
-    n, d = len(table.X), len(run.preparation.columns)
-    Budget.from_memory(memory).check(
-        f"{table.name}: restoring {n:,} × {d:,} numbers", 2 * 8 * n * d
-    )
+    n, d = table.n_rows, len(run.preparation.columns)
+    what = f"{table.name}: restoring {n:,} × {d:,} numbers"
+    Budget.from_memory(asked.memory).check(what, 2 * 8 * n * d)
     X = run.preparation.undo(run.pca.inverse_transform(table.X))
-    columns = results.names_of_rows(table)
-    columns |= dict(zip(run.preparation.columns, X.T, strict=True))
+    columns = table.names_of_rows() | dict(zip(run.preparation.columns, X.T, strict=True))
     _say_restored(words, run)
-    results.write_table_or_stdout(out, columns, force=force, words=words)
-    return n, list(columns)
+    results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
+    return list(columns)
 
 
-def _restore_blocks(
-    scores: str,
-    run: "StoredRun",
-    reading: dict[str, Any],
-    memory: "Budget | None",
-    cluster: Any,
-    words: Words,
-    *,
-    out: Path | None,
-    force: bool,
-) -> tuple[int, list[str]]:
-    """The same in blocks."""
-    from gnomon.cli import blocks, results
+def _restore_blocks(table: "Table", run: "StoredRun", asked: Asked, words: Words) -> list[str]:
+    """Restore a table block by block into a file; the names of the columns."""
     from gnomon.engine.sink import writing_blocks
-    from gnomon.files import shown_name
-    from gnomon.large import BlockTable
     from gnomon.numeric.view import naming_rows
 
+    out = asked.out
     assert out is not None
-    source = blocks.open_like(scores, _names(run), reading=reading, memory=memory)
-    results.say_read(words, BlockTable(shown_name(Path(scores)) or scores, source))
-    run.say(words)
-    columns = list(run.preparation.columns)
+    columns, source = list(run.preparation.columns), table.X
+    beside = {} if out.suffix.lower() == ".npy" else table.names_of_rows()
+    beside = {name: values for name, values in beside.items() if name not in columns}
     with (
-        cluster as engine,
+        watched_engine(asked, words) as engine,
         naming_rows(source, engine),
-        writing_blocks(out, source.rows, columns, force=force) as add,
+        writing_blocks(out, source.rows, columns, force=asked.force, beside=beside) as add,
     ):
         engine.write(_Restored(run.pca._model(), run.pca.whiten, run.preparation), source, add)
     _say_restored(words, run)
     words.say("Wrote", str(out))
-    return source.rows, columns
+    return [*beside, *columns]
 
 
 @dataclass(frozen=True)

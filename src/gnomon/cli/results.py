@@ -1,7 +1,6 @@
 """What commands say of the pipeline's stages, and what they write."""
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,10 @@ from gnomon.events import Event, Finished, On
 
 if TYPE_CHECKING:
     from gnomon.data.table import Table
-    from gnomon.large import BlockTable, LargeResult
     from gnomon.pipeline import Result
     from gnomon.tsne.sampled import Placed
 
 __all__ = [
-    "names_of_rows",
     "put",
     "record",
     "reporter",
@@ -36,8 +33,6 @@ __all__ = [
     "write_together",
 ]
 
-# Columns that commands write.
-OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
 ENOUGH = 0.95  # of the variance
 MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
@@ -56,7 +51,7 @@ def reporter(words: Words, bar: Bar | None = None) -> On:
 
 
 def say_read(
-    words: Words, table: "Table | BlockTable", seconds: float | None = None, *, few: bool = False
+    words: Words, table: "Table", seconds: float | None = None, *, few: bool = False
 ) -> None:
     """What was read, used and left out; `few` says so where the rows are too few to conclude from.
 
@@ -171,23 +166,13 @@ def say_wrote(words: Words, files: list[Path], seconds: float) -> None:
     words.say("Wrote", f"{files[0].parent}/: {', '.join(file.name for file in files)}", seconds)
 
 
-def names_of_rows(table: "Table") -> dict[str, Any]:
-    """The columns that name, colour and describe the rows, by their own names unless ours."""
-    columns: dict[str, Any] = {}
-    named = (table.id_name, table.ids), (table.label_name, table.labels), table.text or (None, None)
-    for name, values in named:
-        if values is not None:
-            columns[f"{name} (file)" if OURS.fullmatch(str(name)) else str(name)] = values
-    return columns
-
-
 def put(columns: dict[str, Any], name: str, values: Any) -> None:
     """Add columns ``name1…``, one for each column of `values`."""
     for j, axis in enumerate(values.T):
         columns[f"{name}{j + 1}"] = axis
 
 
-def record(result: "Result | LargeResult", settings: dict[str, Any]) -> dict[str, Any]:
+def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
     """Settings, versions, timings, warnings and certificates."""
     pca, tsne = result.pca, result.tsne
     found: dict[str, Any] = {
@@ -229,7 +214,7 @@ def write_together(
     out: Path,
     table: str,
     columns: dict[str, Any],
-    result: "Result | LargeResult",
+    result: "Result",
     found: dict[str, Any],
 ) -> None:
     """The results' table, the model, the record of the run and the scree chart, in folder `out`.
@@ -277,13 +262,13 @@ def write_table_or_stdout(
     words.say("Wrote", str(out))
 
 
-def say_warnings(words: Words, result: "Result | LargeResult") -> None:
+def say_warnings(words: Words, result: "Result") -> None:
     """What the reader of the results should know."""
     for text in warnings_of(result):
         words.say("Warning", text)
 
 
-def warnings_of(result: "Result | LargeResult") -> tuple[str, ...]:
+def warnings_of(result: "Result") -> tuple[str, ...]:
     """What the reader of the results should know, in the words of the command line."""
     return tuple(worded(warning, CommandWording()) for warning in result.warned)
 

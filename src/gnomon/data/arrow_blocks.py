@@ -124,6 +124,13 @@ class ArrowBlocks(BlockFile):
             self._raw(columns, self.chosen.numbers, piece.first), self.chosen, self.wishes
         )
 
+    def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
+        """All cells of some columns, row group after row group."""
+        columns = [self.all_names.index(name) for name in names]
+        groups = range(self._asked(self.file.count))
+        for table in self._tables(groups, columns, self.runs[0].rows[0]):
+            yield self._raw(table.columns, tuple(names), 0)
+
     def let_go(self, but: Place | None = None) -> None:
         """Whoever reads on in another row group begins it again."""
         here = None if but is None else but.run

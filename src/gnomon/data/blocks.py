@@ -6,7 +6,7 @@ then read for these columns, and a cell that is no number is an error with its p
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -75,6 +75,10 @@ class BlockFile(ABC):
         A part of the file that must be read in one go, and is larger than `at_once` bytes, is read
         from its beginning up to this piece and no further.
         """
+
+    @abstractmethod
+    def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
+        """All cells of some columns, one part of the file after the other."""
 
     def soon(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:  # noqa: B027
         """Begin to read the pieces that come next, if that helps; forget it if there are none."""

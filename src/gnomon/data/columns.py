@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,12 @@ __all__ = [
     "Column",
     "Reading",
     "as_column",
+    "as_text",
+    "colour_of",
     "dressed_number",
     "numbers_of_column",
     "refuse_column",
+    "shown_of",
     "texts_of",
 ]
 
@@ -227,6 +230,12 @@ def refuse_column(column: Column, file: str, places: Places, asked: str | None =
     )
 
 
+class Texts(Protocol):
+    """Makes texts of a column's cells, with `gaps` None where a value is missing."""
+
+    def __call__(self, column: Column, na: Collection[str], *, gaps: bool) -> Any: ...
+
+
 def numbers_of_column(column: Column) -> NDArray[np.float64]:
     """The cells as float64, NaN where a value is missing; for columns of numbers and truth."""
     cells = column.values.cast(pa.float64()) if column.kind == "truth" else column.values
@@ -236,7 +245,7 @@ def numbers_of_column(column: Column) -> NDArray[np.float64]:
 def texts_of(column: Column, na: Collection[str], *, gaps: bool) -> NDArray[np.object_]:
     """The cells as text, to the letter; with `gaps`, None where a value is missing."""
     texts = np.empty(len(column.cells), dtype=object)
-    texts[:] = [_text(value) for value in column.cells.to_pylist()]
+    texts[:] = [as_text(value) for value in column.cells.to_pylist()]
     if gaps:
         missing = {*MISSING, *na}
         texts[[text is None or text.strip() in missing for text in texts]] = None
@@ -245,7 +254,24 @@ def texts_of(column: Column, na: Collection[str], *, gaps: bool) -> NDArray[np.o
     return texts
 
 
-def _text(value: Any) -> str | None:
+def colour_of(column: Column, na: Collection[str], texts: Texts = texts_of) -> Any:
+    """A column that is kept for colour: quantities as numbers, all else as `texts`."""
+    if column.kind == "numbers" and not column.category:
+        return numbers_of_column(column)
+    return texts(column, na, gaps=True)
+
+
+def shown_of(column: Column, role: str, texts: Texts = texts_of) -> tuple[str, Any]:
+    """A column that a page shows, and its name: `texts` to the letter; pictures as they are."""
+    if role != "image":
+        return column.name, texts(column, (), gaps=False)
+    cells = np.empty(len(column.cells), dtype=object)
+    cells[:] = column.cells.to_pylist()
+    return column.name, cells
+
+
+def as_text(value: Any) -> str | None:
+    """A cell as text, whole numbers without a decimal point; None where there is none."""
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

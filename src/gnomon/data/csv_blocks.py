@@ -12,7 +12,7 @@ The text must be UTF-8: other encodings would have to be turned as a whole.
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,9 +111,25 @@ class CsvBlocks(BlockFile):
             lines = np.array([place.line + record.line - 1 for record in records], np.int64)
             return numbers_of(replace(raw, places=Places(lines=lines)), self.chosen, self.wishes)
 
-    def _table(self, data: NDArray[np.uint8], *, texts: bool) -> Any:
-        """The columns in use, as what they hold or as `texts`."""
-        used = {self.all_names.index(name): name for name in self.chosen.numbers}
+    def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
+        """All cells of some columns as text, block after block."""
+        for piece in self.pieces:
+            place: Place = piece.place
+            data = read_as_usual(self.path, place.begin, place.end - place.begin)
+            try:
+                table = self._table(data, texts=True, names=names)
+            except pa.ArrowInvalid as error:
+                self._explain(data, place, error)
+                raise
+            columns = dict(zip(names, table.columns, strict=True))
+            yield RawTable(self.name, columns, decimal=self.dialect.decimal)
+
+    def _table(
+        self, data: NDArray[np.uint8], *, texts: bool, names: Sequence[str] | None = None
+    ) -> Any:
+        """The columns in use, or those called `names`, as what they hold or as `texts`."""
+        names = self.chosen.numbers if names is None else names
+        used = {self.all_names.index(name): name for name in names}
 
         def kind(j: int) -> Any:
             if texts or used.get(j) in self.chosen.marks:
@@ -151,7 +167,8 @@ class CsvBlocks(BlockFile):
         """What columns hold, from whole records at the beginning, or as in the file before."""
         if len(head) + self.skip == BEGINNING:  # cut off
             head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1] or head
-        literal = [name for name in (self.wishes.label, self.wishes.id) if name is not None]
+        asked = (self.wishes.label, self.wishes.id, *self.wishes.shown.values())
+        literal = [name for name in asked if name is not None]
         lines = head.split(b"\n", LOOK + self.dialect.skipped)
         if len(lines) > LOOK + self.dialect.skipped and head.count(b'"') == 0:
             head, more = b"\n".join(lines[:-1]) + b"\n", more or bool(lines[-1])

@@ -17,7 +17,7 @@ from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError, listed, quoted
 from gnomon.data.table import Places
 
-__all__ = ["different_columns", "files_of", "other_columns", "read_folder"]
+__all__ = ["different_columns", "files_of", "join_parts", "other_columns", "read_folder"]
 
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt")
 
@@ -79,7 +79,7 @@ def read_folder(folder: Path, read: ReadFile) -> RawTable:
     raws = [
         read(path, texts) if texts and _holds_numbers(part, texts) else part for path, part in parts
     ]
-    return _joined(folder.name, raws)
+    return join_parts(folder.name, raws)
 
 
 def different_columns(name: str, first: str, how: str) -> FileError:
@@ -121,7 +121,7 @@ def _is_text(cells: Any) -> bool:
     return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
 
 
-def _joined(name: str, parts: Sequence[RawTable]) -> RawTable:
+def join_parts(name: str, parts: Sequence[RawTable]) -> RawTable:
     """The rows of all parts, in the order of the first one's columns."""
     first = parts[0]
     if len(parts) == 1:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.prepared import first_place
 from gnomon.data.refusals import FileError, GapError, Way, quoted
 from gnomon.data.spread import Spread
 from gnomon.data.table import Table, count
+from gnomon.engine import Engine, as_engine
 from gnomon.pca import PCA
 from gnomon.pca.impute import Imputation, fill_rows
 from gnomon.typing import Vector
@@ -91,12 +93,14 @@ def fill(X: NDArray[Any], filling: Filling) -> NDArray[Any]:
     return filled
 
 
-def refuse_gaps(table: Table, gaps: NDArray[np.int64], *ways: Way) -> None:
+def refuse_gaps(
+    table: Table, gaps: NDArray[np.int64], *ways: Way, engine: Engine | None = None
+) -> None:
     """Raise an error that says how many values are missing and where the first is."""
     total = int(gaps.sum())
     if total == 0:
         return
-    row, column = _first(table.X, np.isnan)
+    row, column, _ = first_place(table.X, np.isnan, as_engine(engine))
     columns = int(np.count_nonzero(gaps))
     where = f" in {count(columns, 'column')}" if columns > 1 else ""
     raise GapError(
@@ -106,23 +110,14 @@ def refuse_gaps(table: Table, gaps: NDArray[np.int64], *ways: Way) -> None:
     )
 
 
-def refuse_infinities(table: Table, spread: Spread) -> None:
+def refuse_infinities(table: Table, spread: Spread, engine: Engine | None = None) -> None:
     """Raise an error that says where the first infinite value is."""
     if not (np.isinf(spread.low).any() or np.isinf(spread.high).any()):
         return
-    row, column = _first(table.X, np.isinf)
+    row, column, value = first_place(table.X, np.isinf, as_engine(engine))
     name = table.columns[column]
     raise FileError(
         f"{table.name}: column {quoted(name)} holds an infinite value at {table.places.of(row)}.",
-        ("na", str(table.X[row, column])),
+        ("na", str(value)),
         ("drop", name),
     )
-
-
-def _first(X: NDArray[Any], bad: Any) -> tuple[int, int]:
-    step = max(1, 2**20 // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        hits = np.argwhere(bad(X[start : start + step]))
-        if hits.size:
-            return start + int(hits[0, 0]), int(hits[0, 1])
-    raise AssertionError("nothing was found")

@@ -5,11 +5,12 @@ process for as long as the file is open, and a file that is cut short while it i
 process instead of raising an error. Of files with columns first, a part of each column is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.budget import readable_bytes
@@ -70,6 +71,19 @@ class NpyBlocks(BlockFile):
             for code in self.gaps:
                 block[block == code] = np.nan
         return block
+
+    def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
+        """All numbers of some columns, block after block."""
+        for piece in self.pieces:
+            block = self._decoded(piece)
+            yield RawTable(
+                self.name,
+                {
+                    name: pa.chunked_array([pa.array(block[:, self.all_names.index(name)].copy())])
+                    for name in names
+                },
+                named=False,
+            )
 
     def _decoded(self, piece: Piece) -> NDArray[Any]:
         """Rows with all columns; true and false as numbers."""

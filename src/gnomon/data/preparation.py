@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.missing import CHOICES, Filling, fill, refuse_gaps, refuse_infinities
+from gnomon.data.prepared import PreparedTable, drop_gaps, measure
 from gnomon.data.refusals import lacks_columns
 from gnomon.data.spread import measure_spread
 from gnomon.data.table import Table, count
+from gnomon.engine import Engine, as_engine
 from gnomon.errors import DataError
 from gnomon.records import Record
 from gnomon.typing import Vector
@@ -55,6 +57,12 @@ class Preparation(Record):
     std: Vector
     filling: Filling | None = None
 
+    @classmethod
+    def unlearned(cls, columns: tuple[str, ...]) -> "Preparation":
+        """Leave rows as they are: nothing was learned from them."""
+        d = len(columns)
+        return cls(columns, "error", "none", "", 0, 0, 0, "", np.zeros(d), np.ones(d))
+
     def title(self) -> str:
         """What it is for."""
         return f"preparation of {count(len(self.columns), 'column')}"
@@ -72,18 +80,32 @@ class Preparation(Record):
             return f"{count(self.n_missing, 'value')} filled in with the means of their columns"
         return self.filled
 
-    def apply(self, new: Table) -> "Prepared":
+    def apply(self, new: Table, engine: Engine | None = None) -> "Prepared":
         """Make the rows of `new` ready as those of the first table were.
 
-        Its columns are found by name; nothing is learned from it.
+        Its columns are found by name; nothing is learned from it. Rows that are read in blocks are
+        made ready when they are read, which is when gaps and infinite values are found.
         """
         new = self._in_order(new)
-        spread = measure_spread(new.X)
-        refuse_infinities(new, spread)
-        return self.ready(new, spread.gaps)
+        if not new.in_blocks:
+            spread = measure_spread(new.X)
+            refuse_infinities(new, spread)
+            return self.ready(new, spread.gaps)
+        if self.missing != "drop":
+            return Prepared(PreparedTable(new.X, self), new, None, self)
+        left, kept, _ = drop_gaps(new, self, as_engine(engine))
+        if not kept.size:
+            gaps = measure(new.X, as_engine(engine)).gaps
+            refuse_gaps(new, gaps, ("missing", "mean"), "Every row has one.", engine=engine)
+        return Prepared(left.X, left, kept if kept.size < new.n_rows else None, self)
 
     def ready(self, table: Table, gaps: NDArray[np.int64]) -> "Prepared":
         """The rows of a table whose columns are in order and of which the gaps are counted."""
+        if table.in_blocks:
+            unchanged = self.scale != "standard" and not (self.fills and gaps.any())
+            return Prepared(
+                table.X if unchanged else PreparedTable(table.X, self), table, None, self
+            )
         table, kept = self._without_gaps(table, gaps)
         return Prepared(self.scaled(table.X), table, kept, self)
 
@@ -133,7 +155,7 @@ class Preparation(Record):
         return X
 
     def _in_order(self, new: Table) -> Table:
-        if new.columns == self.columns:
+        if new.columns == self.columns or new.in_blocks:  # which are opened in this order
             return new
         place = {name: j for j, name in enumerate(new.columns)}
         absent = [name for name in self.columns if name not in place]
@@ -211,21 +233,25 @@ class Prepared:
 
     Attributes
     ----------
-    X : array (m, d)
-        Without missing values, scaled.
+    X : array (m, d) or Source
+        Without missing values, scaled; of a table in blocks a `Source`, whose blocks are made ready
+        when they are read.
     table : Table
-        The same rows as they were read, gaps filled in, with their labels and ids.
+        The same rows as they were read, gaps filled in (in memory), with their labels and ids.
     kept : array of int (m,), or None
         Rows of the file that are left, if some were dropped.
     preparation : Preparation
     """
 
-    X: NDArray[Any]
+    X: Any
     table: Table
     kept: NDArray[np.int64] | None
     preparation: Preparation
 
     def take(self, rows: NDArray[np.int64]) -> "Prepared":
-        """Some of the rows."""
+        """Some of the rows; of a table in blocks what names them, without their numbers."""
         kept = rows if self.kept is None else self.kept[rows]
+        if self.table.in_blocks:
+            nothing = np.empty((rows.size, 0))
+            return replace(self, X=nothing, table=self.table.with_rows(nothing, rows), kept=kept)
         return replace(self, X=self.X[rows], table=self.table.take(rows), kept=kept)

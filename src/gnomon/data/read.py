@@ -1,18 +1,17 @@
 """Reading a table from a file or a folder: bytes, columns, their roles, numbers."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import Memory
 from gnomon.data import samples
 from gnomon.data.arrow_files import read_feather, read_parquet
-from gnomon.data.columns import Column, numbers_of_column, texts_of
+from gnomon.data.columns import colour_of, shown_of, texts_of
 from gnomon.data.content import Content, open_content
 from gnomon.data.csv_files import read_csv
 from gnomon.data.folder import read_folder
@@ -134,9 +133,9 @@ def read(
         id_name=used.id,
         roles=used,
         others=tuple(
-            (left.column, _colour(seen[left.column], wishes.na)) for left in used.kept_for_colour
+            (left.column, colour_of(seen[left.column], wishes.na)) for left in used.kept_for_colour
         ),
-        **{role: _shown(seen[name], role) for role, name in roles.shown.items()},
+        **{role: shown_of(seen[name], role) for role, name in roles.shown.items()},
         folder=None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent,
         notes=(*raw.notes, *roles.notes),
         n_columns=len(raw.names),
@@ -163,22 +162,6 @@ def read_source(
                 parameter=Parameter(name), table=source.name,
             )  # fmt: skip
     return source if isinstance(source, Table) else table_of_sample(source)
-
-
-def _shown(column: Column, role: str) -> tuple[str, NDArray[Any]]:
-    """A column that a page shows: to the letter; pictures as they are."""
-    if role != "image":
-        return column.name, texts_of(column, (), gaps=False)
-    cells = np.empty(len(column.cells), dtype=object)
-    cells[:] = column.cells.to_pylist()
-    return column.name, cells
-
-
-def _colour(column: Column, na: Sequence[str]) -> NDArray[Any]:
-    """A column that is kept for colour: quantities as numbers, all else as text."""
-    if column.kind == "numbers" and not column.category:
-        return numbers_of_column(column)
-    return texts_of(column, na, gaps=True)
 
 
 def _in_order(

@@ -14,8 +14,9 @@ from gnomon.data.arrow_blocks import ArrowBlocks
 from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
 from gnomon.data.content import kind_of_file
 from gnomon.data.csv_blocks import CsvBlocks
-from gnomon.data.folder import different_columns, files_of, other_columns
+from gnomon.data.folder import different_columns, files_of, join_parts, other_columns
 from gnomon.data.npy_blocks import NpyBlocks
+from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
 from gnomon.data.wishes import Wishes, as_wishes
 from gnomon.engine.arrays import ArraySource, as_source, names_of
@@ -105,9 +106,7 @@ def source(
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
             refuse("names", "be left out for files, which have their own", names)
-        found = FileSource(files_of(Path(table)), wishes, rows)
-        found.part_rows = rows
-        return found
+        return FileSource(files_of(Path(table)), wishes, rows)
     if wishes != Wishes():
         raise OptionError(
             "The options columns, features, keep, drop, label, id, na and decimal are for files.",
@@ -173,6 +172,7 @@ class FileSource(Source):
                 start += piece.rows
         dtype = np.result_type(*(file.dtype for file in self.files))
         super().__init__(first.columns, dtype, partitions, first.names)
+        self.wishes, self.part_rows = wishes, rows
         self.roles, self.notes = first.roles, first.notes
         self.told: set[int] = set()  # files that know what comes next
         self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
@@ -184,6 +184,17 @@ class FileSource(Source):
         piece = Piece(partition.first, partition.rows, place)
         block = self.files[number].read(piece, 0 if self.scattered else self.at_once)
         return np.asarray(block, self.dtype)
+
+    def cells(self, names: Sequence[str], most_bytes: int) -> RawTable | None:
+        """All cells of some columns of all files; None where they take more than `most_bytes`."""
+        parts, taken = [], 0
+        for file in self.files:
+            for part in file.cells(names):
+                taken += sum(cells.nbytes for cells in part.columns.values())
+                if taken > most_bytes:
+                    return None
+                parts.append(part)
+        return join_parts(self.files[0].name, parts)
 
     def within(self, memory: int | None) -> Self:
         """Half of `memory` is for what must be decoded at once; `OPEN` such parts are in use."""

@@ -1,5 +1,6 @@
 """A table as it was read: its features, what names and colours rows, what is ignored and why."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,10 +11,13 @@ from numpy.typing import NDArray
 
 from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
+from gnomon.engine.source import Source
 from gnomon.records import Record
 
-__all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "table_of_sample"]
+__all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table_of_sample"]
 
+# Columns that commands write.
+OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
 SHOWN = ("text", "image", "link")  # roles of columns that a page shows, only when asked for
 
 
@@ -153,14 +157,15 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Table(Record):
-    """What was read from a file.
+    """What was read from a file, or is read from it in blocks.
 
     Attributes
     ----------
     name : str
         The file's name, or "standard input".
-    X : array of numbers, shape (n, d)
-        The columns in use; NaN where a value is missing. May be a read-only memory map.
+    X : array of numbers, shape (n, d), or Source
+        The columns in use; NaN where a value is missing. May be a read-only memory map. A `Source`
+        where the table is read in blocks.
     columns : tuple of str, length d
         Their names.
     labels : array of str or None, shape (n,); or None
@@ -191,11 +196,11 @@ class Table(Record):
     """
 
     name: str
-    X: NDArray[Any]
+    X: Any
     columns: tuple[str, ...]
-    labels: NDArray[np.object_] | None = None
+    labels: Any = None
     label_name: str | None = None
-    ids: NDArray[np.object_] | None = None
+    ids: Any = None
     id_name: str | None = None
     roles: ColumnRoles = None  # type: ignore[assignment]  # set below: features are the columns
     others: tuple[tuple[str, NDArray[Any]], ...] = ()
@@ -218,6 +223,11 @@ class Table(Record):
         """Rows of the file."""
         return int(self.X.shape[0])
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the numbers are read in blocks, again and again, and never held as a whole."""
+        return isinstance(self.X, Source)
+
     def title(self) -> str:
         """Size and name."""
         return f"{self.name}: {count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
@@ -229,10 +239,17 @@ class Table(Record):
     def words(self, *, command: bool) -> list[tuple[str, str]]:
         """The same for the library, or in the words of the command line."""
         lines = [*self.roles.words(command=command), ("note", "; ".join(self.notes))]
+        if self.in_blocks:
+            blocks = count(len(self.X.partitions), "block")
+            lines.append(("blocks", f"read in {blocks}; rows keep their order"))
         return [(name, text) for name, text in lines if text]
 
     def take(self, rows: NDArray[np.int64]) -> "Table":
         """The same table with only these rows, in this order."""
+        return self.with_rows(self.X[rows], rows)
+
+    def with_rows(self, X: Any, rows: NDArray[np.int64]) -> "Table":
+        """The rows `rows` of this table, whose numbers are `X`."""
         shown: dict[str, Any] = {
             role: (pair[0], pair[1][rows])
             for role in SHOWN
@@ -240,7 +257,7 @@ class Table(Record):
         }
         return replace(
             self,
-            X=self.X[rows],
+            X=X,
             labels=None if self.labels is None else self.labels[rows],
             ids=None if self.ids is None else self.ids[rows],
             others=tuple((name, values[rows]) for name, values in self.others),
@@ -248,7 +265,16 @@ class Table(Record):
             places=self.places.take(rows),
         )
 
-    def with_numbers(self, X: NDArray[Any], columns: tuple[str, ...]) -> "Table":
+    def names_of_rows(self) -> dict[str, Any]:
+        """The columns that name, colour and describe the rows, by their names unless ours."""
+        columns: dict[str, Any] = {}
+        named = (self.id_name, self.ids), (self.label_name, self.labels), self.text or (None, None)
+        for name, values in named:
+            if values is not None:
+                columns[f"{name} (file)" if OURS.fullmatch(str(name)) else str(name)] = values
+        return columns
+
+    def with_numbers(self, X: Any, columns: tuple[str, ...]) -> "Table":
         """The same rows with other numbers."""
         return replace(self, X=X, columns=columns, roles=replace(self.roles, features=columns))
 
@@ -256,10 +282,11 @@ class Table(Record):
         """Everything but the cells, ready for JSON."""
         return {
             "name": self.name,
-            "rows": int(self.X.shape[0]),
+            "rows": self.n_rows,
             "n_columns": self.n_columns,
             **self.roles.to_dict(),
             "notes": list(self.notes),
+            **({"blocks": len(self.X.partitions)} if self.in_blocks else {}),
         }
 
 

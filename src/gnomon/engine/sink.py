@@ -1,6 +1,6 @@
 """Blocks of rows written one after the other into one file, which is whole or not there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,12 @@ __all__ = ["ENDINGS", "writing_blocks"]
 
 @contextmanager
 def writing_blocks(
-    path: str | PathLike[str], rows: int, names: Sequence[str], *, force: bool = False
+    path: str | PathLike[str],
+    rows: int,
+    names: Sequence[str],
+    *,
+    force: bool = False,
+    beside: Mapping[str, Any] | None = None,
 ) -> Iterator[Add]:
     """A function that appends a block (m, d) to the file `path`, which appears at the end.
 
@@ -35,12 +40,16 @@ def writing_blocks(
         Of the columns; ``.npy`` has none.
     force : bool
         Whether a file that exists is replaced.
+    beside : mapping of str to array (rows,), optional
+        Columns of a Parquet file that go before those of the blocks, such as ids.
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         refuse("to", f"end in one of {', '.join(ENDINGS)}", str(path))
     with writing(Path(path), force=force) as part, part.open("wb") as file:
-        sink = _Npy(file, rows, len(names)) if ending == ".npy" else _Parquet(file, names)
+        sink: _Npy | _Parquet = _Parquet(file, names, beside or {})
+        if ending == ".npy":
+            sink = _Npy(file, rows, len(names))
         try:
             yield sink.add
             sink.close()
@@ -84,16 +93,21 @@ class _Npy:
 class _Parquet:
     """Write one row group for each block, so that the file can be read in blocks."""
 
-    def __init__(self, file: BinaryIO, names: Sequence[str]) -> None:
-        self.file, self.names = file, list(names)
+    def __init__(self, file: BinaryIO, names: Sequence[str], beside: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+
+        self.file, self.names, self.done = file, [*beside, *names], 0
+        self.beside = [pa.array(column) for column in beside.values()]
         self.writer: Any = None
 
     def add(self, block: NDArray[Any]) -> None:
         """Append rows."""
         import pyarrow as pa
 
-        columns = np.ascontiguousarray(block.T)
-        table = pa.Table.from_arrays([pa.array(column) for column in columns], self.names)
+        columns = [column.slice(self.done, len(block)) for column in self.beside]
+        columns += [pa.array(column) for column in np.ascontiguousarray(block.T)]
+        self.done += len(block)
+        table = pa.Table.from_arrays(columns, self.names)
         self._writer(table.schema).write_table(table, row_group_size=max(1, table.num_rows))
 
     def close(self) -> None:

@@ -5,8 +5,8 @@ array whose results do not depend on the rows beside one. So an array is worked 
 every other table part by part.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -130,12 +130,15 @@ class Output:
         Called with an event after every block.
     engine : Dask client, engine or None
         None for threads of this process.
+    beside : mapping of str to array (n,)
+        Columns of a Parquet file that go before those of the rows, such as ids.
     """
 
     to: str | PathLike[str] | None = None
     force: bool = False
     on: On | None = None
     engine: Any = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Wrapped(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -238,7 +241,9 @@ def apply_rows(
     apply = _Apply(partial(function, n_jobs=1))
     with naming_rows(table, workers, columns):
         if output.to is not None:
-            with writing_blocks(output.to, n, called, force=output.force) as add:
+            with writing_blocks(
+                output.to, n, called, force=output.force, beside=output.beside
+            ) as add:
                 workers.write(apply, table, add, on=output.on)
             return Path(output.to)
         check_free(  # the parts, and all together

@@ -1,5 +1,6 @@
 """A page of a run: of a table that was read from a file, made ready, reduced and mapped."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
+from gnomon.errors import ParameterError
 from gnomon.inputs import check_integer
 from gnomon.pca import PCA
 from gnomon.report.build import build
@@ -30,9 +32,11 @@ WITHOUT = (
     "worst are missing."
 )
 MOST_CLASSES = 50  # whole numbers that may be names of groups, as in `gnomon.data.guess`
+SAMPLE_ROWS = 200_000  # of a map of a sample; with more, the page is of the sample alone
 MOST_ROWS = 1_000_000  # more are not to be looked at, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read of a file too large to be read as a whole
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
+SCORE = re.compile(r"pc\d+")  # what a file of scores calls them, beside ids and labels
 
 
 def report_run(
@@ -112,18 +116,40 @@ def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, A
 
 
 def report_result(result: Any, **asked: Any) -> Report:
-    """The page of a result of `gnomon.run`; `asked` is for `report_run`."""
+    """The page of a result of `gnomon.run`; `asked` is for `report_run`.
+
+    A page of many rows shows those that the map was made of. Of a table in blocks it is built from
+    the model, the scores and what names the rows.
+    """
     notes: tuple[str, ...] = ()
-    if result.sampling is not None and not result.interrupted:
+    if result.sampling is not None:
         placed = "" if result.rows is None else result.rows.sentence()
         notes = (result.sampling.to_dict()["words"], *filter(None, [placed]))
-    shown = result.of_the_map() if result.interrupted else result
-    return report_run(
-        shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
-        Y=shown.positions, trust=shown.trust, quality=shown.quality,
-        score=shown.trust is not None, warnings=shown.warnings, seconds=shown.seconds,
-        replay=shown.replay, notes=notes, **asked,
-    )  # fmt: skip
+    shown = result
+    if result.interrupted or result.pca.n_samples_ > SAMPLE_ROWS:
+        shown = result.of_the_map()  # with what is to be said of the others
+    found = {
+        "Y": shown.positions, "trust": shown.trust, "quality": shown.quality,
+        "score": shown.trust is not None, "warnings": shown.warnings, "seconds": shown.seconds,
+        "notes": notes, **asked,
+    }  # fmt: skip
+    if not result.table.in_blocks:
+        return report_run(
+            shown.table, shown.prepared, shown.pca, shown.tsne, scores=shown.components,
+            replay=shown.replay, **found,
+        )  # fmt: skip
+    table = replace(shown.prepared.table, notes=shown.table.notes)
+    found["preparation"] = tuple(shown.preparation.lines())
+    for name in ("stability", "pixels"):  # which need the numbers
+        found.pop(name, None)
+    if shown.components is not None:
+        return report_without_table(shown.pca, shown.tsne, shown.components, table, **found)
+    if shown.scores is not None:  # they were written as they were computed
+        return report_scores(shown.pca, shown.scores, table, **found)
+    raise ParameterError(
+        "There are no components to make a page of: the table was read in blocks. Run it again "
+        "with `scores='scores.parquet'`."
+    )
 
 
 def find_shown(
@@ -192,42 +218,48 @@ def report_without_table(
     pca: PCA,
     tsne: TSNE | None,
     scores: NDArray[Any],
+    table: Table,
     *,
-    names: Sequence[str],
-    source: str,
     title: str | None = None,
-    labels: NDArray[Any] | None = None,
-    label_name: str = "label",
+    image_root: Path | None = None,
     page_budget: int = PAGE_BUDGET,
     n_jobs: int | None = None,
     **found: Any,
 ) -> Report:
-    """The page of a run whose table is gone: what its model and its scores still tell.
+    """The page of a run whose numbers are gone: what its model and its scores still tell.
 
+    `table` says what names, colours and describes the rows; its numbers are not looked at.
     Neighbours are those of the table that the map keeps, where there is a map; otherwise those of
     the scores.
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
     rows, notes = shown_rows(len(scores), found.get("Y"))
     if rows is not None:
-        scores, labels = scores[rows], None if labels is None else labels[rows]
+        scores = scores[rows]
         found |= {name: part[rows] for name, part in found.items() if name in OF_ROWS
                   and part is not None}  # fmt: skip
-        found.setdefault("ids", ("row", rows.astype(str).astype(object)))
+    nothing, at = np.empty((len(scores), 0)), np.arange(len(scores)) if rows is None else rows
+    shown = table.with_rows(nothing, at)
     search = None if tsne is None else tsne._search
     if search is not None and len(search.Z) != len(scores):  # the map is of a part of the rows
         search = None
+    if shown.image is not None:
+        found["pictures"] = GivenPictures(shown.image[1].tolist(), image_root or table.folder)
+    found.setdefault("ids", _ids(shown, rows))
+    found.setdefault("roles", tuple(table.roles.final().lines()))
     content = gather(
         None,
         pca=pca,
         tsne=tsne,
         scores=scores,
-        names=names,
-        title=title or source,
-        source=source,
-        labels=[] if labels is None else [(label_name, read_quantity(labels))],
+        names=table.columns,
+        title=title or table.name,
+        source=table.name,
+        labels=labels_of(shown),
+        texts=shown.text,
+        links=shown.link,
         space=None if search is None else (search.Z, "what the map was made from"),
-        notes=(WITHOUT, *found.pop("notes", ()), *notes),
+        notes=(WITHOUT, *table.notes, *found.pop("notes", ()), *notes),
         total=int(pca.n_samples_),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
@@ -236,7 +268,9 @@ def report_without_table(
     return Report(build(content, budget=budget), content)
 
 
-def report_scores(pca: PCA, path: Path, *, notes: Sequence[str] = (), **found: Any) -> Report:
+def report_scores(
+    pca: PCA, path: Path, table: Table, *, notes: Sequence[str] = (), **found: Any
+) -> Report:
     """The page of a reduction in blocks, whose scores are in the Parquet file `path` alone.
 
     The components are those of all rows; of many rows some are shown, drawn at random. `found` is
@@ -247,8 +281,10 @@ def report_scores(pca: PCA, path: Path, *, notes: Sequence[str] = (), **found: A
     if n > most:
         rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
         notes = (*notes, f"The page shows {most:,} of {n:,} rows, drawn at random.")
-        found["ids"] = ("row", rows.astype(str).astype(object))
-    return report_without_table(pca, None, _read_rows(path, rows), notes=notes, **found)
+        table = table.with_rows(np.empty((most, 0)), rows)
+        if table.ids is None:
+            found["ids"] = ("row", rows.astype(str).astype(object))
+    return report_without_table(pca, None, _read_rows(path, rows), table, notes=notes, **found)
 
 
 def _read_rows(path: Path, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -256,7 +292,7 @@ def _read_rows(path: Path, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     import pyarrow.parquet as pq
 
     with path.open("rb") as octets, pq.ParquetFile(octets) as file:
-        names = file.schema_arrow.names[: FROM_FILE[1]]
+        names = [name for name in file.schema_arrow.names if SCORE.fullmatch(name)][: FROM_FILE[1]]
         parts, start = [], 0
         for batch in file.iter_batches(columns=names):
             first, last = np.searchsorted(rows, [start, start + batch.num_rows])

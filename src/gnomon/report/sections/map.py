@@ -105,7 +105,7 @@ def _mixed(content: Content) -> list[str]:
     if not different:
         return [said]
     (one, other), _ = different.most_common(1)[0]
-    return [f"{said} {shown(one)} and {shown(other)} mix most."]
+    return [f"{said} The groups that mix most are {shown(one)} and {shown(other)}."]
 
 
 def _by_chance(values: NDArray[Any]) -> float:

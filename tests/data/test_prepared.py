@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from gnomon import run, source
+from gnomon.data.open import table_of_source
 from gnomon.data.prepare import prepare
-from gnomon.data.scaled import prepare_source
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.engine.cluster import local_cluster
 from gnomon.errors import DataError, MissingValueError
-from gnomon.large import run_blocks
 
 rng = np.random.default_rng(0)
 TREND = np.linspace(-1, 1, 3000)[:, None] + rng.standard_normal((3000, 4))  # blocks stand apart
@@ -22,11 +21,11 @@ def in_memory(X):
 
 
 def in_blocks(X, scale="standard", rows=700):
-    return prepare_source(source(X, rows=rows), scale, LocalEngine())
+    return prepare(table_of_source(source(X, rows=rows)), scale=scale)
 
 
 def ready_rows(prepared):
-    return np.concatenate([prepared.source.read(p) for p in prepared.source.partitions])
+    return np.concatenate([prepared.X.read(p) for p in prepared.X.partitions])
 
 
 def in_parts(folder, X, ends):
@@ -42,11 +41,11 @@ def test_a_constant_column_has_no_spread_although_block_means_are_rounded(tmp_pa
     X = TREND[:, :3].copy()
     X[:, 1] = constant
     parts = in_parts(tmp_path / "parts", X, [999, 1702])
-    found = prepare_source(parts, "auto", LocalEngine()).preparation
+    found = prepare(table_of_source(parts, "data")).preparation
     assert found.to_dict() == prepare(in_memory(X)).preparation.to_dict()
     assert found.scale == "none"
     assert found.std[1] == 1
-    standardised = prepare_source(parts, "standard", LocalEngine())
+    standardised = prepare(table_of_source(parts), scale="standard")
     assert not ready_rows(standardised)[:, 1].any()
 
 
@@ -55,7 +54,7 @@ def test_blocks_warn_of_a_constant_column_as_memory_does():
     X[:, 2] = 0.1
     for scale in ("auto", "standard"):
         wanted = run(in_memory(X), scale=scale, dimensions=None).warnings
-        assert run_blocks(source(X, rows=999), scale=scale).warnings == wanted
+        assert run(source(X, rows=999), scale=scale, dimensions=None).warnings == wanted
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-160, 1.0, 1e160, 1e200, 1e300])
@@ -92,7 +91,7 @@ def test_scaled_numbers_have_the_type_they_have_in_memory(kind):
     X = (TREND > 0 if kind is bool else np.abs(TREND) * 9).astype(kind)
     made, wanted = in_blocks(X), prepare(in_memory(X), scale="standard").X
     rows = ready_rows(made)
-    assert made.source.dtype == rows.dtype == wanted.dtype
+    assert made.X.dtype == rows.dtype == wanted.dtype
     np.testing.assert_allclose(rows, wanted, rtol=1e-6 if kind is np.float32 else 1e-12, atol=1e-12)
 
 
@@ -102,7 +101,11 @@ def test_threads_and_workers_do_not_change_the_bits(tmp_path):
     with local_cluster(2) as cluster:
         engines = LocalEngine(n_jobs=1), LocalEngine(n_jobs=4), cluster
         one, *others = (
-            prepare_source(source(tmp_path / "x.npy", rows=47), "standard", engine).preparation
+            prepare(
+                table_of_source(source(tmp_path / "x.npy", rows=47)),
+                scale="standard",
+                engine=engine,
+            ).preparation
             for engine in engines
         )
     for other in others:

@@ -12,7 +12,6 @@ from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, MissingValueError, TooLargeError
 from gnomon.events import Event, Finished
-from gnomon.large import run_blocks
 
 
 def table(rows=600, columns=5, seed=0):
@@ -28,8 +27,8 @@ def in_memory(X):
 def test_scores_are_those_of_the_table_in_memory(tmp_path):
     X = table()
     told = []
-    found = run_blocks(
-        source(X, rows=47), n_components=3, scores=tmp_path / "s.parquet",
+    found = run(
+        source(X, rows=47), n_components=3, dimensions=None, scores=tmp_path / "s.parquet",
         on=told.append,
     )  # fmt: skip
     ends = [event.stage for event in told if isinstance(event.detail, Finished)]
@@ -55,7 +54,7 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
 def test_columns_are_scaled_as_those_of_a_table_in_memory(scale):
     X = table() * [1, 1, 200, 1, 1]
     X[:, 4] = 7.0  # constant
-    found = run_blocks(source(X, rows=47), scale=scale)
+    found = run(source(X, rows=47), scale=scale, dimensions=None)
     expected = prepare(in_memory(X), scale=scale).preparation
     assert found.preparation.to_dict() == expected.to_dict()
     if scale != "none":
@@ -75,7 +74,12 @@ def test_a_file_that_is_rewritten_after_the_spread_was_measured_is_named(tmp_pat
             np.save(tmp_path / "a.npy", X[::-1])  # of the same size, and the same spread
 
     with pytest.raises(ChangedSourceError, match=r"a\.npy, rows .* not those of the first time"):
-        run_blocks(source(tmp_path / "a.npy", rows=47), scores=tmp_path / "s.npy", on=rewrite)
+        run(
+            source(tmp_path / "a.npy", rows=47),
+            dimensions=None,
+            scores=tmp_path / "s.npy",
+            on=rewrite,
+        )
     assert not (tmp_path / "s.npy").exists()
 
 
@@ -85,12 +89,12 @@ def test_gaps_are_refused_with_their_place(tmp_path):
     np.save(tmp_path / "x.npy", X)
     for scale in ("auto", "none"):
         with pytest.raises(MissingValueError, match=r"x\.npy.*row 333"):
-            run_blocks(source(tmp_path / "x.npy", rows=100), scale=scale)
+            run(source(tmp_path / "x.npy", rows=100), scale=scale, dimensions=None)
 
 
 def test_rows_that_are_placed_are_told_of():
     X, told = table(rows=300), []
-    run_blocks(
+    run(
         source(X, rows=70), dimensions=2, sample=100, scale="none", n_jobs=1,
         on=lambda event: event.stage == "place" and told.append((event.done, event.total)),
     )  # fmt: skip
@@ -102,7 +106,7 @@ def test_rows_that_are_placed_are_told_of():
 
 def test_a_sample_of_blocks_is_mapped_and_the_others_placed():
     X = table()
-    found = run_blocks(source(X, rows=47), dimensions=2, sample=200, scale="none", seed=1, n_jobs=1)
+    found = run(source(X, rows=47), dimensions=2, sample=200, scale="none", seed=1, n_jobs=1)
     rows = found.sampling.rows
     tsne = TSNE(random_state=1, perplexity=30, n_jobs=1).fit(X[rows])
     assert np.array_equal(found.tsne.embedding_, tsne.embedding_)
@@ -114,23 +118,22 @@ def test_a_sample_of_blocks_is_mapped_and_the_others_placed():
 
 
 def test_the_perplexity_is_that_of_the_rows_that_are_mapped():
-    found = run_blocks(source(table(rows=120), rows=47), dimensions=2, sample=20, scale="none")
+    found = run(source(table(rows=120), rows=47), dimensions=2, sample=20, scale="none")
     assert found.tsne.perplexity == usual_perplexity(20)
 
 
 def test_all_rows_of_blocks_are_mapped_where_there_is_room():
     X = table(rows=120)
-    found = run_blocks(source(X, rows=47), dimensions=2, scale="none", n_jobs=1)
-    assert found.sampling.rows.size == 120
-    assert found.rows.finished
-    assert not found.rows.placed.any()
+    found = run(source(X, rows=47), dimensions=2, scale="none", n_jobs=1)
+    assert found.sampling is None
+    assert np.array_equal(found.positions, TSNE(random_state=0, n_jobs=1).fit_transform(X))
     many = source(table(rows=1500), rows=500)
     with pytest.raises(TooLargeError, match=r"a map of 1,000 rows needs about 92\.2 MB"):
-        run_blocks(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
+        run(many, dimensions=2, memory="80MB", perplexity=300, scale="none")
     with pytest.raises(
         TooLargeError, match=r"a map of 1,200 rows needs about 107 MB.*the 80\.0 MB"
     ):
-        run_blocks(many, dimensions=2, memory="80MB", perplexity=300, sample=1200, scale="none")
+        run(many, dimensions=2, memory="80MB", perplexity=300, sample=1200, scale="none")
 
 
 def test_a_map_of_all_rows_that_is_cut_short_says_so():
@@ -138,10 +141,8 @@ def test_a_map_of_all_rows_that_is_cut_short_says_so():
         if event.stage == "tsne" and event.done == 60:
             raise KeyboardInterrupt
 
-    found = run_blocks(
-        source(table(rows=120), rows=47), dimensions=2, scale="none", n_jobs=1, on=stop
-    )
-    assert found.sampling.whole
+    found = run(source(table(rows=120), rows=47), dimensions=2, scale="none", n_jobs=1, on=stop)
+    assert found.sampling is None
     assert found.tsne.stop_reason_ == "interrupted"
     assert found.interrupted
 
@@ -149,11 +150,11 @@ def test_a_map_of_all_rows_that_is_cut_short_says_so():
 def test_what_reduces_a_wide_table_for_its_map_keeps_to_the_memory_allowed():
     wide = source(np.random.default_rng(0).standard_normal((400, 1200)), rows=100)
     how = {"n_components": 2, "dimensions": 2, "sample": 50, "perplexity": 5, "scale": "none"}
-    plan = run_blocks(wide, memory="120MB", n_jobs=1, **how).tsne.pca.plan_
+    plan = run(wide, memory="120MB", n_jobs=1, **how).tsne.pca.plan_
     assert plan.solver == "gram"  # d × d sums would take 170 MB
     assert plan.peak_bytes <= 120e6
     with pytest.raises(TooLargeError, match=r"needs .* beyond the table"):
-        run_blocks(wide, memory="60MB", n_jobs=1, **how)
+        run(wide, memory="60MB", n_jobs=1, **how)
 
 
 def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch):
@@ -164,10 +165,10 @@ def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch)
         mapped.append(rows.size)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gnomon.large.rows_of_source", ends)
+    monkeypatch.setattr("gnomon.pipeline.rows_of_source", ends)
     for rows in (20_000, 120_000):
         with pytest.raises(KeyboardInterrupt):
-            run_blocks(
+            run(
                 source(table(rows=rows, columns=12), rows=5000), n_components=12, dimensions=2,
                 memory="80MB", scale="none",
             )  # fmt: skip
@@ -192,7 +193,7 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
     def ends(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gnomon.large.rows_of_source", ends)
+    monkeypatch.setattr("gnomon.pipeline.rows_of_source", ends)
     sample_within = gnomon.map_budget.sample_within
 
     def watched(*given, **how):
@@ -205,31 +206,32 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
     for processes in (0, 3):
         engine = Shared(processes)
         with pytest.raises(KeyboardInterrupt):
-            run_blocks(many, dimensions=2, memory="110MB", scale="none", engine=engine)
+            run(many, dimensions=2, memory="110MB", scale="none", engine=engine)
     (alone, why), (shared, _) = mapped
     # 7,200 bytes a row of map, 400 of the table, and twice as many in each worker.
     assert alone / shared == pytest.approx((7600 + 3 * 800) / 7600, rel=1e-3)
     assert why.endswith(
-        " may be used of the 110 MB allowed: 80.0 kB are for the scores, 1.4 MB for the places"
+        " may be used of the 110 MB allowed: 800 kB are for the scores, 1.4 MB for the places"
     )
 
 
-def test_what_is_shown_is_said_only_where_it_is_a_part():
-    found = run_blocks(
+def test_the_rows_of_the_map_are_a_result_of_their_own():
+    found = run(
         source(table(rows=300), rows=47), dimensions=2, sample=100, perplexity=10, n_components=2
     )
     assert len(found.positions) == 300
-    assert found.told == ()  # the others are placed, and there too
-    (told,) = found.of_the_map().told
-    assert told[1].startswith("Shown are 100 of 300 rows")
-    whole = run_blocks(source(table(rows=60), rows=47), dimensions=2, n_components=2)
-    assert whole.told == whole.of_the_map().told == ()
+    page = found.of_the_map()
+    assert page.positions.shape == (100, 2)
+    assert page.components.shape == (100, 2)
+    assert page.table.notes[-1].startswith("Shown are 100 of 300 rows")
+    whole = run(source(table(rows=60), rows=47), dimensions=2, n_components=2)
+    assert whole.of_the_map() is whole
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.float32, bool])
 def test_whole_numbers_are_scaled_as_numbers(kind):
     X = np.random.default_rng(0).integers(0, 2 if kind is bool else 9, (300, 5)).astype(kind)
-    found = run_blocks(source(X, rows=70), scale="standard", n_components=3)
+    found = run(source(X, rows=70), scale="standard", n_components=3, dimensions=None)
     numbers = X.astype(np.float64)
     wanted = PCA(3).fit((numbers - numbers.mean(0)) / numbers.std(0, ddof=1))
     assert np.allclose(found.pca.explained_variance_, wanted.explained_variance_, rtol=1e-5)

@@ -1,0 +1,150 @@
+"""The one door to a table: held in memory where it fits, otherwise read in blocks.
+
+Both have ids, labels and what else goes with their rows. A table is read in blocks if it does not
+fit into the memory allowed, or if it is to be worked on by a cluster.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gnomon.budget import Budget, Memory
+from gnomon.data import samples
+from gnomon.data.arrow_files import parquet_bytes
+from gnomon.data.blocks import AbsentError
+from gnomon.data.folder import files_of
+from gnomon.data.names import unique_names
+from gnomon.data.read import read, read_source
+from gnomon.data.refusals import OptionError, lacks_columns
+from gnomon.data.row_names import read_row_names
+from gnomon.data.samples import Sample
+from gnomon.data.sources import FileSource
+from gnomon.data.table import SHOWN, Places, Table
+from gnomon.data.wishes import as_wishes
+from gnomon.engine import Source
+from gnomon.engine.arrays import as_source
+from gnomon.errors import Parameter, ParameterError, refuse
+from gnomon.files import shown_name
+
+__all__ = ["fits", "open_table", "table_of_source"]
+
+# A table of this share of the memory there is would not fit with what is done to it.
+HELD_SHARE = 0.5
+SMALL_BYTES = 100e6  # smaller tables are always held
+READING = ("label", "id", "keep", "drop", "na", "features", "decimal", "columns", *SHOWN)
+
+
+def open_table(
+    source: Any,
+    *,
+    memory: Memory = None,
+    in_blocks: bool = False,
+    row_names: bool = True,
+    **reading: Any,
+) -> Table:
+    """A table from wherever it lies, with what names and colours its rows.
+
+    Parameters
+    ----------
+    source : path, "-", name of a bundled sample, Sample, Table, Source or Dask array
+        A file or folder that fits into memory is held (`gnomon.data.read`); a larger one, a source
+        and a Dask array are read in blocks.
+    memory : int or str, optional
+        Bytes, or a size such as "2GB", that may be used; by default what the machine has free.
+    in_blocks : bool
+        Read it in blocks although it fits: for a cluster.
+    row_names : bool
+        Whether ids, labels and what else goes with the rows of blocks is read: it takes a pass over
+        these columns.
+    reading : optional
+        What `gnomon.data.read.read` takes.
+    """
+    if (known := as_source(source)) is not None:
+        for name, value in reading.items():
+            if value:
+                raise ParameterError(f"`{name}` is for files. Give it to gnomon.source.")
+        return table_of_source(known, memory=memory, row_names=row_names)
+    if not isinstance(source, (str, os.PathLike, Sample, Table)):
+        refuse("source", "be a path, a sample, a Table or a source", type(source).__name__,
+               "Use gnomon.source for arrays and dataframes.", kind=True)  # fmt: skip
+    if isinstance(source, (Sample, Table)) or _is_sample(source) or os.fspath(source) == "-":
+        if in_blocks:
+            given: Any = source.name if isinstance(source, (Sample, Table)) else source
+            raise ParameterError(
+                "{parameter} works through blocks, and only files and folders are read in blocks; "
+                "got {table}. Leave it out, or give an array by gnomon.source.",
+                parameter=Parameter("engine"), table=repr(str(given)),
+            )  # fmt: skip
+        return read_source(source, memory=memory, **reading)
+    path = Path(source)
+    if in_blocks or not fits(path, memory):
+        return _open_blocks(path, memory, reading, row_names=row_names)
+    return read(source, memory=memory, **reading)
+
+
+def fits(path: Path, memory: Memory) -> bool:
+    """Whether the table of a file or folder fits into memory, as far as its size can tell."""
+    if not (path.is_file() or path.is_dir()):
+        return True  # a pipe, or nothing at all
+    size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
+    return size < SMALL_BYTES or size <= HELD_SHARE * Budget.from_memory(memory).bytes
+
+
+def table_of_source(
+    source: Source, name: str = "", memory: Memory = None, *, row_names: bool = True
+) -> Table:
+    """A source as a table, with the names of its rows where it is made of files."""
+    features = tuple(source.names or unique_names(None, source.columns)[0])
+    if not isinstance(source, FileSource):
+        return Table(name or "data", source, features, n_columns=source.columns)
+    first = source.files[0]
+    several = len(source.files) > 1
+    begins = {part.place[0]: part.start for part in reversed(source.partitions)}
+    parts = tuple((begins[i], file.name, Places()) for i, file in enumerate(source.files))
+    known = {"roles": source.roles, "notes": source.notes}
+    return Table(
+        name or (source.paths[0][0].parent.name if several else first.name),
+        source,
+        source.roles.features,
+        **(read_row_names(source, memory) if row_names else known),
+        folder=source.paths[0][0].parent,
+        n_columns=len(first.all_names),
+        named=source.names is not None,
+        places=Places(parts=parts) if several else Places(),
+    )
+
+
+def _is_sample(source: Any) -> bool:
+    return isinstance(source, str) and source in samples.names() and not Path(source).exists()
+
+
+def _open_blocks(path: Path, memory: Memory, reading: dict[str, Any], *, row_names: bool) -> Table:
+    columns = reading.pop("columns", None)
+    name = shown_name(path) or str(path)
+    # Workers have folders of their own: they need to be told where the file is.
+    files = files_of(path.resolve())
+    asked = {option: reading.get(option) for option in READING if option != "columns"}
+    if columns is None:
+        found = FileSource(files, as_wishes(**asked, columns=None))
+        return table_of_source(found, name, memory, row_names=row_names)
+    found = _with_columns(files, name, columns, asked)
+    table = table_of_source(found, name, memory, row_names=row_names)
+    return table.with_numbers(table.X, tuple(columns))
+
+
+def _with_columns(
+    files: Sequence[Path], name: str, columns: Sequence[str], asked: dict[str, Any]
+) -> FileSource:
+    """The files with the columns of a model: by name, or in their order where they have none."""
+    try:
+        return FileSource(files, as_wishes(**asked, columns=list(columns)))
+    except AbsentError as error:
+        raise lacks_columns(name, list(error.fields["absent"]), len(columns)) from None
+    except OptionError:
+        nameless = FileSource(files, as_wishes(**asked, columns=None))
+        if nameless.names is not None:
+            raise
+        if nameless.columns != len(columns):
+            raise lacks_columns(name, list(columns), len(columns)) from None
+        return nameless

@@ -1,0 +1,191 @@
+"""A table in blocks made ready: rows with gaps dropped, gaps filled in, columns scaled.
+
+One pass measures every column (`gnomon.data.spread`). Dropping rows takes a second one, which finds
+the rows without gaps and measures these. Afterwards each block is made ready when it is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.data.spread import Spread, Tally, measure_spread
+from gnomon.data.table import Table
+from gnomon.engine import Block, Engine, Partition, Source
+from gnomon.engine.source import Seal
+
+if TYPE_CHECKING:
+    from gnomon.data.preparation import Preparation
+
+__all__ = ["PreparedTable", "drop_gaps", "first_place", "measure", "unmeasured"]
+
+
+class PreparedTable(Source):
+    """The rows of another table, made ready as `preparation` says.
+
+    Gaps that it neither drops nor fills in stay.
+
+    Parameters
+    ----------
+    source : Source
+    preparation : Preparation
+    kept : sequence of int, optional
+        How many rows of each partition have no gaps, where the others are dropped.
+    """
+
+    def __init__(
+        self, source: Source, preparation: "Preparation", kept: Sequence[int] | None = None
+    ) -> None:
+        dtype = preparation.scaled_type(source.dtype)
+        partitions = source.partitions if kept is None else _shortened(source.partitions, kept)
+        super().__init__(source.columns, dtype, partitions, source.names)
+        self.source, self.preparation, self.drops = source, preparation, kept is not None
+        self.seals = source.seals  # of the pass that measured the columns, too
+
+    def read(self, partition: Partition) -> NDArray[Any]:
+        """The numbers of the source, made ready."""
+        return self.sealed(partition)[0]
+
+    def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
+        """Rows made ready, with the checksum of the numbers as the source has them."""
+        X, seal = self.source.sealed(self._original(partition))
+        if self.drops:
+            X = X[_without_gaps(X)]
+        elif self.preparation.fills:
+            X = self.preparation.fill_in(X)
+        return self.preparation.scaled(X), seal
+
+    def only(self, partitions: Sequence[Partition]) -> Self:
+        """Restrict the wrapped source, too: it reads scattered partitions in another way."""
+        some = super().only(partitions)
+        some.source = self.source.only([*map(self._original, partitions)])
+        return some
+
+    def within(self, memory: int | None) -> Self:
+        """Limit the memory of the wrapped source."""
+        some = super().only(self.partitions)
+        some.source = self.source.within(memory)
+        return some
+
+    def soon(self, partitions: Sequence[Partition]) -> None:
+        """Have the wrapped source prefetch its partitions."""
+        self.source.soon([*map(self._original, partitions)])
+
+    def let_go(self, but: Partition | None = None) -> None:
+        """Have the wrapped source close what it keeps open."""
+        self.source.let_go(None if but is None else self._original(but))
+
+    def _original(self, partition: Partition) -> Partition:
+        """The partition of the wrapped source."""
+        original: Partition = partition.place if self.drops else partition
+        return original
+
+
+def _shortened(partitions: Sequence[Partition], kept: Sequence[int]) -> list[Partition]:
+    """Partitions of the rows that are kept; those without any are left out."""
+    found, start = [], 0
+    for partition, rows in zip(partitions, kept, strict=True):
+        if rows:
+            found.append(replace(partition, start=start, rows=rows, place=partition))
+        start += rows
+    return found
+
+
+def measure(X: Any, engine: Engine) -> Spread:
+    """Measure the columns of an array, or of a table in blocks by one pass."""
+    if not isinstance(X, Source):
+        return measure_spread(X)
+    tally: Tally = engine.reduce(_measure, X, Tally.__add__)
+    return tally.spread()
+
+
+def unmeasured(columns: int) -> Spread:
+    """What is said of columns that were not measured: as if there were no values at all."""
+    zeros, nothing = np.zeros(columns), np.full(columns, np.nan)
+    return Spread(zeros, zeros, nothing, nothing, np.zeros(columns, np.int64), whole=False)
+
+
+def drop_gaps(
+    table: Table, preparation: "Preparation", engine: Engine
+) -> tuple[Table, NDArray[np.int64], Spread | None]:
+    """A table in blocks without the rows that have gaps, their numbers, and how columns spread.
+
+    The spread is None where no row is left.
+    """
+    found: _Kept = engine.reduce(_measure_kept, table.X, _Kept.__add__)
+    masks = [
+        np.unpackbits(mask, count=partition.rows)
+        for mask, partition in zip(found.masks, table.X.partitions, strict=True)
+    ]
+    kept = np.flatnonzero(np.concatenate(masks)).astype(np.int64)
+    counts = [int(mask.sum()) for mask in masks]
+    ready = PreparedTable(table.X, preparation, counts)
+    return (
+        table.with_rows(ready, kept),
+        kept,
+        None if found.tally is None else found.tally.spread(),
+    )
+
+
+def first_place(X: Any, bad: Any, engine: Engine) -> tuple[int, int, float]:
+    """Row, column and value of the first cell for which the function `bad` is true."""
+    if not isinstance(X, Source):
+        row, column = _first(X, bad) or (-1, -1)
+        return row, column, X[row, column]
+    places = engine.map(_FirstPlace(bad), X)
+    return next(place for place in places if place is not None)
+
+
+def _measure(block: Block) -> Tally:
+    return Tally.of(block.X, n_jobs=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What rows without gaps add up to, and which they are: a mask of bits for each partition."""
+
+    tally: Tally | None
+    masks: tuple[NDArray[np.uint8], ...]
+
+    def __add__(self, other: "_Kept") -> "_Kept":
+        tallies = [each for each in (self.tally, other.tally) if each is not None]
+        both = tallies[0] + tallies[1] if len(tallies) == 2 else next(iter(tallies), None)
+        return _Kept(both, self.masks + other.masks)
+
+
+def _measure_kept(block: Block) -> _Kept:
+    kept = _without_gaps(block.X)
+    tally = Tally.of(block.X[kept], n_jobs=1) if kept.any() else None
+    return _Kept(tally, (np.packbits(kept),))
+
+
+def _without_gaps(X: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows that have every value."""
+    if X.dtype.kind != "f":
+        return np.ones(X.shape[0], bool)
+    full: NDArray[np.bool_] = ~np.isnan(X).any(axis=1)
+    return full
+
+
+@dataclass(frozen=True)
+class _FirstPlace:
+    """Where the first bad cell of a block is, counted over the whole table."""
+
+    bad: Any
+
+    def __call__(self, block: Block) -> tuple[int, int, float] | None:
+        found = _first(block.X, self.bad)
+        if found is None:
+            return None
+        return block.partition.start + found[0], found[1], float(block.X[found])
+
+
+def _first(X: NDArray[Any], bad: Any) -> tuple[int, int] | None:
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        hits = np.argwhere(bad(X[start : start + step]))
+        if hits.size:
+            return start + int(hits[0, 0]), int(hits[0, 1])
+    return None
