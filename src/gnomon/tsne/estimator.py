@@ -356,7 +356,8 @@ class TSNE(
         return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
 
     def _placing_perplexity(self, perplexity: Any) -> float:
-        return check_real("perplexity", perplexity, 1.0, float(len(self.embedding_)))
+        most = max(PERPLEXITY, float(len(self.embedding_)))  # the default holds on any map
+        return check_real("perplexity", perplexity, 1.0, most)
 
     def _model(self) -> Map:
         """What places new rows."""
