@@ -17,6 +17,7 @@ QUESTIONS = {
     "outofcore": "benchmarks.outofcore",
     "workers": "benchmarks.workers",
     "procrustes": "benchmarks.procrustes",
+    "comparison": "benchmarks.comparison",
     "scores": "benchmarks.scores",
     "audit": "benchmarks.audit",
     "tsne": "benchmarks.tsne",

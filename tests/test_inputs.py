@@ -7,8 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 
+from gnomon import PCA, TSNE, Procrustes, scores
 from gnomon.errors import (
     DataError,
     DataTypeError,
@@ -397,3 +399,40 @@ def test_zero_is_refused_only_where_weights_must_be_positive():
 def test_weights_that_are_no_numbers_are_a_type_error(given):
     with pytest.raises(ParameterTypeError, match="`w` must be 2 finite"):
         check_weights("w", given, 2, of="row")
+
+
+class Foreign:
+    """An array of another library: what the array API standard asks for, and no more."""
+
+    def __init__(self, array, readable=True):
+        self.array, self.readable, self.device = array, readable, "gpu:0"
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __array_namespace__(self, *, api_version=None):
+        return np
+
+    def __dlpack_device__(self):
+        return (1, 0) if self.readable else (2, 0)
+
+    def __dlpack__(self, **options):
+        if not self.readable:
+            raise BufferError("on another device")
+        return self.array.__dlpack__(**options)
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("this library converts nothing by itself")
+
+
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_an_array_of_another_library_is_converted_or_refused_in_one_sentence(dispatch):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    with config_context(array_api_dispatch=dispatch):
+        model = PCA(2).fit(Foreign(X))
+        assert np.array_equal(model.transform(Foreign(X)), PCA(2).fit(X).transform(X))
+        placed = TSNE(perplexity=5, max_iter=20).fit(Foreign(X)).transform(Foreign(X[:3]))
+        assert placed.shape == (3, 2)
+        assert scores.trustworthiness(Foreign(X), Foreign(X[:, :2].copy())) > 0
+        assert Procrustes().fit(Foreign(X), Foreign(X)).disparity_ < 1e-12
+        for fit in (PCA(2).fit, TSNE().fit, lambda Z: Procrustes().fit(Z, X)):
+            with pytest.raises(DataTypeError, match="NumPy cannot read, on device gpu:0"):
+                fit(Foreign(X, readable=False))

@@ -33,6 +33,7 @@ from gnomon.typing import Table
 __all__ = [
     "Found",
     "about_table",
+    "as_numpy",
     "as_table",
     "check_choice",
     "check_integer",
@@ -69,7 +70,7 @@ def check_table(
         Whether sparse input is allowed.
     """
     _refuse_source(X)
-    X = _numbers(_unmask(X))
+    X = _numbers(_unmask(as_numpy(X)))
     if not is_sparse(X) and not _is_frame(X):
         _refuse_shape(_as_array(X))
     X = validate_data(
@@ -94,7 +95,7 @@ def as_table(X: Any) -> Table:
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf":
         return X
     _refuse_source(X)
-    X = _numbers(_unmask(X))
+    X = _numbers(_unmask(as_numpy(X)))
     if is_sparse(X):
         return X
     array = _as_array(X)
@@ -291,6 +292,30 @@ def random_generator(random_state: Any) -> np.random.Generator:
     except (TypeError, ValueError):
         must = "be None, a non-negative integer or a NumPy generator"
         refuse("random_state", must, random_state, kind=True)
+
+
+def as_numpy(X: Any) -> Any:
+    """Arrays of other libraries as NumPy's; those of a device that NumPy cannot read are refused.
+
+    scikit-learn would compute with them in their own library if `array_api_dispatch` is set.
+    """
+    if isinstance(X, np.ndarray) or not hasattr(X, "__array_namespace__"):
+        return X
+    for read in (np.from_dlpack, np.asarray):
+        try:
+            array = read(X)
+        except Exception:  # every library has errors of its own for its devices
+            continue
+        if array.dtype != object:
+            return array
+    kind = type(X)
+    raise DataTypeError(
+        "{table} is an array of {library} that NumPy cannot read, on device {device}. Move it to "
+        "the memory of this process first: for PyTorch {table}.cpu(), for CuPy {table}.get().",
+        table="X",
+        library=kind.__module__.partition(".")[0],
+        device=str(getattr(X, "device", "unknown")),
+    )
 
 
 def _unmask(X: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.table import Table
+from gnomon.late import late
 from gnomon.pca import PCA
 from gnomon.scores import MapScores
 from gnomon.tsne import TSNE
@@ -101,6 +102,9 @@ class Result:
             sampling=None,
             rows=None,
         )
+
+    def _repr_html_(self) -> str:
+        return str(late("result_card")(self))
 
     @property
     def preparation(self) -> Preparation:

@@ -19,6 +19,14 @@ ESTIMATORS = [
         PCA(n_components=2, solver="krylov"),
         {"check_fit_score_takes_y": "partial_fit after krylov is refused: it kept no moments"},
     ),
+    (
+        PCA(n_components=2, svd_solver="arpack", tol=0.0, whiten=True),
+        {"check_fit_score_takes_y": "partial_fit after krylov is refused: it kept no moments"},
+    ),
+    (
+        PCA(n_components=2, solver="gram"),
+        {"check_fit_score_takes_y": "partial_fit after gram is refused: it kept no moments"},
+    ),
     (Procrustes(), {}),
     (Procrustes(scaling=True), {}),
     (Procrustes(scaling="norm-ratio"), {}),

@@ -109,6 +109,19 @@ def test_a_function_of_two_rows_is_a_metric(tmp_path):
         model.save(tmp_path / "map.gnomon")
 
 
+def test_mahalanobis_takes_a_covariance_or_its_inverse():
+    X = groups()
+    V = np.cov(X.T)
+    found = find_neighbors(X, 4, metric="mahalanobis", metric_params={"V": V})
+    D = pairwise_distances(X, metric="mahalanobis", VI=np.linalg.inv(V))
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :4], rtol=1e-9)
+    model = TSNE(**QUICK, metric="mahalanobis", metric_params={"V": V}).fit(X)
+    assert model.transform(X[:2] + 0.1).shape == (2, 2)
+    with pytest.raises(ParameterError, match="hold V, a covariance, or VI"):
+        TSNE(**QUICK, metric="mahalanobis").fit(X)
+
+
 # -- starts -----------------------------------------------------------------------------------
 
 

@@ -363,15 +363,17 @@ class NeighborSearch:
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
         from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
-        if not callable(self.metric) and not any(
-            self.metric in known for known in VALID_METRICS.values()
-        ):
-            refuse("metric", "be one of scikit-learn's metrics", self.metric)
+        # of a sparse table whose rows were changed for one of ours
+        metric = "euclidean" if self.metric in METRICS else self.metric
+        if not callable(metric) and not any(metric in known for known in VALID_METRICS.values()):
+            refuse("metric", "be one of scikit-learn's metrics", metric)
         params = dict(self.metric_params or {})
+        if self.metric == "mahalanobis":
+            params = _with_inverse(params)
         p = params.pop("p", 2)  # which scikit-learn wants beside the others
         return NearestNeighbors(
             n_neighbors=k,
-            metric=self.metric,
+            metric=metric,
             p=p,
             metric_params=params,
             n_jobs=None if n_jobs is None else thread_count(n_jobs),
@@ -384,6 +386,16 @@ class NeighborSearch:
                 f"Row {np.argmax(undefined)} of X has no {self._metric_name} distance to others: "
                 "NaN or infinity. Drop such rows, or use another metric."
             )
+
+
+def _with_inverse(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of Mahalanobis' distance with the inverse covariance, which every search takes."""
+    if not params.keys() & {"V", "VI"}:
+        refuse(
+            "metric_params", "hold V, a covariance, or VI, its inverse, for metric='mahalanobis'",
+            params, "Use {'V': numpy.cov(X.T)}.",
+        )  # fmt: skip
+    return params if "VI" in params else {"VI": np.linalg.inv(np.asarray(params["V"], float))}
 
 
 def _list_count(n: int) -> int:

@@ -25,6 +25,7 @@ from gnomon.inputs import (
     is_sparse,
     random_generator,
 )
+from gnomon.late import Shown
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.numeric.apply import check_rows
@@ -113,6 +114,7 @@ class PCA(
     ComponentTransformer,
     Diagnostics,
     Saved,
+    Shown,
     BaseEstimator,
 ):
     """Principal components: the orthonormal basis with the least reconstruction error.

@@ -165,6 +165,9 @@ class Comparison(Record):
             n_jobs=n_jobs,
         )
 
+    def _repr_html_(self) -> str:
+        return str(late("comparison_card")(self))
+
     def title(self) -> str:
         """One sentence."""
         return f"{self.n:,} pairs of rows, Procrustes correlation {self.correlation:.3f}"

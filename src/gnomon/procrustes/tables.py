@@ -9,7 +9,7 @@ from gnomon.engine import Engine, Source
 from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.pairs import PairedSource, called, pair_by_id, pair_by_row
 from gnomon.errors import DataError
-from gnomon.inputs import about_table, as_table, check_table, is_sparse
+from gnomon.inputs import about_table, as_numpy, as_table, check_table, is_sparse
 from gnomon.typing import Table
 
 __all__ = ["open_table", "pair_tables", "read_table"]
@@ -38,6 +38,8 @@ def read_table(Z: Any, name: str) -> Table:
             f"{name} is a sparse matrix; a rotation mixes all columns. Give {name}.toarray(), or "
             "reduce it by PCA first."
         )
+    with about_table(name):
+        Z = as_numpy(Z)
     framed = hasattr(Z, "columns")
     if not framed and not isinstance(Z, np.ndarray):  # a list, a series
         Z = _as_array(Z, name)

@@ -23,7 +23,7 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.inputs import check_integer
 from gnomon.records import Record
 from gnomon.scores.sample import make_generator, none_if_nan, say
-from gnomon.scores.tables import read_pair
+from gnomon.scores.tables import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices
 
 PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
@@ -87,7 +87,8 @@ def rank_correlation(
     Parameters
     ----------
     metric : str
-        Of the data: ``"euclidean"`` or ``"cosine"``. Distances in the map are Euclidean.
+        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
+        (n, n). Distances in the map are Euclidean.
     pairs : int
         The most pairs to compare; a sample is drawn where there are more.
     random_state : int, Generator or None
@@ -95,12 +96,12 @@ def rank_correlation(
     n_jobs : int, optional
         Threads; the result does not depend on it.
     """
-    Z, W = read_pair(X, Y, metric)
+    Z, W = read_data_or_distances(X, Y, metric)
     return correlate_pairs(Z, W, pairs, make_generator(random_state), n_jobs=n_jobs)
 
 
 def correlate_pairs(
-    Z: NDArray[Any],
+    Z: NDArray[Any] | GivenDistances,
     W: NDArray[Any],
     pairs: int,
     generator: np.random.Generator,
@@ -115,7 +116,10 @@ def correlate_pairs(
     sq_x, sq_y = np.empty(i.size), np.empty(i.size)
 
     def block(start: int, stop: int) -> None:
-        _pair_sq_distances(Z, i, j, sq_x, start, stop)
+        if isinstance(Z, GivenDistances):
+            sq_x[start:stop] = Z.sq[i[start:stop], j[start:stop]]
+        else:
+            _pair_sq_distances(Z, i, j, sq_x, start, stop)
         _pair_sq_distances(W, i, j, sq_y, start, stop)
 
     map_blocks(block, row_blocks(i.size, BLOCK), n_jobs=n_jobs)

@@ -25,7 +25,7 @@ from gnomon.scores.classes import vote
 from gnomon.scores.distances import order_within
 from gnomon.scores.ranks import Ranks, block_rows, rank_rows
 from gnomon.scores.sample import choose_rows, make_generator
-from gnomon.scores.tables import read_pair
+from gnomon.scores.tables import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices32
 
 USUAL = (5, 15, 50)  # a point's closest company, the neighbourhood of most maps, and beyond
@@ -78,7 +78,8 @@ def trustworthiness(
     n_neighbors : int
         Size k of the neighbourhoods, below n/2.
     metric : str
-        Of the data: ``"euclidean"`` or ``"cosine"``. Distances in the map are Euclidean.
+        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
+        (n, n). Distances in the map are Euclidean.
     sample : int, "all" or None
         How many rows to score; None scores all of up to 5,000, and 1,000 of more.
     random_state : int, Generator or None
@@ -138,7 +139,7 @@ def recall(
 def _score(
     X: Any, Y: Any, k: int, metric: str, sample: Any, random_state: Any, n_jobs: int | None
 ) -> RowScores:
-    Z, W = read_pair(X, Y, metric)
+    Z, W = read_data_or_distances(X, Y, metric)
     sizes = check_sizes(check_integer("n_neighbors", k, 1), len(Z))
     rows = choose_rows(len(Z), sample, make_generator(random_state))
     return score_rows(Z, W, rows, sizes, n_jobs=n_jobs)
@@ -161,7 +162,7 @@ def check_sizes(n_neighbors: int | Sequence[int] | None, n: int) -> tuple[int, .
 
 
 def score_rows(
-    Z: NDArray[Any],
+    Z: NDArray[Any] | GivenDistances,
     W: NDArray[Any],
     rows: NDArray[np.int64],
     sizes: tuple[int, ...],

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.compute.kernels import kernel
+from gnomon.scores.tables import GivenDistances
 from gnomon.typing import Floats64, Indices32
 
 TILE_NUMBERS = 2**14  # rows of a tile, in numbers: 128 KB, which a core's second cache holds
@@ -56,7 +57,9 @@ def block_rows(n: int) -> int:
     return max(1, min(MOST_ROWS, BLOCK_NUMBERS // n))
 
 
-def rank_rows(Z: NDArray[Any], W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Ranks:
+def rank_rows(
+    Z: NDArray[Any] | GivenDistances, W: NDArray[Any], rows: NDArray[np.int64], k: int
+) -> Ranks:
     """Neighbours and ranks of `rows` in prepared tables `Z` (n, d) and `W` (n, p)."""
     all_x, all_y = sq_distances_from(Z, rows), sq_distances_from(W, rows)
     shape = len(rows), k
@@ -78,8 +81,12 @@ def find_nearest(W: NDArray[Any], rows: NDArray[np.int64], k: int) -> Indices32:
     return near
 
 
-def sq_distances_from(Z: NDArray[Any], rows: NDArray[np.int64]) -> Floats64:
+def sq_distances_from(Z: NDArray[Any] | GivenDistances, rows: NDArray[np.int64]) -> Floats64:
     """Squared distances (m, n) of `rows` from all rows of a prepared table; NaN from itself."""
+    if isinstance(Z, GivenDistances):
+        given = Z.sq[rows]
+        given[np.arange(len(rows)), rows] = np.nan
+        return given
     out = np.empty((len(rows), len(Z)))
     _sq_distances(Z, rows, max(1, TILE_NUMBERS // Z.shape[1]), out)
     return out

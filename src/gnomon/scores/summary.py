@@ -13,7 +13,7 @@ from gnomon.scores.classes import read_codes
 from gnomon.scores.distances import PAIRS, RankCorrelation, correlate_pairs
 from gnomon.scores.neighbourhoods import check_sizes, recall_by_chance, score_rows
 from gnomon.scores.sample import PointScores, choose_rows, make_generator, say
-from gnomon.scores.tables import read_pair
+from gnomon.scores.tables import read_data_or_distances
 
 __all__ = ["MapScores", "score_map"]
 
@@ -191,7 +191,8 @@ def score_map(
     n_neighbors : int or sequence of int, optional
         Sizes k of the neighbourhoods, each below n/2. None: those of 5, 15 and 50 that are.
     metric : str
-        Of the data: ``"euclidean"`` or ``"cosine"``. Distances in the map are Euclidean.
+        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
+        (n, n). Distances in the map are Euclidean.
     sample : int, "all" or None
         How many rows to score; None scores all of up to 5,000, and 1,000 of more. ``"all"`` of
         70,000 rows takes seventy times as long as the sample.
@@ -210,7 +211,7 @@ def score_map(
     >>> found.trustworthiness.mean.round(3)
     array([0.979, 0.986, 0.997])
     """
-    Z, W = read_pair(X, Y, metric)
+    Z, W = read_data_or_distances(X, Y, metric)
     n = len(Z)
     sizes = check_sizes(n_neighbors, n)
     codes = None if labels is None else read_codes(labels, n)

@@ -27,7 +27,42 @@ LARGEST = 1020  # the difference of two numbers of 2^1020 is finite
 SAMPLE_ROWS = 1024
 EXACT_INTEGERS = 2**53  # beyond it float64 has gaps
 
-__all__ = ["METRICS", "read_pair", "read_points"]
+__all__ = ["METRICS", "GivenDistances", "read_data_or_distances", "read_pair", "read_points"]
+
+
+class GivenDistances:
+    """Distances between n rows that were computed elsewhere, in the place of a table.
+
+    Attributes
+    ----------
+    sq : array (n, n)
+        Their squares, relative to the largest.
+    shape : tuple
+        Rows and columns, as a table has them; there are as many columns as rows.
+    """
+
+    def __init__(self, D: NDArray[Any]) -> None:
+        largest = float(D.max(initial=0.0))
+        self.sq = np.square(np.asarray(D, np.float64) / (largest if largest > 0 else 1.0))
+        self.shape = self.sq.shape
+
+    def __len__(self) -> int:
+        return len(self.sq)
+
+
+def read_data_or_distances(
+    X: Any, Y: Any, metric: str
+) -> tuple[NDArray[Any] | GivenDistances, NDArray[Any]]:
+    """As `read_pair`; `X` holds distances (n, n) if `metric` is ``"precomputed"``."""
+    check_choice("metric", metric, (*METRICS, "precomputed"))
+    if metric != "precomputed":
+        return read_pair(X, Y, metric)
+    D, W = _read_both(X, Y)
+    if D.shape[0] != D.shape[1]:
+        refuse("X", "be a square table of distances for metric='precomputed'", f"shape {D.shape}")
+    if (D < 0).any():
+        refuse("X", "hold distances, none of them negative", float(D.min()))
+    return GivenDistances(D), W
 
 
 def read_pair(X: Any, Y: Any, metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -38,13 +73,19 @@ def read_pair(X: Any, Y: Any, metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
     are ordered as the angles are).
     """
     check_choice("metric", metric, METRICS)
+    data, points = _read_both(X, Y)
+    return _locked(_unit_rows(data) if metric == "cosine" else _ready(data)), points
+
+
+def _read_both(X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both tables as they are given, the map ready for distances."""
     data, points = _read("X", X), _read("Y", Y)
     if data.shape[0] != points.shape[0]:
         refuse(
             "Y", f"have {data.shape[0]} rows, as many as `X`", points.shape[0],
             "Row i of both must be the same point.",
         )  # fmt: skip
-    return _locked(_unit_rows(data) if metric == "cosine" else _ready(data)), _as_map(points)
+    return data, _as_map(points)
 
 
 def read_points(Y: Any) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
 from gnomon.errors import DataWarning, UnavailableError, refuse, warn_caller
 from gnomon.inputs import check_integer, check_real, random_generator
+from gnomon.late import Shown
 from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.numeric.apply import check_rows
@@ -54,7 +55,12 @@ log = logging.getLogger("gnomon")
 
 
 class TSNE(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved, BaseEstimator
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    Saved,
+    Shown,
+    BaseEstimator,
 ):
     """Positions in a few dimensions whose neighbour probabilities match those of the data.
 

@@ -78,7 +78,7 @@ def find_groups(
     if values is not None and labels is not None:
         groups = _groups(values, kept, changed, moves)
         return GroupChanges(groups, (*sentences, *_moved(groups)), labels[0])
-    if first is None:
+    if first is None or not (first.max() or sentences):  # all rows are one crowd
         return None
     names = np.array(_called(first, None), object)[first]
     groups = _groups(names, kept, changed, moves)
