@@ -5,12 +5,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import gnomon.map_budget
-from gnomon import PCA, TSNE, run, source
+from gnomon import PCA, TSNE, report, run, source
 from gnomon.checks import usual_perplexity
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
-from gnomon.errors import ChangedSourceError, MissingValueError, TooLargeError
+from gnomon.errors import ChangedSourceError, MissingValueError, ParameterError, TooLargeError
 from gnomon.events import Event, Finished
 
 
@@ -235,3 +235,22 @@ def test_whole_numbers_are_scaled_as_numbers(kind):
     numbers = X.astype(np.float64)
     wanted = PCA(3).fit((numbers - numbers.mean(0)) / numbers.std(0, ddof=1))
     assert np.allclose(found.pca.explained_variance_, wanted.explained_variance_, rtol=1e-5)
+
+
+def test_a_path_that_does_not_fit_is_opened_in_blocks_and_has_a_page(tmp_path, monkeypatch):
+    rows = [f"r{i},{'xy'[i % 2]},{a},{b}" for i, (a, b) in enumerate(table(90, 2))]
+    (tmp_path / "t.csv").write_text("\n".join(["name,kind,a,b", *rows]) + "\n")
+    held = run(tmp_path / "t.csv", n_jobs=1)
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 0)
+    found = run(tmp_path / "t.csv", memory="200MB", n_jobs=1)
+    assert not found.table.in_blocks
+    monkeypatch.setattr("gnomon.data.open.HELD_SHARE", 1e-9)
+    found = run(tmp_path / "t.csv", n_jobs=1)
+    assert found.table.in_blocks
+    assert np.array_equal(found.positions, held.positions)
+    page = report(found)
+    assert page.content.ids[1].tolist() == [f"r{i}" for i in range(90)]
+    assert page.content.labels[0][0] == "kind"
+    without = run(tmp_path / "t.csv", dimensions=None)
+    with pytest.raises(ParameterError, match="no components to make a page of"):
+        report(without)

@@ -9,7 +9,7 @@ from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.engine.cluster import local_cluster
-from gnomon.errors import DataError, MissingValueError
+from gnomon.errors import DataError, MissingValueError, TooLargeError
 
 rng = np.random.default_rng(0)
 TREND = np.linspace(-1, 1, 3000)[:, None] + rng.standard_normal((3000, 4))  # blocks stand apart
@@ -127,3 +127,39 @@ def test_a_block_of_gaps_alone_is_refused_too():
     X[:700] = np.nan
     with pytest.raises(MissingValueError, match="row 0"):
         in_blocks(X)
+
+
+@pytest.mark.parametrize("missing", ["drop", "mean", "em"])
+def test_gaps_in_blocks_are_treated_as_in_memory(missing):
+    X = TREND * [1, 30, 1, 1]
+    X[rng.integers(3000, size=40), 2] = np.nan
+    X[700:1400, 0] = np.nan  # a block without a single whole row
+    made = prepare(table_of_source(source(X, rows=700)), missing=missing)
+    wanted = prepare(in_memory(X), missing=missing)
+    assert made.preparation.to_dict() == wanted.preparation.to_dict()
+    assert made.X.shape == wanted.X.shape
+    # Sums of 3,000 numbers in another order.
+    np.testing.assert_allclose(ready_rows(made), wanted.X, rtol=1e-9, atol=1e-9)
+    if missing == "drop":
+        assert np.array_equal(made.kept, wanted.kept)
+        assert [part.index for part in made.X.partitions] == [0, 2, 3, 4]
+        new = made.preparation.apply(table_of_source(source(X, rows=999)))
+        np.testing.assert_allclose(ready_rows(new), wanted.X, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_that_all_have_gaps_are_refused_instead_of_dropped():
+    X = TREND.copy()
+    X[:, 1][::2] = np.nan
+    X[:, 2][1::2] = np.nan
+    with pytest.raises(MissingValueError, match="Every row has one"):
+        prepare(table_of_source(source(X, rows=700)), missing="drop")
+    learned = prepare(in_memory(TREND), missing="drop").preparation
+    with pytest.raises(MissingValueError, match="Every row has one"):
+        learned.apply(table_of_source(source(X, rows=700)))
+
+
+def test_em_is_refused_with_numbers_where_the_table_cannot_be_held():
+    X = TREND.copy()
+    X[5, 1] = np.nan
+    with pytest.raises(TooLargeError, match=r"gaps of 3,000 × 4 numbers by em needs about 480 kB"):
+        prepare(table_of_source(source(X, rows=700)), missing="em", memory=400_000)

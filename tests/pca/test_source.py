@@ -24,6 +24,7 @@ from gnomon.errors import (
     UnavailableError,
     WriteError,
 )
+from gnomon.pca.plan import SOLVERS
 from gnomon.progress import Watch
 
 BLOCK = 300
@@ -155,16 +156,16 @@ def test_a_small_budget_turns_to_krylov_in_a_planned_number_of_passes():
     plan = PCA(5, n_jobs=1).plan(source, memory="120MB", engine=cluster)
     assert plan.solver == "krylov"
     assert plan.peak_bytes < 120e6
-    assert plan.why.startswith("at most 18 passes over a source, 101 MB: an exact solver would")
+    assert plan.why.startswith("at most 19 passes over a source, 106 MB: an exact solver would")
     model = PCA(5, n_jobs=1).fit(source, memory="120MB", engine=cluster)
     assert model.solver_ == "krylov"
-    assert model.certificate_.passes <= plan.passes == 18
+    assert model.certificate_.passes <= plan.passes == 19  # one of them for the shift
     assert model.certificate_.converged
     exact = PCA(5).fit(X)
     np.testing.assert_allclose(model.components_, exact.components_, atol=1e-6)
     one_pass = PCA(5, n_jobs=1).plan(source, memory="400MB", engine=cluster)
-    assert (one_pass.solver, one_pass.passes) == ("covariance", 1)
-    assert one_pass.why.startswith("a source of 5.6 MB, read once; exact")
+    assert (one_pass.solver, one_pass.passes) == ("covariance", 2)
+    assert one_pass.why.startswith("a source of 5.6 MB, read twice; exact")
     with pytest.raises(TooLargeError, match=r"and 1\.0 MB may be used\. Allow more memory"):
         PCA(5, solver="krylov").fit(source, memory="1MB", engine=cluster)
     with pytest.raises(TooLargeError, match=r"by covariance needs .* 120 MB may be used"):
@@ -196,6 +197,40 @@ def test_workers_of_this_machine_are_counted_in_the_plan():
     one = _Shared(1)
     one.processes = 1
     assert PCA(5).plan(source, engine=one).why.endswith("this process and 1 worker")
+
+
+class _Counted(ArraySource):
+    """An array that is read as a file is, and counts how often its parts are."""
+
+    def __init__(self, X, rows):
+        super().__init__(X, rows)
+        self.read_parts = []  # that of copies with some of the parts too
+
+    def array(self):
+        return None
+
+    def read(self, partition):
+        self.read_parts.append(partition.index)
+        return super().read(partition)
+
+
+@pytest.mark.parametrize(
+    ("solver", "parts"),
+    [("covariance", 6), ("covariance", 12), ("krylov", 6), ("gram", 6), ("deflation", 12)],
+)
+def test_every_pass_over_a_source_is_counted(solver, parts):
+    source = _Counted(numbers(600, 12, dtype=np.float64), 600 // parts)
+    model = PCA(3, solver=solver, n_jobs=1).fit(source)
+    reads = len(source.read_parts)
+    few = parts <= 8  # then all of them are read for the shift, and otherwise eight
+    if solver == "gram":  # brought into memory in one pass, and read there
+        assert reads == parts
+        assert model.certificate_.passes == 1 + SOLVERS["gram"].PASSES
+    elif few:
+        assert reads == parts * model.certificate_.passes
+    else:
+        assert reads == 8 + parts * model.certificate_.passes
+    assert model.certificate_.passes <= model.plan_.passes
 
 
 def test_flat_spectra_are_given_up_after_the_planned_passes(monkeypatch):

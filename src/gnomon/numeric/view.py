@@ -41,7 +41,15 @@ OfRows = Callable[[Rows, Weights, int | None], T]  # rows, their weights, thread
 
 SAMPLE_PARTS = 8  # that are read to choose a shift
 
-__all__ = ["View", "naming_rows", "some_rows", "view_array", "view_table", "weights_of"]
+__all__ = [
+    "View",
+    "naming_rows",
+    "sample_passes",
+    "some_rows",
+    "view_array",
+    "view_table",
+    "weights_of",
+]
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,11 @@ class View:
     def is_sparse(self) -> bool:
         """Whether it is a sparse array in memory."""
         return self.table.is_sparse
+
+    @property
+    def sample_passes(self) -> int:
+        """Passes over the table that choosing the scaling took."""
+        return sample_passes(self.table, self.engine)
 
     @property
     def n_jobs(self) -> int | None:
@@ -282,6 +295,15 @@ def _sample(source: Source, engine: Engine, weights: Weights) -> Sample:
     chosen = source.only([partition for partition, _ in wanted])
     rows = np.concatenate(engine.map(_SomeRows(by_index), chosen))
     return Sample(rows, weights_of(wanted, weights))
+
+
+def sample_passes(table: Source, engine: Engine) -> int:
+    """Passes over `table` to choose a shift: 1 if it has so few parts that all of them are read.
+
+    Rows of an array in memory are taken as they lie there.
+    """
+    in_memory = engine.is_local and table.array() is not None
+    return int(not in_memory and len(table.partitions) <= SAMPLE_PARTS)
 
 
 def some_rows(

@@ -32,16 +32,16 @@ from gnomon.numeric.apply import check_rows
 from gnomon.numeric.certificate import Groups, Measured, certify, inseparable_groups
 from gnomon.numeric.moments import Moments, moments_of
 from gnomon.numeric.scaling import evenly_spaced, working_type
-from gnomon.numeric.view import View, view_array, view_table
+from gnomon.numeric.view import View, sample_passes, view_array, view_table
 from gnomon.pca.components import Components
 from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.downdate import SampledRows
 from gnomon.pca.export import as_sklearn
 from gnomon.pca.impute import angles_lost, impute
-from gnomon.pca.plan import ALIASES, NEED_ARRAY, SOLVER_NAMES, Plan, krylov_passes, make_plan
+from gnomon.pca.plan import ALIASES, SOLVER_NAMES, SOLVERS, Plan, krylov_passes, make_plan
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
-from gnomon.pca.solvers import covariance, deflation, gram, krylov, svd
+from gnomon.pca.solvers import covariance
 from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import ComponentTransformer
@@ -49,13 +49,6 @@ from gnomon.pca.warn import tell_of_no_effect, warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.typing import Matrix, Table, Vector
 
-SOLVERS = {
-    "covariance": covariance.solve,
-    "gram": gram.solve,
-    "svd": svd.solve,
-    "deflation": deflation.solve,
-    "krylov": krylov.solve,
-}
 DEFAULT_TOL = 1e-5
 EXACT = 256 * float(np.finfo(np.float64).eps)  # of √d: residuals that rounding alone can leave
 FEATURE_WEIGHTS = (
@@ -293,6 +286,7 @@ class PCA(
                 table = hold(table, workers, on=reported)
             names = self._names()
             view = view_table(table, workers, weights=weights, names=names, on=reported)
+            before = int(held) + view.sample_passes
             problem = Problem(
                 **self._asked(d, table.dtype, request),
                 view=view,
@@ -307,6 +301,7 @@ class PCA(
                 view = view_array(filled, self.n_jobs, weights=weights, names=names)
                 problem = replace(problem, view=view)
             solution = self._solve(problem, plan)
+            solution = replace(solution, passes=before + solution.passes)
             if filling is not None and filling.holes.any():
                 lost = angles_lost(filling, solution.components)
         self._settle(solution, plan, table.dtype, like, lost)
@@ -331,11 +326,12 @@ class PCA(
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
         """Solve in the table's own precision, and again in float64 where that is not enough."""
-        solution = SOLVERS[plan.solver](problem)
+        solution = SOLVERS[plan.solver].solve(problem)
         if _too_coarse(solution, problem):
             view = problem.view.about(problem.weights, solution.moments.mean, "f8")
-            again = SOLVERS[plan.solver](replace(problem, view=view))
-            solution = replace(again, passes=solution.passes + again.passes)
+            again = SOLVERS[plan.solver].solve(replace(problem, view=view))
+            passes = solution.passes + view.sample_passes + again.passes
+            solution = replace(again, passes=passes)
         return solution.without_components() if problem.request.asked == 0 else solution
 
     @one_blas_thread()
@@ -465,7 +461,7 @@ class PCA(
         solver = ALIASES.get(self._solver(), self._solver())
         wide = solver in ("auto", "krylov") and table.rows < table.columns
         fills = self.missing == "em" and table.dtype.kind == "f"  # integers have no gaps
-        return wide or fills or solver in NEED_ARRAY
+        return wide or fills or (solver in SOLVERS and SOLVERS[solver].NEEDS_ARRAY)
 
     def _plan(
         self,
@@ -498,6 +494,7 @@ class PCA(
             partitions=partitions,
             processes=processes,
             held=_bytes_of(table) if held else 0,
+            before=1 if held else sample_passes(table, workers),
         )
 
     def _solver(self) -> str:

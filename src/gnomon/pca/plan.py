@@ -12,7 +12,9 @@ from gnomon.budget import available_bytes, readable_bytes
 from gnomon.engine.tree import FAN
 from gnomon.errors import Remedy, TooLargeError, Way, refuse
 from gnomon.pca.rank import Request
+from gnomon.pca.solvers import covariance, deflation, gram, krylov, svd
 from gnomon.pca.solvers.krylov import BLOCK, block_count, block_width
+from gnomon.pca.solvers.problem import Solver
 from gnomon.records import Record
 
 EIGEN = 14.0  # one unit of d³ in `eigen.py`, in units of one n·d² of the covariance
@@ -33,7 +35,15 @@ ALIASES = {
     "arpack": "krylov",
     "randomized": "krylov",
 }
-SOLVER_NAMES = ("auto", "covariance", "gram", "svd", "deflation", "krylov", *ALIASES)
+SOLVERS: dict[str, Solver] = {
+    "covariance": covariance,
+    "gram": gram,
+    "svd": svd,
+    "deflation": deflation,
+    "krylov": krylov,
+}
+SOLVER_NAMES = ("auto", *SOLVERS, *ALIASES)
+STREAMED = tuple(name for name, solver in SOLVERS.items() if not solver.NEEDS_ARRAY)
 
 
 @dataclass(frozen=True)
@@ -93,20 +103,22 @@ def make_plan(
     partitions: int = 0,
     processes: int = 0,
     held: int = 0,
+    before: int = 0,
 ) -> Plan:
     """Choose a solver for an (n, d) table.
 
     `stored` is the number of entries when it is sparse; `filled` when missing values are filled in
     first; `blocks` the bytes of all blocks in memory at a time when the table is a source of so
     many `partitions`, which `processes` of this machine work on beside this one; `held` the bytes
-    of a table that is brought into memory first.
+    of a table that is brought into memory first; `before` the passes over the table before the
+    solver's, for that or to choose a shift.
     """
     side = min(n, d)
     k = request.first_guess(side)
     solver = ALIASES.get(solver, solver)
     room = available_bytes() if memory is None else memory
     if blocks is None:
-        costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in _PASSES}
+        costs = {name: _cost(name, n, d, k, itemsize, stored, threads) for name in SOLVERS}
     else:
         sums = _sums_at_a_time(threads, partitions, processes)
         costs = {name: _source_cost(name, n, d, k, itemsize, sums, blocks) for name in STREAMED}
@@ -122,7 +134,7 @@ def make_plan(
         if solver != "auto"
         else _choose(n, d, k, request, stored, costs, room)
         if blocks is None
-        else _choose_for_source(k, n, d, itemsize, request, costs, room)
+        else _choose_for_source(k, n, d, itemsize, request, costs, room, before)
     )
     if held:
         why += f"; the table is brought into memory, {readable_bytes(held)}"
@@ -138,7 +150,7 @@ def make_plan(
         shape=(n, d),
         n_components=request.asked,
         dtype="float32" if itemsize == 4 else "float64",
-        passes=_passes(name, k, n, d, itemsize, streamed=blocks is not None),
+        passes=before + _passes(name, k, n, d, itemsize, streamed=blocks is not None),
         operations=operations,
         peak_bytes=int(peak),
     )
@@ -169,9 +181,11 @@ def krylov_passes(n: int, d: int, itemsize: int, *, in_memory: bool) -> int | No
 def _passes(name: str, k: int, n: int, d: int, itemsize: int, *, streamed: bool) -> int:
     """Passes over the table; of one that is not in memory, at most."""
     if name != "krylov":
-        return _PASSES[name]
+        return SOLVERS[name].PASSES
     most = krylov_passes(n, d, itemsize, in_memory=not streamed)
-    return (block_count(k, most) if streamed or most is not None else _krylov_blocks(k)) + 2
+    return (
+        block_count(k, most) if streamed or most is not None else _krylov_blocks(k)
+    ) + krylov.PASSES
 
 
 def _way_out(
@@ -187,11 +201,6 @@ def _way_out(
     if costs["krylov"][1] > room:
         return "Allow more memory, or take fewer columns."
     return Remedy.FEWER_COMPONENTS
-
-
-_PASSES = {"covariance": 1, "gram": 3, "svd": 2, "deflation": 1, "krylov": 0}
-STREAMED = ("covariance", "deflation", "krylov")  # what needs no more than blocks of the table
-NEED_ARRAY = tuple(name for name in _PASSES if name not in STREAMED)  # the whole of it
 
 
 def _cost(
@@ -294,15 +303,16 @@ def _choose_for_source(
     request: Request,
     costs: dict[str, tuple[float, float]],
     room: int,
+    before: int,
 ) -> tuple[str, str]:
     """One pass if d × d sums fit; otherwise a number of passes that is known beforehand."""
     operations, peak = costs["covariance"]
     fits, quick, bytes_ = peak <= room, costs["krylov"][0], float(itemsize) * n * d
     needs_all = isinstance(request.asked, str) or 3 * (k + 10) > min(n, d)
     if needs_all or (fits and (operations <= SMALL or operations <= PATIENCE * quick)):
-        once = f"a source of {readable_bytes(bytes_)}, read once"
+        once = f"a source of {readable_bytes(bytes_)}, read {'twice' if before else 'once'}"
         return "covariance", f"{once}; exact, in {operations:.0e} operations"
-    most = _passes("krylov", k, n, d, itemsize, streamed=True)
+    most = before + _passes("krylov", k, n, d, itemsize, streamed=True)
     often = f"at most {most} passes over a source, {readable_bytes(most * bytes_)}"
     if not fits:
         return "krylov", f"{often}: an exact solver would need {readable_bytes(peak)} of memory"

@@ -18,6 +18,9 @@ from gnomon.pca.solvers.problem import (
 )
 from gnomon.typing import Matrix
 
+NEEDS_ARRAY = False  # parts of the table are enough
+PASSES = 1  # over the table
+
 
 def solve(problem: Problem) -> Solution:
     """All eigenvalues of Σ, then the eigenvectors wanted."""
@@ -42,7 +45,7 @@ def solve_moments(problem: Question, moments: Moments) -> Solution:
         residuals=residual_norms(sigma, vectors, spectrum[:k]),
         formation=formation_error(moments, float(spectrum[0])),
         following=following(spectrum, k, sigma.shape[0]),
-        passes=1,
+        passes=PASSES,
     )
 
 

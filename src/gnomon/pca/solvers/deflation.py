@@ -17,6 +17,9 @@ from gnomon.pca.solvers.krylov import leading
 from gnomon.pca.solvers.problem import Problem, Solution, following, residual_norms
 from gnomon.typing import Matrix
 
+NEEDS_ARRAY = False  # parts of the table are enough
+PASSES = 1  # over the table
+
 
 def solve(problem: Problem) -> Solution:
     """Components in order of variance until the request is met."""
@@ -47,7 +50,7 @@ def solve(problem: Problem) -> Solution:
         residuals=residuals[:k],
         formation=formation_error(moments, float(values[0])),
         following=following(values, k, d) + float(residuals[k:].max(initial=0.0)),
-        passes=1,
+        passes=PASSES,
     )
 
 

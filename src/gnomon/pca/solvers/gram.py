@@ -19,6 +19,9 @@ from gnomon.pca.solvers.operator import operator_for
 from gnomon.pca.solvers.problem import Problem, Solution, following, product_error, residual_norms
 from gnomon.typing import Matrix, Vector
 
+NEEDS_ARRAY = True  # parts of the table are not enough
+PASSES = 3  # over the table
+
 
 def solve(problem: Problem) -> Solution:
     """Eigenvalues of the N × N matrix, then the wanted eigenvectors, lifted."""
@@ -50,7 +53,7 @@ def solve(problem: Problem) -> Solution:
         residuals=_residuals(G, U, values, lifted) / divisor,
         formation=rounding / divisor,
         following=following(spectrum, k, view.shape[1]) / divisor,
-        passes=3,
+        passes=PASSES,
         sample=_sampled(G, U, values, problem.weights),
     )
 

@@ -31,6 +31,9 @@ from gnomon.pca.solvers.operator import operator_for
 from gnomon.pca.solvers.problem import Problem, Solution, product_error
 from gnomon.typing import Matrix, Vector
 
+NEEDS_ARRAY = False  # parts of the table are enough
+PASSES = 2  # over the table, beside one for each block
+
 # Narrow blocks reach further for the same number of columns; found by benchmarks/crossovers.py.
 BLOCK = 16
 OVERSAMPLING = 10  # columns beyond those wanted, when few are wanted

@@ -1,7 +1,8 @@
 """What every solver is given, and what every solver gives back.
 
-A solver is one function ``solve(problem) -> Solution`` in a file of its own, named in
-`estimator.SOLVERS`. It finds eigenvectors of Σ, the covariance of the *working* columns
+A solver is a file with ``solve(problem) -> Solution``, which says what it needs of the table
+(`Solver`) and is named in `plan.SOLVERS`. It finds eigenvectors of Σ, the covariance of the
+*working* columns
 
     z = ((x − μ) / scale) · √feature_weight
 
@@ -11,7 +12,7 @@ where `scale` is 1 unless the columns are standardised. All variances are in uni
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,16 @@ class Solution:
     def measured(self) -> Measured:
         """Variances and how far they and the components can be off."""
         return Measured(self.variances, self.residuals, self.formation, self.following)
+
+
+class Solver(Protocol):
+    """What the file of a solver holds."""
+
+    NEEDS_ARRAY: bool  # whether it reads the table as a whole, and not part by part
+    PASSES: int  # over the table; of an iteration, those before and after it
+
+    def solve(self, problem: Problem) -> Solution:
+        """The components that the problem asks for."""
 
 
 def following(values: Vector, k: int, d: int) -> float:

@@ -26,6 +26,9 @@ from gnomon.typing import Floats, Matrix, Vector
 
 KEEP_MOMENTS = 1024  # columns up to which the d × d moments are kept, for merging
 
+NEEDS_ARRAY = True  # parts of the table are not enough
+PASSES = 2  # over the table
+
 
 def solve(problem: Problem) -> Solution:
     """All singular values and vectors, of which the wanted ones are kept."""
@@ -59,7 +62,7 @@ def solve(problem: Problem) -> Solution:
         residuals=(first + singular.values) * singular.residuals / divisor,
         formation=(2 * first + singular.formation) * singular.formation / divisor,
         following=following(spectrum, k, d),
-        passes=2,
+        passes=PASSES,
         singular=Measured(
             singular.values / unit,
             singular.residuals / unit,
