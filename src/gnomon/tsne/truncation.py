@@ -47,7 +47,7 @@ ROWS = 40  # that are sampled
 COLUMNS = 2048  # that stand for all, beside a row's neighbours kept
 TAIL = 256  # columns that stand for all beyond the neighbours kept
 NOTHING = 40.0  # exp(−40) is nothing
-BLOCK_NUMBERS = 2**15  # distances at a time, so that the sampled rows are several blocks
+BLOCK_NUMBERS = 2**18  # distances at a time
 
 __all__ = ["Truncation", "learn_truncation"]
 
