@@ -23,6 +23,7 @@ __all__ = ["compared_sections"]
 MOST_ROWS = 25
 MOST_GROUPS = 20
 NAMED = 3  # neighbours that a cell names
+ENOUGH_RUNS = 19  # for 5 %
 
 MAP_HELP = (
     "Both maps are of the same rows, and the second is laid on the first: turned, mirrored, "
@@ -206,14 +207,16 @@ def _reruns(content: ComparedContent) -> tuple[str, ...]:
             "(--reruns 3 for folders of gnomon map; reruns= in Python).",
         )
     shares = [each.neighbor_overlap for each in content.reruns]
+    runs, lower = len(shares), sum(share <= value for share in shares)
     verdict = (
-        "no more than reruns do: the two differ by chance alone"
-        if value >= min(shares)
-        else "more than reruns do: something beside chance changed"
+        f"{lower} of {count(runs, 'rerun')} as little or less: chance alone may explain it."
+        if lower
+        else f"no rerun as little. One more rerun would be the lowest once in {runs + 1} times, so "
+        + ("something beside chance changed." if runs >= ENOUGH_RUNS else "make more to be sure.")
     )
     return (
         f"Reruns of {one} with other seeds share {_percents(shares)} of its neighbours; {other} "
-        f"shares {percent(value)}. They differ {verdict}.",
+        f"shares {percent(value)}, {verdict}",
     )
 
 
