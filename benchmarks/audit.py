@@ -39,8 +39,10 @@ def by_gnomon(X: NDArray[Any], seed: int) -> NDArray[Any]:
 
 def by_sklearn(X: NDArray[Any], seed: int) -> NDArray[Any]:
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
-    return TSNE(random_state=seed, n_jobs=THREADS).fit_transform(X)
+    with threadpool_limits(1, "openmp"):  # on a busy machine two threads wait for each other
+        return TSNE(random_state=seed).fit_transform(X)
 
 
 def by_umap(X: NDArray[Any], seed: int) -> NDArray[Any]:
