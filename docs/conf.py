@@ -35,6 +35,7 @@ mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "globa
 
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["anndata"]  # holds pandas below 3, which nothing else here does
 autosummary_generate = False  # pages are written by hand: nothing is generated into docs/
 default_role = "code"  # `name` in a docstring
 napoleon_google_docstring = False

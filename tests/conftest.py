@@ -2,6 +2,7 @@
 
 import gc
 import os
+from importlib.util import find_spec
 
 # scikit-learn's check of array API input is skipped without it, and nothing is skipped here.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -18,6 +19,8 @@ settings.register_profile(
 settings.load_profile("gnomon")
 
 LEVELS = ("test", "soak", "long")
+# `make test` runs these in an environment of their own, which has scanpy.
+collect_ignore = [] if find_spec("scanpy") else ["single_cell"]
 
 
 @pytest.fixture
@@ -132,6 +135,7 @@ def turn_of(nodeid):
     return FIRST.index(group) if group in FIRST else len(FIRST)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
 

@@ -67,7 +67,8 @@ class Words:
 
         The bar is gone when its work is done; the lines stay.
         """
-        if self.console.quiet or plain() or not sys.stderr.isatty():  # a bar is made of escapes
+        terminal = sys.stderr is not None and sys.stderr.isatty()  # a bar is made of escapes
+        if self.console.quiet or plain() or not terminal:
             yield None
             return
         columns = (
