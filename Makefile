@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.test-ready $(VENV)/.browser-ready $(CELLS)/.ready
 	$(PYTEST)
-	$(CELLS)/bin/python -m pytest -q tests/single_cell
+	$(CELLS)/bin/python -m pytest -q tests/single_cell tests/test_errors.py
 
 # What is long by nature: kill loops, mutated files, large tables, dying clusters. `soak` is part of
 # CI; `soak-long` goes many more rounds, before a release.

@@ -94,7 +94,7 @@ def test_too_few_shared_rows_are_refused():
     [
         (FORMER, np.arange(178), "One map was given ids and the other was not"),
         (FORMER, np.zeros(178), "`ids` must be different for every row"),
-        (FORMER, np.full(178, "cell 1"), "got 'cell 1' more than once"),
+        (FORMER, np.full(178, "cell 1"), r"got 'cell 1'\. It is the id of 178 rows\."),
         (FORMER, np.arange(7), "`ids` must be 178 names"),
         (TSNE(), None, "`align_to` must be a fitted TSNE"),
         (TSNE(3, **QUICK).fit(X[:60]), None, "`align_to` must be a map in 2 dimensions"),

@@ -108,8 +108,9 @@ def row_keys(X: Table, ids: Any, n_jobs: int | None) -> NDArray[Any]:
         names = names.astype(str) if names.dtype.kind == "O" else names
         values, counts = np.unique(names, return_counts=True)
         if (counts > 1).any():
-            (first, *_) = values[counts > 1].tolist()
-            refuse("ids", "be different for every row", f"{first!r} more than once")
+            at = int(np.argmax(counts > 1))
+            found = f"It is the id of {counts[at]} rows."
+            refuse("ids", "be different for every row", values[at].item(), found)
         return names
     keys = np.empty((n, 2), np.uint64)
     step = max(1, 2**18 // max(1, X.shape[1]))
