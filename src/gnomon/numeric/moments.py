@@ -502,9 +502,10 @@ def _merged_rounding(a: Moments, b: Moments, between: float) -> float:
 
 
 def _relative(m: Moments) -> float:
-    """Relative rounding of sums, at most; λ₁ is no less than the mean of the diagonal."""
-    trace = float((m.scatter if m.scatter.ndim == 1 else np.diagonal(m.scatter)).sum())
-    return min(m.rounding * m.offset.size / trace, 1.0) if trace > 0 else 0.0
+    """Relative rounding of sums, at most; λ₁ is no less than the largest of the diagonal."""
+    diagonal = m.scatter if m.scatter.ndim == 1 else np.diagonal(m.scatter)
+    largest = float(diagonal.max(initial=0.0))
+    return min(m.rounding / largest, 1.0) if largest > 0 else 0.0
 
 
 def _distance(b: NDArray[Any], a: NDArray[Any], exponent: int) -> NDArray[np.float64]:
