@@ -76,7 +76,7 @@ def noise(seed: int) -> NDArray[Any]:
 
 
 def clusters(count: int) -> Callable[[int], NDArray[Any]]:
-    """As many groups of one spread, whose centres are twice as far apart in each column."""
+    """Make tables of `count` groups of one spread, whose centres have twice that spread."""
 
     def make(seed: int) -> NDArray[Any]:
         rng = np.random.default_rng(seed)

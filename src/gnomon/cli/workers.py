@@ -102,7 +102,7 @@ def engine_for(asked: "Asked", words: Words) -> Iterator[Any]:
 
 @contextmanager
 def watched_engine(asked: "Asked", words: Words) -> Iterator[Any]:
-    """The same with a bar that says how far each pass over the rows is, on a terminal."""
+    """An engine that shows a progress bar for each pass over the rows, on a terminal."""
     from gnomon.engine import as_engine
 
     with engine_for(asked, words) as engine, words.bar("Reading") as bar:

@@ -46,7 +46,7 @@ class TextColumn:
 
     @property
     def shape(self) -> tuple[int]:
-        """As that of an array."""
+        """Shape of the cells as an array."""
         return (len(self.cells),)
 
     @property

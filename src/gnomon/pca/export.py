@@ -14,7 +14,7 @@ __all__ = ["as_sklearn"]
 
 
 def as_sklearn(model: "PCA") -> decomposition.PCA:
-    """The same model for `sklearn.decomposition.PCA`; see `PCA.to_sklearn`."""
+    """Export a model as a `sklearn.decomposition.PCA`; see `PCA.to_sklearn`."""
     used = {
         "standardize": model.standardize,
         "feature_weight": model.feature_weight is not None,

@@ -384,7 +384,7 @@ def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | 
 
 
 def in_map_order(content: Content) -> Content:
-    """The same rows along a Morton curve over the map, under their former numbers."""
+    """Order the rows along a Morton curve over the map; they keep their numbers."""
     positions = np.asarray(content.pca_map if content.Y is None else content.Y[:, :2], np.float64)
     order = np.argsort(morton_codes(positions, map_bits(content.n))[0], kind="stable")
     place = np.empty(content.n, np.int32)

@@ -122,7 +122,7 @@ class PixelPictures:
         return np.rint(np.rint(share * levels) * (255 / levels)).astype(np.uint8)
 
     def encode(self, sheet: Tiles) -> tuple[str, bytes]:
-        """As PNG."""
+        """Encode the sheet as PNG."""
         return "image/png", png(sheet)
 
 

@@ -91,7 +91,7 @@ def _groups(
     changed: NDArray[np.bool_],
     moves: tuple[Floats64, Floats64],
 ) -> tuple[Group, ...]:
-    """Of each name, the largest change first."""
+    """One group for each name, the largest change first."""
     found = []
     for name in dict.fromkeys(value for value in values.tolist() if value is not None):
         rows = values == name
