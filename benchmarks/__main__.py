@@ -14,6 +14,7 @@ from benchmarks.record import Record, former_results, refuse_to_mix
 QUESTIONS = {
     "pca": "benchmarks.pca",
     "crossovers": "benchmarks.crossovers",
+    "part_rows": "benchmarks.part_rows",
     "outofcore": "benchmarks.outofcore",
     "workers": "benchmarks.workers",
     "procrustes": "benchmarks.procrustes",

@@ -1,8 +1,8 @@
 """What a map and its scores cost, beside what ``gnomon inspect`` expects.
 
-The constants of ``gnomon.estimate`` about maps are read off this table: they should be within a
-factor of two. Tables are generated clusters, and MNIST with ``--data``. Kernels are compiled; a
-row is the median of `RUNS` runs on two threads, and needs a quiet machine.
+The constants of ``gnomon.pipeline.estimate`` about maps are read off this table: they should be
+within a factor of two. Tables are generated clusters, and MNIST with ``--data``. Kernels are
+compiled; a row is the median of `RUNS` runs on two threads, and needs a quiet machine.
 """
 
 import time
@@ -58,9 +58,9 @@ def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def measure(case: Case, settings: Settings) -> dict[str, Any]:
     """Seconds of the map and of its scores, and both as they are expected."""
-    from gnomon.estimate import estimate
     from gnomon.pca import PCA
-    from gnomon.trust import measure_trust
+    from gnomon.pipeline.estimate import estimate
+    from gnomon.pipeline.row_trust import measure_trust
     from gnomon.tsne import TSNE
 
     X = data.images(settings.data) if case.real else data.clusters(case.n, case.d)[0]

@@ -1,9 +1,9 @@
 """What the page of a run costs: time, memory above what the run holds, and bytes on disk.
 
-The constants of ``gnomon.estimate`` about the page (``PAGE_…``) are read off this table. Tables are
-noise in so many columns with a label of ten groups; where points lie does not matter for the cost,
-so their maps are made in few iterations. Each row is a fresh process, whose high-water mark of
-memory is set back before the page is built.
+The constants of ``gnomon.pipeline.estimate`` about the page (``PAGE_…``) are read off this table.
+Tables are noise in so many columns with a label of ten groups; where points lie does not matter for
+the cost, so their maps are made in few iterations. Each row is a fresh process, whose high-water
+mark of memory is set back before the page is built.
 
 Seconds are CPU seconds of one thread: other work on the machine does not count, and building a page
 is hardly divided among threads.
@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.environment import BenchmarkError, Settings
 from benchmarks.table import Report, Table, number
-from gnomon.estimate import page_bytes, page_memory, page_seconds
+from gnomon.pipeline.estimate import page_bytes, page_memory, page_seconds
 
 SHAPES = [(300, 10), (3_000, 10), (3_000, 300), (10_000, 50), (30_000, 50), (30_000, 784),
           (100_000, 20)]  # fmt: skip
@@ -73,8 +73,8 @@ def build(n: int, d: int) -> dict[str, float]:
     from gnomon.data.prepare import prepare
     from gnomon.data.table import Table as Data
     from gnomon.pca import PCA
-    from gnomon.report.run import report_run
-    from gnomon.trust import measure_trust
+    from gnomon.pipeline.row_trust import measure_trust
+    from gnomon.report.run_page import report_run
     from gnomon.tsne import TSNE
 
     def page(n: int, d: int) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ WIDTH_ROWS = 200_000
 
 def measure_width(d: int, n: int = WIDTH_ROWS) -> dict[str, Any]:
     """Seconds for the moments of two tables (n, d) on one thread: by our loops, and by BLAS."""
-    from gnomon.procrustes import pairs
+    from gnomon.procrustes import row_pairs as pairs
 
     X, Y = make_pair((n, d))
     seconds, before = {}, pairs.WIDEST

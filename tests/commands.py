@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import children
+
 COMMAND = Path(sys.executable).parent / "gnomon"
 
 
@@ -52,6 +54,20 @@ def process(*arguments, folder, stdin=None, **changes):
     return subprocess.run(
         [COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
         cwd=folder, env=environment(**changes), input=stdin, timeout=300,
+    )  # fmt: skip
+
+
+def forked(*arguments, folder, stdin=None, **changes):
+    """The same, of a process whose libraries are imported already."""
+    asked = ["gnomon", *map(str, arguments)]
+    return children.run(asked, environment(**changes), folder=folder, stdin=stdin)
+
+
+def shell(line, folder, stdin=None):
+    """A line of the shell, in which $GNOMON is the command, in such processes."""
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment(GNOMON=children.shell_command()),
+        input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=300,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from importlib.util import find_spec
 
 # scikit-learn's check of array API input is skipped without it, and nothing is skipped here.
@@ -18,9 +19,15 @@ settings.register_profile(
 )  # fmt: skip
 settings.load_profile("gnomon")
 
+# A shell has what it starts in the background ignore Ctrl-C, and so would all that is started here.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 LEVELS = ("test", "soak", "long")
-# `make test` runs these in an environment of their own, which has scanpy.
-collect_ignore = [] if find_spec("scanpy") else ["single_cell"]
+# `make test` runs these in an environment of their own, which has scanpy and
+# matplotlib.
+collect_ignore = [] if find_spec("scanpy") else ["plot", "single_cell"]
+collect_ignore += [] if find_spec("jupyterlab") else ["notebook"]  # so does `make soak`
 
 
 @pytest.fixture
@@ -32,6 +39,24 @@ def folders_in_blocks(monkeypatch):
     monkeypatch.setattr(
         opening, "fits", lambda path, memory: not path.is_dir() and fits(path, memory)
     )
+
+
+@pytest.fixture(scope="session")
+def quick_workers():
+    """Have workers of clusters here forked from one process that has imported all they need.
+
+    Each would otherwise import it for two seconds; commands that tests start as processes still
+    start workers as users have them.
+    """
+    import dask
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        context = get_mp_context()  # sets a list of Dask's own, once
+        context.set_forkserver_preload(
+            ["distributed", "gnomon.engine.dask", "gnomon.pipeline.flow"]
+        )
+        yield
 
 
 # Groups and files of more than a few seconds, the slowest first.
@@ -114,7 +139,7 @@ TOGETHER = {
         "tests/cli/test_blocks.py",
         "tests/engine/test_dask.py",
         "tests/cli/test_killed.py",
-        "tests/cli/test_pair_blocks.py",
+        "tests/cli/test_pair_sources.py",
         "tests/pca/test_source_killed.py",
     ),
     "browser": ("tests/browser/",),
@@ -133,6 +158,12 @@ def turn_of(nodeid):
     """Slow files first, so that no worker ends with one alone."""
     group = group_of(nodeid)
     return FIRST.index(group) if group in FIRST else len(FIRST)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are CPUs: browsers and clusters are waited for, most of the time."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

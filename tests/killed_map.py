@@ -53,7 +53,7 @@ def be_careless():
     import gnomon.files
 
     gnomon.files.writing, gnomon.files.refuse_existing = careless, lambda *_, **__: None
-    from gnomon.cli.folder import RunFolder
+    from gnomon.cli.run_folder import RunFolder
 
     RunFolder.new = property(lambda run: run.path)
     RunFolder._commit = lambda run: None
@@ -75,10 +75,10 @@ def results():
 
 def command(result, out):
     """The command, whose pipeline ends at once with `result`."""
-    from gnomon import pipeline
     from gnomon.cli import main
+    from gnomon.pipeline import flow
 
-    pipeline.run = lambda *_, **__: result
+    flow.run = lambda *_, **__: result
     sys.argv = ["gnomon", "map", "iris", "-o", str(out), "--force", "-q", "--threads", "1"]
     main()
 

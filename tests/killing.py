@@ -1,8 +1,8 @@
 """A writer killed again and again, at moments drawn over the whole of a write."""
 
-import subprocess
-import sys
 import textwrap
+
+import children
 
 # One process imports everything and forks: the child writes version after version until it is
 # killed, its parent looks at what is there. `prepare` defines `write(version)` and `is_whole()`.
@@ -37,11 +37,6 @@ print("TORN", torn)
 def torn_files(prepare, path, times):
     """How often the file was neither the old one nor the new one after SIGKILL."""
     code = DRIVER.format(prepare=textwrap.dedent(prepare))
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(times)],
-        capture_output=True,
-        text=True,
-        timeout=60 + times,
-    )
+    done = children.run(["-c", path, times], code=code, timeout=60 + times)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split("TORN")[1])

@@ -24,8 +24,9 @@ def read_input(path):
 
     table = read(path, memory="2GB")
     str(table), table.to_dict(), table.words(command=True)
-    if len(table.X) > 2 and np.isfinite(table.X).all():
-        PCA(1).fit(table.X)
+    X = table.X
+    if X.shape[0] > 2 and np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        PCA(1).fit(X)
 
 
 def read_blocks(path):

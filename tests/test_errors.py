@@ -15,6 +15,7 @@ from tblib.pickling_support import pickle_exception
 
 import gnomon
 from gnomon.cli.failures import OPTIONS, CommandWording, sentence
+from gnomon.data.formats.csv_stream import OtherEncodingError
 from gnomon.data.lines import BrokenRecordError
 from gnomon.data.refusals import FileError
 from gnomon.errors import (
@@ -67,6 +68,8 @@ def example(kind):
         return kind(text, *ways, table="{X}", **fields)
     if issubclass(kind, BrokenRecordError):
         return kind(12, "a field without end")
+    if issubclass(kind, OtherEncodingError):
+        return kind(12, 0xE9)
     if issubclass(kind, UnfitError):
         return kind("it is no model", "Save it again.")
     return kind("Bad.")

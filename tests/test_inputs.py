@@ -385,7 +385,7 @@ def test_weights_of_another_shape_are_refused(given):
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
 def test_a_bad_weight_is_told_with_its_place(bad):
-    with pytest.raises(ParameterError, match=r"non-negative.*got .* It stands at position 1\."):
+    with pytest.raises(ParameterError, match=r"non-negative.*got .* It is at position 1\."):
         check_weights("w", [1.0, bad, 1.0], 3, of="row")
 
 

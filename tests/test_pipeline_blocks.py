@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import gnomon.map_budget
+import gnomon.pipeline.map_budget
 from gnomon import PCA, TSNE, report, run, source
-from gnomon.checks import usual_perplexity
 from gnomon.data.prepare import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, MissingValueError, ParameterError, TooLargeError
 from gnomon.events import Event, Finished
+from gnomon.pipeline.enough_rows import usual_perplexity
 
 
 def table(rows=600, columns=5, seed=0):
@@ -165,7 +165,7 @@ def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch)
         mapped.append(rows.size)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gnomon.pipeline.rows_of_source", ends)
+    monkeypatch.setattr("gnomon.pipeline.flow.rows_of_source", ends)
     for rows in (20_000, 120_000):
         with pytest.raises(KeyboardInterrupt):
             run(
@@ -193,15 +193,15 @@ def test_every_worker_of_this_machine_holds_the_map_that_it_places_rows_on(monke
     def ends(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gnomon.pipeline.rows_of_source", ends)
-    sample_within = gnomon.map_budget.sample_within
+    monkeypatch.setattr("gnomon.pipeline.flow.rows_of_source", ends)
+    sample_within = gnomon.pipeline.map_budget.sample_within
 
     def watched(*given, **how):
         found = sample_within(*given, **how)
         mapped.append((found.rows.size, found.why))
         return found
 
-    monkeypatch.setattr("gnomon.map_budget.sample_within", watched)
+    monkeypatch.setattr("gnomon.pipeline.map_budget.sample_within", watched)
     many = source(table(rows=20_000, columns=50), rows=5000)
     for processes in (0, 3):
         engine = Shared(processes)
@@ -252,5 +252,5 @@ def test_a_path_that_does_not_fit_is_opened_in_blocks_and_has_a_page(tmp_path, m
     assert page.content.ids[1].tolist() == [f"r{i}" for i in range(90)]
     assert page.content.labels[0][0] == "kind"
     without = run(tmp_path / "t.csv", dimensions=None)
-    with pytest.raises(ParameterError, match="no components to make a page of"):
+    with pytest.raises(ParameterError, match="no components for a page"):
         report(without)

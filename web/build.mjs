@@ -1,4 +1,4 @@
-// Builds the page's script, style and notice into src/gnomon/report/assets.
+// Builds script, style and notice of the page and of the notebook's widget into src/gnomon/report/assets.
 // With --check nothing is written: it fails where the committed files are not what the source gives.
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -18,11 +18,11 @@ const options = {
   logLevel: "warning",
 };
 
-async function script() {
+async function script(from, format) {
   const built = await build({
     ...options,
-    entryPoints: ["src/main.ts"],
-    format: "iife",
+    entryPoints: [from],
+    format,
     target: ["es2022"],
     // The same without checks of our own calls, a third smaller.
     alias: { regl: "regl/dist/regl.unchecked.js" },
@@ -30,8 +30,8 @@ async function script() {
   return built.outputFiles[0].text;
 }
 
-async function style() {
-  const built = await build({ ...options, entryPoints: ["src/style.css"] });
+async function style(from) {
+  const built = await build({ ...options, entryPoints: [from] });
   return built.outputFiles[0].text;
 }
 
@@ -42,7 +42,7 @@ async function notice() {
   const folders = Object.entries(lock.packages)
     .filter(([folder, about]) => folder && !about.dev)
     .map(([folder]) => folder);
-  const parts = ["page.js holds parts of these packages, under these licences."];
+  const parts = ["page.js and widget.js hold parts of these packages, under these licences."];
   for (const folder of folders.sort()) {
     const about = JSON.parse(await readFile(join(here, folder, "package.json"), "utf8"));
     const licence = (await readdir(join(here, folder))).find((file) => /^licen[cs]e/i.test(file));
@@ -55,8 +55,10 @@ async function notice() {
 }
 
 const outputs = {
-  "page.js": await script(),
-  "page.css": await style(),
+  "page.js": await script("src/main.ts", "iife"),
+  "page.css": await style("src/style.css"),
+  "widget.js": await script("src/widget.ts", "esm"),
+  "widget.css": await style("src/widget.css"),
   "NOTICE.txt": await notice(),
 };
 // A page is one file without addresses; a script that ends early would end the page's own script.

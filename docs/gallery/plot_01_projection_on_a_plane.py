@@ -14,7 +14,7 @@ import numpy as np
 from sketches import Sketch
 
 from gnomon import PCA, samples
-from gnomon.charts.view import seen
+from gnomon.charts.projection import seen
 
 wine = samples.load("wine")
 chosen = [wine.columns.index(name) for name in ("alcohol", "flavanoids", "color_intensity")]

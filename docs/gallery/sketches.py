@@ -7,8 +7,8 @@ lecture notes draw, in the same style.
 import numpy as np
 
 from gnomon.charts.arrows import Arrow, draw_arrows
+from gnomon.charts.axis import AxisScale, tick_text, ticks
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas, coordinate
-from gnomon.charts.scale import Scale, tick_text, ticks
 from gnomon.charts.text import wrap
 from gnomon.charts.theme import SIZES
 
@@ -75,8 +75,8 @@ class Panel:
         if equal:
             half = np.array([across, down]) * np.max(half / [across, down])
         self.low, self.high = middle - half, middle + half
-        self.x = Scale(self.low[0], self.high[0], left, left + across)
-        self.y = Scale(self.low[1], self.high[1], top + down, top)
+        self.x = AxisScale(self.low[0], self.high[0], left, left + across)
+        self.y = AxisScale(self.low[1], self.high[1], top + down, top)
         canvas.rect(left, top, across, down, "grid", round=4)
         if axes:
             self._draw_axes(axes)

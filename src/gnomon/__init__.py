@@ -1,7 +1,7 @@
 """Gnomon: see, shrink and compare high-dimensional data.
 
 Public names are resolved on first use (PEP 562), so that ``import gnomon`` is instant and has no
-effects; the table below is the whole public interface.
+side effects; the table below is the whole public interface.
 """
 
 from importlib import import_module
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from gnomon.data.sources import source as source
     from gnomon.models import load as load
     from gnomon.models import save as save
-    from gnomon.numeric.moments import CrossMoments as CrossMoments
     from gnomon.numeric.moments import Moments as Moments
     from gnomon.pca import PCA as PCA
     from gnomon.pca import component_panel as component_panel
-    from gnomon.pipeline import run as run
+    from gnomon.pipeline.flow import run as run
     from gnomon.procrustes import Procrustes as Procrustes
     from gnomon.procrustes import align as align
     from gnomon.procrustes import align_subspaces as align_subspaces
@@ -27,7 +26,11 @@ if TYPE_CHECKING:
     from gnomon.procrustes import permutation_test as permutation_test
     from gnomon.procrustes import principal_angles as principal_angles
     from gnomon.procrustes import stability as stability
-    from gnomon.report import report as report
+    from gnomon.procrustes.cross_moments import CrossMoments as CrossMoments
+
+    # mypy reads the package of the same name before.
+    from gnomon.report import report as report  # type: ignore[no-redef]
+    from gnomon.report import show as show
     from gnomon.scores import audit as audit
     from gnomon.tsne import TSNE as TSNE
 
@@ -45,15 +48,16 @@ _HOME = {
     "principal_angles": "gnomon.procrustes",
     "align_subspaces": "gnomon.procrustes",
     "Moments": "gnomon.numeric.moments",
-    "CrossMoments": "gnomon.numeric.moments",
+    "CrossMoments": "gnomon.procrustes.cross_moments",
     "component_panel": "gnomon.pca",
     "charts": "gnomon.charts",
     "scores": "gnomon.scores",
     "audit": "gnomon.scores",
     "samples": "gnomon.data.samples",
     "source": "gnomon.data.sources",
-    "run": "gnomon.pipeline",
+    "run": "gnomon.pipeline.flow",
     "report": "gnomon.report",
+    "show": "gnomon.report",
     "save": "gnomon.models",
     "load": "gnomon.models",
 }
@@ -61,8 +65,8 @@ _HOME = {
 __all__ = [*_HOME]
 
 
-# Packages that take an extra (``pip install 'gnomon[anndata]'``), imported on first use.
-_EXTRAS = {"anndata": "gnomon.anndata"}
+# Packages that need an extra (``pip install 'gnomon[anndata]'``), imported on first use.
+_EXTRAS = {"anndata": "gnomon.anndata", "plot": "gnomon.plot"}
 
 
 def __getattr__(name: str) -> object:

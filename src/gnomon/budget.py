@@ -1,4 +1,4 @@
-"""Memory: how much there is, how much may be used, and the refusal of what needs more."""
+"""Memory: how much is free, how much may be used, and the refusal of work that needs more."""
 
 import os
 import re
@@ -21,15 +21,24 @@ __all__ = [
     "readable_bytes",
 ]
 
-# What a command takes before there is any table: Python and the libraries it works with. Resident
-# when all of them were imported: 273 MB; most of a map of 150 rows: 315 (benchmarks/command.py).
+# Memory of a command before any table: Python and its libraries. Resident
+# when all of them were imported: 273 MB; peak of a map of 150 rows: 315 (benchmarks/command.py).
 LIBRARY_BYTES = 300_000_000
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
-         "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
+UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
 _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)(?:b|bytes)?", re.ASCII | re.IGNORECASE)
 
-# Where containers tell their limit and what they use: of cgroups, version 2 and version 1.
+# Files with limit and usage of containers: cgroups version 2 and version 1.
 CONTAINERS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -40,7 +49,7 @@ CONTAINERS = (
 
 
 def available_bytes() -> int:
-    """Bytes that this process may still take: what the machine, or its container, has free."""
+    """Bytes that this process may still allocate: free memory of the machine or its container."""
     free = _meminfo("MemAvailable")
     for limit, used in CONTAINERS:
         try:
@@ -55,7 +64,7 @@ def available_bytes() -> int:
 
 
 def address_limit() -> int | None:
-    """Bytes of addresses that this process may use (``ulimit -v``); None if there is no limit."""
+    """Address-space limit of this process (``ulimit -v``) in bytes; None if there is none."""
     try:
         import resource
     except ImportError:  # Windows
@@ -65,7 +74,7 @@ def address_limit() -> int | None:
 
 
 def _addresses() -> int:
-    """Bytes of addresses in use."""
+    """Bytes of address space in use."""
     try:
         pages = _read("/proc/self/statm").split()[0]
     except OSError:  # not Linux
@@ -74,7 +83,7 @@ def _addresses() -> int:
 
 
 def _read(file: str) -> bytes:
-    """A short file of the system; every small fit reads some, and `Path` takes twice as long."""
+    """Read a short system file; every small fit reads some, and `Path` takes twice as long."""
     opened = os.open(file, os.O_RDONLY)
     try:
         return os.read(opened, 2**14)
@@ -90,11 +99,11 @@ def _meminfo(field: str) -> int:
             return int(found[at:].split(maxsplit=2)[1]) * 1024
     except OSError:
         pass
-    return 8 * 2**30  # not Linux: assume an ordinary machine
+    return 8 * 2**30  # not Linux: assume 8 GB
 
 
 def readable_bytes(count: float) -> str:
-    """``"1.5 GB"``."""
+    """Format bytes, such as ``"1.5 GB"``."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return (
@@ -105,7 +114,7 @@ def readable_bytes(count: float) -> str:
 
 
 def parse_bytes(size: int | str) -> int:
-    """Bytes of a size such as ``"2GB"``, ``"500 MB"`` or ``"1.5GiB"``; a number is bytes.
+    """Parse a size such as ``"2GB"``, ``"500 MB"`` or ``"1.5GiB"``; a number is bytes.
 
     Examples
     --------
@@ -118,8 +127,7 @@ def parse_bytes(size: int | str) -> int:
     unit = "" if found is None else found[2].lower()
     bytes_ = 0 if found is None or unit not in UNITS else int(float(found[1]) * UNITS[unit])
     if bytes_ < 1:
-        refuse("memory", "be a size above 0, such as 2GB or 500MB", size,
-               kind=not may_be)  # fmt: skip
+        refuse("memory", "be a size above 0, such as 2GB or 500MB", size, kind=not may_be)
     return bytes_
 
 
@@ -128,28 +136,32 @@ def check_free(what: str, needed: float, way_out: Way) -> None:
     free = available_bytes()
     if needed > free:
         raise TooLargeError(
-            "{what} needs about {much} of memory; {has} are free.", way_out,
-            what=what, needed=needed, much=readable_bytes(needed), has=readable_bytes(free),
-        )  # fmt: skip
+            "{what} needs about {much} of memory; {has} are free.",
+            way_out,
+            what=what,
+            needed=needed,
+            much=readable_bytes(needed),
+            has=readable_bytes(free),
+        )
 
 
 def libraries_of(processes: int) -> str:
-    """``"the libraries"``, or whose they are where there are several processes."""
+    """``"the libraries"``, or of how many processes if there are several."""
     return "the libraries" if processes <= 1 else f"the libraries of {processes} processes"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Bytes that may be used, and whether the user said so.
+    """Bytes that may be used, and whether the user set them.
 
     Attributes
     ----------
     bytes : int
-        For tables and the work on them.
+        Bytes for tables and the work on them.
     asked : bool
-        Whether the user allowed them; otherwise they are what the machine has free.
+        Whether the user set them; otherwise they are the free memory of the machine.
     processes : int
-        Whose libraries are counted in what the user allowed: with a command, its own process and
+        Processes whose libraries count towards what the user allowed: for a command, its own and
         its workers; 0 from Python, where all of it is for the work.
     """
 
@@ -159,7 +171,7 @@ class Budget:
 
     @classmethod
     def from_memory(cls, memory: "Memory") -> "Budget":
-        """What `memory` says, otherwise what the machine has free."""
+        """Budget from `memory`; by default the free memory of the machine."""
         if isinstance(memory, Budget):
             return memory
         if memory is None:
@@ -168,7 +180,7 @@ class Budget:
 
     @property
     def limit(self) -> int | None:
-        """The bytes, where the user allowed them."""
+        """Bytes set by the user, or None."""
         return self.bytes if self.asked else None
 
     def each(self, workers: int) -> int | None:
@@ -177,24 +189,24 @@ class Budget:
 
     @property
     def allowed(self) -> int:
-        """What the user allowed in all."""
+        """Total that the user allowed."""
         return self.bytes + self.processes * LIBRARY_BYTES
 
     def shared(self, processes: int) -> "Budget":
-        """Subtract what the libraries of other processes take; nothing may be left."""
+        """Subtract the memory of other processes' libraries; the result may be 0."""
         left = self.bytes - processes * LIBRARY_BYTES
         return replace(self, bytes=left, processes=self.processes + processes)
 
     def check(self, what: str, needed: float, *, at_least: bool = False) -> None:
-        """Refuse `what` before anything is allocated if it needs more bytes than these."""
+        """Refuse `what` before anything is allocated if it needs more bytes than the budget."""
         if needed > self.bytes:
             raise self.too_large(what, None if at_least else needed)
 
     def too_large(self, what: str, needed: float | None) -> TooLargeError:
-        """The error about `what`, which does not fit, with what it needs and what there is.
+        """Error that `what` does not fit, with what it needs and what is available.
 
-        `needed` is None where only this budget is known to be too little. The libraries that were
-        taken from what the user allowed are counted again in what is said.
+        `needed` is None if only this budget is known to be too small. The message includes the
+        libraries that were subtracted from what the user allowed.
         """
         libraries = self.processes * LIBRARY_BYTES
         others = (
@@ -207,7 +219,7 @@ class Budget:
         else:
             text = "{what} needs about {much} of memory{others}, more than the {has}."
             much = readable_bytes(needed)
-            # A little more than that, so that asking for the rounded number is enough.
+            # Rounded up, so that the size in the message is enough.
             size = readable_bytes(1.1 * (needed + libraries))
             enough = size.replace(" ", "").replace("bytes", "B")
         fewer = "fewer rows or columns."
@@ -216,12 +228,18 @@ class Budget:
         )
         has = f"{readable_bytes(self.allowed)} that are {'allowed' if self.asked else 'free'}"
         return TooLargeError(
-            text, *ways,
-            what=what, needed=needed, much=much, has=has, others=others, libraries=libraries,
-        )  # fmt: skip
+            text,
+            *ways,
+            what=what,
+            needed=needed,
+            much=much,
+            has=has,
+            others=others,
+            libraries=libraries,
+        )
 
     def rest(self, **held: int) -> str:
-        """What was allowed, if anything, and what takes the rest of it, to go on with a sentence.
+        """Rest of a sentence: the memory allowed, if set, and what takes the rest of it.
 
         `held` are bytes by what takes them, such as ``table=…``:
 
@@ -245,7 +263,7 @@ class Budget:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Refusals within, which know no libraries, say what these take of what was allowed."""
+        """Add the memory of the libraries to refusals within, which do not know about it."""
         try:
             yield
         except TooLargeError as error:
@@ -255,5 +273,5 @@ class Budget:
             raise error.replace(ways=(*error.ways, whole)) from error
 
 
-# Bytes, a size such as "2GB", or a command's budget; None is what the machine has free.
+# Bytes, a size such as "2GB", or a command's budget; None means the free memory of the machine.
 Memory: TypeAlias = int | str | Budget | None

@@ -1,37 +1,37 @@
-"""What can go wrong, as one tree.
+"""Errors and warnings, as one tree.
 
 ::
 
     GnomonError
     ├── ParameterError      (ValueError)  a parameter's value is outside its range
-    ├── ParameterTypeError  (TypeError)   a parameter is of a kind that is never allowed
-    ├── DataError           (ValueError)  the data cannot be used as they are
+    ├── ParameterTypeError  (TypeError)   a parameter has a type that is never allowed
+    ├── DataError           (ValueError)  the data cannot be used as given
     │   ├── MissingValueError             NaN, None or masked cells where none are allowed
-    │   ├── ChangedSourceError            a table read in blocks is not what it was before
-    │   └── ModelFileError                a file is no model, is damaged, or is not to be trusted
+    │   ├── ChangedSourceError            a table read in blocks changed between two reads
+    │   └── ModelFileError                a file is not a model, is damaged, or is not trusted
     ├── DataTypeError       (TypeError)   the data are not numbers
-    ├── PartitionError      (RuntimeError) a part of a table could not be read or worked on
-    ├── ClusterError        (RuntimeError) a Dask cluster is not there, or is lost
+    ├── PartitionError      (RuntimeError) a part of a table could not be read or processed
+    ├── ClusterError        (RuntimeError) a Dask cluster is missing or lost
     ├── ConditionError                    a condition of `--fail-if` holds
     ├── Interrupted                       a callback ended a pass over data
-    ├── UnavailableError    (ValueError)  this model cannot answer that; the message says which can
+    ├── UnavailableError    (ValueError)  this model cannot compute that; the message names one
     ├── TooLargeError       (MemoryError) the work does not fit into the memory allowed
-    ├── ExistingFileError   (FileExistsError) a file is there already and was not to be replaced
-    └── WriteError          (OSError)     a file could not be written; the old one is whole
+    ├── ExistingFileError   (FileExistsError) a file exists and may not be replaced
+    └── WriteError          (OSError)     a file could not be written; the old one is intact
 
     GnomonWarning           (UserWarning)
     ├── DataWarning         a property of the data that the reader of the result should know
-    └── NotConvergedWarning an iteration stopped before it reached the accuracy asked for
+    └── NotConvergedWarning an iteration stopped before it reached the requested accuracy
 
 Every message names the argument, the limit, the value, and the way out, in that order:
 "`perplexity` must be below n_samples = 20; got 30. Lower it or add rows."
 
-Errors and warnings carry what their message is made of: a text with named fields, the values of
-these fields, and the ways out. ``str(error)`` words them for Python. The command line words the
-same fields with a `Wording` of its own, which writes options in place of parameters. A caller that
-knows more, such as what the file calls a column, changes a field by `Message.replace`.
+Errors and warnings carry the parts of their message: a text with named fields, the values of
+these fields, and the ways out. ``str(error)`` formats them for Python. The command line formats the
+same fields with its own `Wording`, which writes options instead of parameters. A caller that
+knows more, such as the name of a column in the file, changes a field by `Message.replace`.
 
-Errors cross the borders of processes, so all of them, here and elsewhere, survive pickling with
+Errors cross process boundaries, so all of them, here and elsewhere, survive pickling with
 their message, fields and attributes.
 """
 
@@ -72,17 +72,17 @@ __all__ = [
 ]
 
 LONGEST_QUOTE = 60  # characters
-_INSIDE = ("gnomon.", "sklearn.", "contextlib")  # modules that stand between
+_INSIDE = ("gnomon.", "sklearn.", "contextlib")  # modules that are skipped to find the caller
 
 
 class Parameter(str):
-    """The name of a parameter, as the value of a field: a command writes its option instead."""
+    """Name of a parameter, as the value of a field: a command writes its option instead."""
 
     __slots__ = ()
 
 
 class Remedy(Enum):
-    """Ways out that take other words outside of Python; fields of the error may stand in them."""
+    """Ways out that are worded differently outside Python; they may contain fields of the error."""
 
     LOWER_PERPLEXITY = "perplexity must be less than n_samples: lower it or add rows."
     STANDARDIZE = "Standardise the columns (`PCA(standardize=True)`) or use other units."
@@ -92,28 +92,28 @@ class Remedy(Enum):
     )
     FILL_GAPS = "Drop those rows, fill them in, or use `missing='em'` where the estimator has it."
     FEWER_COMPONENTS = "Use fewer components with `solver='krylov'`."
-    START_AGAIN = "Start it again, or work without {parameter}."
+    START_AGAIN = "Start it again, or run without {parameter}."
     LEAVE_OUT = "Leave it out of the option {parameter}."
     EXACT_SOLVER = "Use `solver='{solver}'`, which is exact too and copies nothing."
 
 
-# A way out is a parameter and its value, a remedy, or a sentence that suits everybody.
+# A way out is a parameter and its value, a remedy, or a sentence for Python and the command line.
 Way: TypeAlias = tuple[str, str] | Remedy | str
 
 
 class Wording:
-    """How messages are written in Python."""
+    """Formats messages for Python."""
 
     def parameter(self, name: str) -> str:
-        """A parameter in a sentence."""
+        """Format the name of a parameter."""
         return f"`{name}`"
 
     def setting(self, name: str, value: str) -> str | None:
-        """A parameter with a value that helps; None where it cannot be set."""
+        """Format a parameter with a value that helps; None if it cannot be set."""
         return f"{name}={quoted(value)}"
 
     def remedy(self, remedy: Remedy) -> str:
-        """The sentence of a remedy; names of fields stand in braces."""
+        """Sentence of a remedy, with names of fields in braces."""
         return str(remedy.value)
 
 
@@ -121,17 +121,17 @@ PYTHON = Wording()
 
 
 class Message(Exception):  # noqa: N818 (warnings have one too)
-    """What an error or a warning says, and the fields that the sentence is made of.
+    """Text of an error or a warning, and the fields that it contains.
 
     Parameters
     ----------
     text : str
-        What is wrong: a sentence with its full stop. Where there are fields, their names stand in
-        it in braces, as `str.format` takes them, and nothing else does.
+        What is wrong: a sentence with its full stop. Fields are in it by name in braces,
+        as in `str.format`, and nothing else is.
     *ways : Way
-        What the user can do, in the order in which it is said: settings first, then sentences.
+        What the user can do, in order: settings first, then sentences.
     **fields
-        What the sentence is about, by name: ``table``, ``column``, ``row``, ``parameter``, ….
+        Values of the fields by name: ``table``, ``column``, ``row``, ``parameter``, ….
     """
 
     text: str
@@ -142,12 +142,12 @@ class Message(Exception):  # noqa: N818 (warnings have one too)
         if args and isinstance(args[0], str):
             self.text, self.ways, self.fields = args[0], args[1:], fields
             super().__init__(self.worded(PYTHON))
-        else:  # nothing, or an errno and its meaning
+        else:  # no arguments, or an errno and its meaning
             super().__init__(*args)
             self.text, self.ways, self.fields = str(self), (), fields
 
     def worded(self, wording: Wording) -> str:
-        """The message in the words of Python, or of a command."""
+        """Format the message for Python, or for a command."""
         fields = {
             name: wording.parameter(value) if isinstance(value, Parameter) else value
             for name, value in self.fields.items()
@@ -165,7 +165,7 @@ class Message(Exception):  # noqa: N818 (warnings have one too)
         return " ".join(said)
 
     def replace(self, *, ways: tuple[Way, ...] | None = None, **fields: Any) -> Self:
-        """Copy the message with other values of its fields, or with other ways out."""
+        """Copy of the message with other values of its fields, or with other ways out."""
         values = {name: fields.get(name, value) for name, value in self.fields.items()}
         ways = self.ways if ways is None else ways
         if (values, ways) == (self.fields, self.ways):
@@ -176,12 +176,12 @@ class Message(Exception):  # noqa: N818 (warnings have one too)
 
 
 def worded(error: BaseException | str, wording: Wording) -> str:
-    """What `error` says in the words of `wording`; those of other libraries have only their own."""
+    """Format `error` by `wording`; errors of other libraries have only their own text."""
     return error.worded(wording) if isinstance(error, Message) else str(error)
 
 
 def quoted(text: object, longest: int = LONGEST_QUOTE) -> str:
-    """`text` in quotes on one line: cut where it is long, escaped where it cannot be seen."""
+    """Quote `text` on one line: long text is truncated, invisible characters are escaped."""
     whole = str(text)
     cut = whole if len(whole) <= longest else whole[: longest - 1] + "…"
     seen = "".join(
@@ -192,7 +192,7 @@ def quoted(text: object, longest: int = LONGEST_QUOTE) -> str:
 
 
 class GnomonError(Message):
-    """Base of all errors raised by Gnomon on purpose."""
+    """Base of all errors that Gnomon raises on purpose."""
 
 
 class ParameterError(GnomonError, ValueError):
@@ -200,23 +200,23 @@ class ParameterError(GnomonError, ValueError):
 
 
 class ParameterTypeError(GnomonError, TypeError):
-    """A parameter is of a kind that is never allowed."""
+    """A parameter has a type that is never allowed."""
 
 
 class DataError(GnomonError, ValueError):
-    """The data cannot be used as they are."""
+    """The data cannot be used as given."""
 
 
 class MissingValueError(DataError):
-    """There are missing values where none are allowed."""
+    """Missing values where none are allowed."""
 
 
 class ChangedSourceError(DataError):
-    """A table that is read in blocks is not what it was when it was first read."""
+    """A table that is read in blocks changed since it was first read."""
 
 
 class ModelFileError(DataError):
-    """A file is no model, is damaged, or is not to be trusted."""
+    """A file is not a model, is damaged, or is not trusted."""
 
 
 class DataTypeError(GnomonError, TypeError):
@@ -224,15 +224,15 @@ class DataTypeError(GnomonError, TypeError):
 
 
 class PartitionError(GnomonError, RuntimeError):
-    """A part of a table could not be read or worked on, three times running."""
+    """A part of a table could not be read or processed in three attempts."""
 
 
 class ClusterError(GnomonError, RuntimeError):
-    """A Dask cluster is not there, is lost, or cannot do the work."""
+    """A Dask cluster is missing, is lost, or cannot do the work."""
 
 
 class ConditionError(GnomonError):
-    """A result meets a condition on which the user wants to fail."""
+    """A result meets a condition on which the run should fail."""
 
 
 class Interrupted(GnomonError):  # noqa: N818 (there is an InterruptedError in Python)
@@ -240,23 +240,23 @@ class Interrupted(GnomonError):  # noqa: N818 (there is an InterruptedError in P
 
 
 class UnavailableError(GnomonError, ValueError):
-    """The model at hand cannot answer that."""
+    """The model cannot compute what was requested."""
 
 
 class TooLargeError(GnomonError, MemoryError):
     """The work does not fit into the memory allowed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By a call: Dask's way, ``__new__``, fails where MemoryError is not the first base."""
+        """Pickle by a call: Dask's ``__new__`` fails if MemoryError is not the first base."""
         return type(self), self.args, self.__dict__
 
 
 class ExistingFileError(GnomonError, FileExistsError):
-    """A file is there already and was not to be replaced."""
+    """A file exists and may not be replaced."""
 
 
 class WriteError(GnomonError, OSError):
-    """A file could not be written; what was there before is whole."""
+    """A file could not be written; the old one is intact."""
 
 
 class GnomonWarning(Message, UserWarning):
@@ -264,15 +264,15 @@ class GnomonWarning(Message, UserWarning):
 
 
 class DataWarning(GnomonWarning):
-    """A property of the data that the reader of the result should know."""
+    """A property of the data that matters for reading the result."""
 
 
 class NotConvergedWarning(GnomonWarning):
-    """An iteration stopped before it reached the accuracy asked for."""
+    """An iteration stopped before it reached the requested accuracy."""
 
 
 def warn_caller(warning: Warning) -> None:
-    """Warn, pointing at the line outside Gnomon and scikit-learn that the work was called from."""
+    """Warn, pointing at the calling line outside Gnomon and scikit-learn."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(_INSIDE):
         frame, level = frame.f_back, level + 1
@@ -280,20 +280,20 @@ def warn_caller(warning: Warning) -> None:
 
 
 def refuse(name: str, must: str, got: Any, way_out: Way = "", *, kind: bool = False) -> NoReturn:
-    """Raise the one sentence that every parameter error is.
+    """Raise a parameter error, in the one form that all of them have.
 
     Parameters
     ----------
     name : str
-        The parameter.
+        Name of the parameter.
     must : str
-        What it must be, with its bound: ``"be an integer from 1 to 64"``.
+        The requirement, with its bound: ``"be an integer from 1 to 64"``.
     got : object
-        The value given.
+        The given value.
     way_out : Way
         What the user can do about it.
     kind : bool
-        True when the value is of a kind that is never allowed (raises a TypeError).
+        True if the value has a type that is never allowed (raises a TypeError).
     """
     error = ParameterTypeError if kind else ParameterError
     raise error(

@@ -1,14 +1,14 @@
 """Progress: one event, and one callback for it.
 
-``on(event)`` is called while work goes on. True from it ends a descent with the map as it is, and
+``on(event)`` is called during the work. Returning True ends a descent with the current map, and
 raises `gnomon.errors.Interrupted` in a pass over data.
 
 ==============  ==================================================================================
 stage           done and total; detail
 ==============  ==================================================================================
 ``"tsne"``      iterations; `Iteration`
-``"place"``     rows that have their place on a map of others
-``"rows"``      rows of a pass over a table; within a run the stage has the name of the run's
+``"place"``     rows placed on a map of others
+``"rows"``      rows of a pass over a table; within a run, under the name of the run's stage
 any             1 and 1, when a stage of a run has ended; `Finished`
 ==============  ==================================================================================
 """
@@ -24,18 +24,18 @@ __all__ = ["Event", "Finished", "Iteration", "On", "both", "former", "former_row
 
 @dataclass(frozen=True)
 class Event:
-    """How far the work is.
+    """Progress of the work.
 
     Attributes
     ----------
     stage : str
-        What is being done.
+        Name of the current stage.
     done : int
     total : int or None
-        None where it is not known. A rule may end a descent before or after it.
+        None if unknown. A stopping rule may end a descent before or after it.
     seconds_left : float or None
     detail : object
-        More about it: see the module.
+        Details of the stage: see the module.
     """
 
     stage: str
@@ -55,9 +55,9 @@ class Iteration:
     Attributes
     ----------
     kl : float
-        KL divergence when it was last measured; infinite before.
+        KL divergence when it was last measured; infinite before that.
     positions : callable
-        Gathers the map as it is now, in the order of the data; only while the event is handled.
+        Returns the current map, in the order of the data; only while the event is handled.
     """
 
     kl: float
@@ -66,14 +66,14 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of a stage of a run: how long it took, and its result."""
+    """End of a stage of a run: its duration and its result."""
 
     seconds: float
     result: Any
 
 
 def report_rows(on: On | None, done: int, total: int, stage: str = "rows") -> None:
-    """Report the rows of a pass that are done; raise `Interrupted` if the callback asks for it."""
+    """Report the rows done in a pass; raise `Interrupted` if the callback returns True."""
     if on is not None and on(Event(stage, done, total)):
         raise Interrupted(
             "Interrupted by the callback after {done:,} of {total:,} rows.", done=done, total=total
@@ -93,7 +93,7 @@ def both(first: On | None, second: On | None) -> On | None:
 
 
 def former_rows(on: On | None, progress: Callable[[int, int], object] | None) -> On | None:
-    """`on`, with the callback ``progress(rows done, rows in all)`` of 0.1, which is deprecated."""
+    """Combine `on` with the deprecated callback ``progress(done, total)`` of version 0.1."""
     if progress is None:
         return on
     _deprecate("progress", "event.done and event.total")
@@ -111,7 +111,7 @@ def former(
     progress: Callable[..., object] | None,
     placing: Callable[[int, int], object] | None,
 ) -> On | None:
-    """`on`, with the three callbacks of `gnomon.run` in 0.1, which are deprecated."""
+    """Combine `on` with the three deprecated callbacks of `gnomon.run` in version 0.1."""
     deprecated = (
         ("told", told, "event.stage and event.detail, a gnomon.events.Finished"),
         ("progress", progress, "event.done, event.total and event.detail.kl of stage 'tsne'"),
@@ -131,9 +131,11 @@ def former(
         elif isinstance(event.detail, Iteration):
             if progress is not None:
                 stops = progress(
-                    iteration=event.done, of=event.total, kl=event.detail.kl,
+                    iteration=event.done,
+                    of=event.total,
+                    kl=event.detail.kl,
                     seconds_left=event.seconds_left,
-                )  # fmt: skip
+                )
         elif event.stage == "place" and placing is not None:
             placing(event.done, event.total or 0)
         return (on is not None and on(event)) or stops
@@ -142,5 +144,5 @@ def former(
 
 
 def _deprecate(name: str, instead: str) -> None:
-    text = f"`{name}` is deprecated and goes in 0.3. Use `on`, which is called with an event: "
+    text = f"`{name}` is deprecated and will be removed in 0.3. Use `on`, called with an event: "
     warn_caller(FutureWarning(f"{text}{instead}."))

@@ -1,8 +1,8 @@
-"""Functions of higher layers that results of lower ones call by name, when they are first needed.
+"""Functions of higher layers that lower ones call by name, imported on first use.
 
-A comparison belongs to `procrustes`, and its page to `report`, which knows `procrustes`. So
-`Comparison.report` cannot import the page; it asks for it here. So do estimators for the cards that
-notebooks show of them.
+A comparison belongs to `procrustes`, and its page to `report`, which imports `procrustes`. So
+`Comparison.report` cannot import the page directly and calls it through this module. Estimators do
+the same for the cards that notebooks display.
 """
 
 from importlib import import_module
@@ -13,18 +13,19 @@ __all__ = ["Shown", "late"]
 _HOME = {
     "comparison_card": "gnomon.report.cards",
     "model_card": "gnomon.report.cards",
+    "result_bundle": "gnomon.report.notebook",
     "result_card": "gnomon.report.cards",
     "report_comparison": "gnomon.report.compared",
 }
 
 
 def late(name: str) -> Any:
-    """The function `name`, its module imported now."""
+    """Import and return the function `name`."""
     return getattr(import_module(_HOME[name]), name)
 
 
 class Shown:
-    """Base of estimators that show a card in notebooks once they are fitted."""
+    """Base of estimators that notebooks display as a card once they are fitted."""
 
     def _html_repr(self) -> str:
         shown = late("model_card")(self)

@@ -1,15 +1,15 @@
 """Progress through scikit-learn's callbacks, behind one small shim.
 
-scikit-learn 1.9's callback protocol is experimental; this module is the only one that knows it.
+scikit-learn 1.9's callback protocol is experimental; only this module depends on it.
 An estimator inherits `CallbackSupportMixin`, decorates `fit` with `with_callbacks`, and reports::
 
     with Steps(self, total=1000) as steps:
         for iteration in range(1000):
             ...
-            if steps.done(kl=kl):       # a callback asked to stop
+            if steps.done(kl=kl):       # a callback returned True
                 break
 
-What a callback sees is scikit-learn's context: the step's number is its ``task_id`` and the
+A callback gets scikit-learn's context: the step's number is its ``task_id`` and the
 keywords given to `done` are its ``metadata``.
 """
 
@@ -27,13 +27,13 @@ __all__ = ["CallbackSupportMixin", "Frames", "Steps", "Watch", "with_callbacks"]
 
 
 class CallbackSupportMixin(callback.CallbackSupportMixin):
-    """scikit-learn's callbacks, and plain functions beside them."""
+    """scikit-learn's callbacks, and plain functions as callbacks."""
 
     def set_callbacks(self, *callbacks: Any) -> Any:
         """Set the callbacks of `fit`: scikit-learn's, or functions of an event.
 
         A function is called as ``on(event)`` with a `gnomon.events.Event` after every step; for
-        t-SNE ``event.detail.positions()`` is the map as it is, and True from it ends the descent.
+        t-SNE ``event.detail.positions()`` is the current map, and returning True ends the descent.
         """
         return super().set_callbacks(*(_as_callback(each) for each in callbacks))
 
@@ -44,12 +44,12 @@ def _as_callback(each: Any) -> Any:
 
 
 def with_callbacks(fit: Fit) -> Fit:
-    """Tear callbacks down when `fit` ends, in whatever way it ends."""
+    """Tear callbacks down when `fit` ends, with or without an error."""
     return cast("Fit", callback.with_callbacks(fit))
 
 
 class Watch:
-    """A scikit-learn callback that calls ``on(event)`` for every step; True from it asks to stop.
+    """A scikit-learn callback that calls ``on(event)`` for every step; True stops the work.
 
     Steps of a descent are events of stage "tsne", rows of a pass are those of stage "rows", and
     others have the name of their task.
@@ -59,13 +59,13 @@ class Watch:
         self.on = on
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing to clear up."""
+        """Do nothing: there is nothing to clean up."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
-        """Steps are reported when they end."""
+        """Do nothing: steps are reported when they end."""
 
     def on_fit_task_end(
         self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None, **_: Any
@@ -85,9 +85,9 @@ def _event(task: str, numbers: dict[str, Any]) -> Event:
 
 
 class Frames:
-    """A callback for events that keeps the positions of evenly spaced iterations, for a replay.
+    """Event callback that keeps the positions of evenly spaced iterations, for a replay.
 
-    The number of iterations is not known beforehand: when there are twice as many frames as wanted,
+    The number of iterations is not known beforehand: at twice as many frames as wanted,
     every second one is dropped, and from then on every second iteration is skipped.
     """
 
@@ -95,7 +95,7 @@ class Frames:
         self.wanted, self.every, self.kept = wanted, 1, list[tuple[int, Any]]()
 
     def __call__(self, event: Event) -> bool:
-        """Keep the positions where the iteration is one of those wanted."""
+        """Keep the positions if the iteration is one of those to keep."""
         if isinstance(event.detail, Iteration) and event.done % self.every == 0:
             self.kept.append((event.done, event.detail.positions()))
         if len(self.kept) > 2 * self.wanted:
@@ -104,7 +104,7 @@ class Frames:
         return False
 
     def frames(self, last: Any) -> tuple[tuple[int, Any], ...]:
-        """At most as many as were wanted, and `last`, where the rows ended."""
+        """Frames that were kept, at most `wanted`, and `last`, the final positions."""
         step = -(-len(self.kept) // self.wanted) or 1
         some = self.kept[::step]
         end = self.kept[-1][0] if self.kept else 0
@@ -112,16 +112,16 @@ class Frames:
 
 
 class Steps:
-    """The steps of one fit, reported to whatever callbacks the user has set.
+    """The steps of one fit, reported to the callbacks that the user has set.
 
     Parameters
     ----------
     estimator : CallbackSupportMixin
         Its `fit` must be decorated with `with_callbacks`.
     total : int or None
-        The largest number of steps; None when it is not known.
+        Largest number of steps; None if it is unknown.
     name : str
-        What a step is, for progress bars: "iteration", "rows".
+        Name of a step, for progress bars: "iteration", "rows".
     """
 
     def __init__(self, estimator: Any, total: int | None, name: str = "iteration") -> None:
@@ -138,14 +138,14 @@ class Steps:
         return self
 
     def begin(self) -> None:
-        """Tell the callbacks that a step begins (`done` does it where this was not called)."""
+        """Report that a step begins (`done` does it if this was not called)."""
         if not self.heard:
             return
         self._step = self.root.subcontext(task_name=self.name)
         self._step.call_on_fit_task_begin(estimator=self.estimator)
 
     def done(self, **metadata: Any) -> bool:
-        """Tell the callbacks that a step has ended; True when one of them asks to stop."""
+        """Report that a step has ended; True if a callback stops the work."""
         if not self.heard:
             return False
         if self._step is None:

@@ -10,7 +10,7 @@ import numpy as np
 class Record:
     """Base of the frozen dataclasses that Gnomon returns.
 
-    A subclass says how it reads by `lines`: pairs of a name and a sentence. Everything else
+    A subclass defines its readable form by `lines`: pairs of a name and a sentence. Everything else
     (`str`, notebooks, `to_dict`) follows.
     """
 
@@ -42,7 +42,7 @@ class Record:
 
 
 def plain(value: Any) -> Any:
-    """`value` with arrays as lists, NumPy scalars as Python's, records as dictionaries."""
+    """Convert arrays to lists, NumPy scalars to Python's, records to dictionaries."""
     if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, np.ndarray):

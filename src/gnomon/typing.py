@@ -1,7 +1,7 @@
-"""The array types, once.
+"""The array types.
 
-The names say the type of the numbers; `Vector` and `Matrix` also say how many axes there are, which
-type checkers do not see.
+The names state the type of the numbers; `Vector` and `Matrix` also the number of axes, which
+type checkers do not check.
 """
 
 from typing import Any, TypeAlias
@@ -33,4 +33,4 @@ Indices: TypeAlias = NDArray[np.int64]
 Indices32: TypeAlias = NDArray[np.int32]
 Unsigned32: TypeAlias = NDArray[np.uint32]  # indices inside of kernels
 Octets: TypeAlias = NDArray[np.uint8]
-Table: TypeAlias = Any  # an array or a CSR array; the two sets of type stubs share no indexing
+Table: TypeAlias = Any  # an array or a CSR array, whose type stubs share no indexing

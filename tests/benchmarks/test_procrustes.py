@@ -6,7 +6,7 @@ import pytest
 from benchmarks import procrustes, procrustes_words
 from benchmarks.environment import OURS, BenchmarkError, Settings
 from benchmarks.procrustes import ROWS, SCIPY, complaints, make_pair, measure, report
-from gnomon.procrustes import pairs
+from gnomon.procrustes import row_pairs as pairs
 
 
 def small(row):

@@ -15,11 +15,14 @@ from playwright.sync_api import sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DEBIAN = ["chromium", "fonts-liberation"]
 
-# Software WebGL, so that every machine draws; and a browser that minds its own business.
+# Software WebGL, so that every machine draws; the page itself by the processor at once, not by a
+# graphics card that the processor plays; and a browser that minds its own business.
 ARGUMENTS = [
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
+    "--disable-gpu-rasterization",
+    "--disable-gpu-compositing",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

@@ -7,7 +7,7 @@ from browser.hands import inside, lasso, until
 
 from gnomon import PCA
 from gnomon.charts.theme import STYLE
-from gnomon.report.build import PAGE, _asset
+from gnomon.report.build import PAGE, asset
 from gnomon.report.content import gather
 from gnomon.report.payload import payload
 
@@ -54,8 +54,8 @@ def page(browser, contents):
     page = context.new_page()
     seen = watch(page)
     page.set_content(PAGE_OF_OTHERS)
-    page.add_style_tag(content="\n".join([PAGE, STYLE, _asset("page.css")]))
-    page.add_script_tag(content=_asset("page.js"))
+    page.add_style_tag(content="\n".join([PAGE, STYLE, asset("page.css")]))
+    page.add_script_tag(content=asset("page.js"))
     page.evaluate(MOUNT, [payload(content).text for content in contents])
     yield page
     context.close()

@@ -34,7 +34,9 @@ def test_bars_are_the_columns_held_worst_without_such_as_hardly_vary(fit, read):
     assert texts[::2] == by_loss[:3]
     chart = charts.column_errors(model, 3, variances=X.var(axis=0))
     assert read(chart).texts("label ink")[::2] == [name for name in by_loss if name != "z"][:3]
-    assert "The 3 worst of 5 columns are shown, without such as hardly vary." in chart.description
+    assert (
+        "The 3 worst of 5 columns are shown, without those that hardly vary." in chart.description
+    )
 
 
 def test_nothing_lost_is_told(fit, table):

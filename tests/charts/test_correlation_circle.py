@@ -56,7 +56,7 @@ def test_beyond_a_few_arrows_columns_are_dots(fit, read):
 
 
 def test_names_do_not_overlap(fit, read):
-    from gnomon.charts.labels import Spot
+    from gnomon.charts.label_placement import Spot
     from gnomon.charts.text import width
     from gnomon.charts.theme import SIZES
 

@@ -31,7 +31,7 @@ def test_names_are_written_beside_few_points_only(read):
 @pytest.mark.parametrize(
     ("Y", "arguments", "sentence"),
     [
-        (X[:2], {}, "`Y` must have as many rows as X, 3; got 2"),
+        (X[:2], {}, "`Y` must have 3 rows, as many as X; got 2"),
         (X[:, :1], {}, r"`Y` must have shape \(n, 2\)"),
         (X, {"labels": ["a"]}, "`labels` must hold one name for each of the 3 rows"),
     ],

@@ -134,7 +134,7 @@ def test_what_is_warned_of_is_said_and_on_record(folder):
     done = gnomon(*order, folder=folder)
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Warning")]
-    assert "any rotation fits as well as another" in line
+    assert "all rotations fit equally well" in line
     assert json.loads(done.stdout)["warnings"] == [line.removeprefix("Warning  ")]
 
 

@@ -20,11 +20,11 @@ from gnomon.cli.asked import Asked
 from gnomon.cli.workers import in_blocks
 from gnomon.engine import LocalEngine
 from gnomon.errors import ClusterError, Parameter, Remedy
-from gnomon.estimate import map_bytes
+from gnomon.pipeline.estimate import map_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
 
-pytestmark = pytest.mark.usefixtures("folders_in_blocks")
+pytestmark = pytest.mark.usefixtures("folders_in_blocks", "quick_workers")
 
 
 def table(n=600, seed=0):
@@ -185,6 +185,39 @@ def test_what_cannot_be_done_in_blocks_is_refused(here):
     assert not (here / "n").exists()
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["reduce", "t.csv", "-o", "n"],
+        ["map", "-", "-o", "n"],
+        ["align", "t.csv", "--to", "cells", "-o", "n.parquet"],
+        ["compare", "cells", "texts"],
+    ],
+    ids=" ".join,
+)
+def test_workers_elsewhere_cannot_read_copies_of_this_machine(here, order):
+    text = "a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in table(50))
+    (here / "t.csv").write_text(text)
+    (here / "texts").mkdir(exist_ok=True)
+    (here / "texts" / "t.csv").write_text(text)
+    done = gnomon(*order, "--dask", "tcp://10.0.0.1:8786", folder=here)
+    assert refused(done, 2, "is read from a temporary copy on this machine", "--spool FOLDER")
+
+
+def test_workers_of_this_machine_read_copies(here, tmp_path):
+    lines = [",".join(repr(float(x)) for x in row) for row in table()]
+    (here / "t.csv").write_text("\n".join(["a,b,c,d", *lines]) + "\n")
+    order = ["reduce", "t.csv", "-k", "2", "--scale", "none"]
+    held = gnomon(*order, "-o", "held", folder=here)
+    assert held.returncode == 0, held.stderr
+    done = gnomon(*order, "-o", "copied", "--workers", "1", "--spool", str(tmp_path), folder=here)
+    assert done.returncode == 0, done.stderr
+    one, two = (read(here / out / "scores.parquet") for out in ("held", "copied"))
+    for name in ("pc1", "pc2"):
+        np.testing.assert_array_equal(one[name], two[name])
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("option", ["--label", "--id"])
 @pytest.mark.parametrize(
     "order",
@@ -249,13 +282,13 @@ def test_a_cluster_that_is_lost_is_no_wrong_usage(here, monkeypatch, order, wher
             f"gnomon.engine.cluster.{start}", lambda _: contextlib.nullcontext(Lost(1))
         )
     done = gnomon(*order, *where, folder=here)
-    said = f"its scheduler is gone. Start it again, or work without {where[0]}."
+    said = f"its scheduler is gone. Start it again, or run without {where[0]}."
     assert refused(done, 1, said), done.stderr
     assert not list(here.glob("n*"))
 
 
 def test_a_scheduler_that_was_never_there_is_wrong_usage(here, monkeypatch):
-    monkeypatch.setattr("gnomon.engine.cluster.CONNECT", 0.5)
+    monkeypatch.setattr("gnomon.engine.cluster.CONNECT_SECONDS", 0.5)
     done = gnomon("reduce", "cells", "-o", "n", "--dask", "127.0.0.1:9", folder=here)
     assert refused(done, 2, "No Dask scheduler answers at '127.0.0.1:9'")
 
@@ -288,7 +321,7 @@ def test_the_libraries_of_every_worker_are_counted(here, name, monkeypatch):
 def test_what_the_user_allowed_is_in_every_refusal(here):
     done = gnomon("reduce", "cells", "--memory", "310MB", "-o", "n", folder=here)
     assert refused(
-        done, 4, "and 10.0 MB may be used. Allow more memory, or take fewer columns. Of the 310 MB "
+        done, 4, "and 10.0 MB may be used. Allow more memory, or use fewer columns. Of the 310 MB "
         "allowed, 300 MB are for the libraries.",
     )  # fmt: skip
     np.save(here / "many.npy", table(3000))
@@ -367,6 +400,13 @@ def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path)
     assert one == two == three
 
 
+def runs(process):
+    """Whether it has not ended; in a container there may be nobody to collect what has."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 @contextlib.contextmanager
 def working(folder):
     """The command with workers, that are at work on a table whose scores are there already."""
@@ -389,7 +429,7 @@ def working(folder):
         finally:
             running.kill()
             running.wait()
-        wait_until(lambda: not any(worker.is_running() for worker in workers), 10)
+        wait_until(lambda: not any(map(runs, workers)), 30)
     assert os.listdir(folder / "out") == ["scores.parquet"]
     assert (folder / "out" / "scores.parquet").read_bytes() == b"the old one"
 

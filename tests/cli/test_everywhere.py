@@ -152,7 +152,7 @@ def test_memory_that_the_libraries_alone_take_is_refused_before_anything_is_read
 def test_the_libraries_take_about_what_is_counted_for_them():
     """Resident in a process that has imported what `gnomon map` works with, and nothing else."""
     code = """
-        import pyarrow.csv, pyarrow.parquet, gnomon.pipeline, gnomon.report.run
+        import pyarrow.csv, pyarrow.parquet, gnomon.pipeline.flow, gnomon.report.run_page
         print([line for line in open("/proc/self/status") if line.startswith("VmRSS")][0])
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
@@ -222,7 +222,7 @@ def test_what_numpy_cannot_allocate_is_too_little_memory_too(made, monkeypatch):
     def full(*_, **__):
         np.empty(2**62, np.uint8)
 
-    monkeypatch.setattr("gnomon.pipeline.run", full)
+    monkeypatch.setattr("gnomon.pipeline.flow.run", full)
     done = gnomon("map", DATA, "-o", "n", folder=made)
     assert refused(done, 4, "not enough memory (Unable to allocate 4.00 EiB")
 
@@ -245,7 +245,7 @@ def test_what_nobody_foresaw_is_one_sentence_unless_debugged(made, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("the sky fell")
 
-    monkeypatch.setattr("gnomon.pipeline.run", broken)
+    monkeypatch.setattr("gnomon.pipeline.flow.run", broken)
     assert refused(gnomon("map", DATA, "-o", "n", folder=made), 1, "the sky fell (--debug shows")
     for order in (["map", DATA, "-o", "n", "--debug"], ["--debug", "map", DATA, "-o", "n"]):
         done = gnomon(*order, folder=made)
@@ -266,7 +266,7 @@ def test_ctrl_c_before_there_is_a_map_ends_with_130_and_no_files(made, monkeypat
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gnomon.pipeline.run", interrupted)
+    monkeypatch.setattr("gnomon.pipeline.flow.run", interrupted)
     assert refused(gnomon("map", DATA, "-o", "n", folder=made), 130, "interrupted")
     assert not (made / "n").exists()
 
@@ -285,7 +285,7 @@ def test_ctrl_c_within_a_callback_of_the_garbage_collector_is_not_lost(made, mon
         raise AssertionError("the interrupt was lost")
 
     before = sys.unraisablehook
-    monkeypatch.setattr("gnomon.pipeline.run", collects)
+    monkeypatch.setattr("gnomon.pipeline.flow.run", collects)
     assert refused(gnomon("map", DATA, "-o", "n", folder=made), 130, "interrupted")
     assert sys.unraisablehook is before
 
@@ -301,9 +301,9 @@ def test_ctrl_c_within_a_callback_of_the_garbage_collector_is_not_lost(made, mon
         (["map", "iris", "--drop", "species"], 2, "--drop is for files; iris is in memory"),
         (["place", "inf.csv", "-m", "cells_map"], 3, "infinite value at line 2. Use --na inf."),
         (["place", "words.csv", "-m", "cells_map"], 3, 'holds text in 1 row (first: line 3, "x")'),
-        (["map", "two.csv"], 3, "two.csv: 2 rows, where a map needs 3 or more."),
-        (["inspect", "two.csv"], 3, "two.csv: 2 rows, where a map needs 3 or more."),
-        (["reduce", "one.csv"], 3, "one.csv: 1 row, where PCA needs 2 or more."),
+        (["map", "two.csv"], 3, "two.csv: 2 rows, but a map needs 3 or more."),
+        (["inspect", "two.csv"], 3, "two.csv: 2 rows, but a map needs 3 or more."),
+        (["reduce", "one.csv"], 3, "one.csv: 1 row, but PCA needs 2 or more."),
         (["map", "same.csv"], 3, "same.csv: all rows are the same in the columns in use"),
         (["inspect", "same.csv"], 3, "same.csv: all rows are the same in the columns in use"),
     ],

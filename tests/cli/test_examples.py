@@ -1,19 +1,19 @@
-"""The examples of `gnomon --help`, each by the installed command in a process of its own.
+"""The examples of `gnomon --help`, each in a process of its own; first, the installed command.
 
 What commands do in detail is tested in this process by the other files; here is what only a real
-process shows: the entry point, the streams, the exit code, and that nothing else is left behind.
+process shows: the entry point, the streams, the exit code, what a command imports by itself, and
+that nothing else is left behind.
 """
 
 import io
 import os
-import subprocess
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from commands import COMMAND, environment, first_words, process
+from commands import first_words, forked, process, shell
 
 N, D = 90, 5
 MAP = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert first_words(done)[:4] == ["Read", "Features", "Label", "Id"]
     assert first_words(done)[-2:] == ["Wrote", "Next"]
-    done = process("reduce", "data.parquet", "-k", "0.95", folder=there)
+    done = forked("reduce", "data.parquet", "-k", "0.95", folder=there)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     return there
 
@@ -68,7 +68,7 @@ def test_map_and_reduce_leave_their_files_and_no_others(folder):
 
 
 def test_map_of_a_sample(tmp_path):
-    done = process("map", "digits", folder=tmp_path)
+    done = forked("map", "digits", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert sorted(os.listdir(tmp_path / "digits_map")) == MAP
     assert "digits: 1,797 rows × 65 columns" in done.stderr
@@ -76,7 +76,7 @@ def test_map_of_a_sample(tmp_path):
 
 def test_restore(folder):
     order = ("restore", "data_reduced/scores.parquet", "-m", "data_reduced/model.gnomon")
-    done = process(*order, folder=folder)
+    done = forked(*order, folder=folder)
     table = table_of(done)
     assert table.column_names == some_cells().column_names
     X, Y = (np.column_stack([t[f"gene{j}"].to_numpy() for j in range(D)])
@@ -87,14 +87,14 @@ def test_restore(folder):
 
 
 def test_place(folder):
-    table = table_of(process("place", "new_cells.csv", "-m", "cells_map", folder=folder))
+    table = table_of(forked("place", "new_cells.csv", "-m", "cells_map", folder=folder))
     judged = ["distance_ratio", "residual", "unusual", "why"]
     assert table.column_names == ["id", "kind", "tsne1", "tsne2", *judged]
     assert table.num_rows == 7
 
 
 def test_align(folder):
-    done = process("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
+    done = forked("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
     table, old = table_of(done), pc.read_csv(folder / "old.csv")
     assert table["id"].to_pylist() == old["id"].to_pylist()[::-1]
     for name in "xy":
@@ -103,7 +103,7 @@ def test_align(folder):
 
 
 def test_compare(folder):
-    done = process("compare", "old.csv", "new.csv", "--id", "id", folder=folder)
+    done = forked("compare", "old.csv", "new.csv", "--id", "id", folder=folder)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "Procrustes correlation 1.0000" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("p-value  0.001")
@@ -111,7 +111,7 @@ def test_compare(folder):
 
 def test_inspect(folder):
     before = sorted(os.listdir(folder))
-    done = process("inspect", "cells.csv", folder=folder)
+    done = forked("inspect", "cells.csv", folder=folder)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert first_words(done)[-2:] == ["Time", "Memory"]
     assert sorted(os.listdir(folder)) == before
@@ -120,7 +120,7 @@ def test_inspect(folder):
 def test_report(folder):
     page = folder / "cells_map" / "report.html"
     page.unlink()
-    done = process("report", "cells_map", folder=folder)
+    done = forked("report", "cells_map", folder=folder)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "cells_map/report.html" in done.stderr
     assert "gene0" in page.read_text("utf-8")
@@ -129,13 +129,12 @@ def test_report(folder):
 
 def test_a_pipe_there_and_back(folder):
     """Fed by one pipe and read by another, the command restores what it reduced."""
-    piped = (
-        f"cat cells.csv | '{COMMAND}' reduce - -k {D} -q > y.csv"
-        f" && '{COMMAND}' reduce - -k {D} -o kept -q < cells.csv"
-        f" && cat y.csv | '{COMMAND}' restore - -m kept -q"
+    done = shell(
+        f"cat cells.csv | $GNOMON reduce - -k {D} -q > y.csv"
+        f" && $GNOMON reduce - -k {D} -o kept -q < cells.csv"
+        " && cat y.csv | $GNOMON restore - -m kept -q",
+        folder,
     )
-    done = subprocess.run(piped, shell=True, cwd=folder, env=environment(), capture_output=True,
-                          text=True, encoding="utf-8", timeout=300)  # fmt: skip
     assert done.stderr == ""
     table, cells = table_of(done), some_cells()
     assert table["id"].to_pylist() == cells["id"].to_pylist()
@@ -150,7 +149,7 @@ def test_a_pipe_there_and_back(folder):
 )
 def test_exit_codes_are_the_processes(folder, order, code):
     (folder / "bad.csv").write_text("")
-    done = process(*order, "-o", "nothing", folder=folder)
+    done = forked(*order, "-o", "nothing", folder=folder)
     (folder / "bad.csv").unlink()
     assert (done.returncode, done.stdout) == (code, "")
     assert len(done.stderr.splitlines()) == 1

@@ -47,7 +47,7 @@ FILES = {
     "nul.csv": (b"a,b\n1,2\n3,\x004\n", "nul.csv"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "line 2: a quote is opened and never closed"),
     "cut.csv.gz": (gzip.compress(ROWS.encode())[:-12], "cut short"),
-    "book.xlsx": (b"PK\x05\x06" + b"\0" * 18, "Is it an Excel file?"),
+    "book.xlsx": (b"PK\x05\x06" + b"\0" * 18, "is a damaged workbook"),
     "cut.parquet": (b"PAR1" + b"\0" * 40, "damaged Parquet"),
     "text.parquet": (b"a,b\n1,2\n", "is not a Parquet file"),
 }

@@ -8,7 +8,7 @@ import pytest
 from commands import first_words, gnomon, refused
 
 from gnomon import PCA, samples
-from gnomon.estimate import about, estimate
+from gnomon.pipeline.estimate import about, estimate
 
 LINES = ["Read", "Features", "Label", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Page",
          "Time", "Memory"]  # fmt: skip

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import COMMAND, environment, gnomon, refused
+from children import Child
+from commands import environment, gnomon, refused
 from whole_files import leftovers_of, runs_in, strangers_in, whole_run
 
 DRIVER = Path(__file__).parents[1] / "killed_map.py"
@@ -55,7 +56,7 @@ def write_tables(folder):
 
 def start(folder, name):
     order = ("map", f"{name}.csv", "-o", "out", "--force", "-q", "--threads", "1")
-    return subprocess.Popen([COMMAND, *order], cwd=folder, env=environment())
+    return Child(["gnomon", *order], environment(), folder=folder)
 
 
 def state_of(out):
@@ -121,7 +122,7 @@ def kill_in(folder, times):
 
 @pytest.mark.rounds(test=4, soak=6, long=60)
 def test_the_installed_command_that_is_killed_leaves_one_whole_run(tmp_path, rounds):
-    with ThreadPoolExecutor() as pool:  # two at a time: most of it is the start of Python
+    with ThreadPoolExecutor() as pool:  # two at a time: half of it is waiting
         found = list(pool.map(kill_in, [tmp_path / "a", tmp_path / "b"], [rounds, rounds]))
     assert [kills for kills, _ in found] == [rounds, rounds]
     assert {new for _, each in found for new in each} == {False, True}

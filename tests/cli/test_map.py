@@ -5,14 +5,14 @@ import os
 import pty
 import re
 import signal
-import subprocess
 from contextlib import suppress
 from importlib.metadata import version
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from commands import COMMAND, environment, first_words, gnomon, refused
+from children import Child
+from commands import environment, first_words, gnomon, refused
 
 from gnomon import PCA, load, samples
 from gnomon.cli.options import parse_components
@@ -20,11 +20,32 @@ from gnomon.cli.options import parse_components
 FILES = ["map.parquet", "map.svg", "model.gnomon", "report.html", "run.json", "scree.svg"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*[349][0-7]m")
 SETTINGS = {
-    "data": "iris", "label": None, "id": None, "features": [], "keep": [], "drop": [], "na": [],
-    "decimal": None, "missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-    "dimensions": 2, "sample": None, "seed": 0, "stability": None, "text": None, "image": None,
-    "link": None, "replay": False,
-}  # fmt: skip
+    "data": "iris",
+    "label": None,
+    "id": None,
+    "features": [],
+    "keep": [],
+    "drop": [],
+    "na": [],
+    "decimal": None,
+    "sheet": None,
+    "layer": None,
+    "use_rep": None,
+    "normalize": None,
+    "missing": "error",
+    "scale": "auto",
+    "components": "0.95",
+    "perplexity": None,
+    "metric": "euclidean",
+    "dimensions": 2,
+    "sample": None,
+    "seed": 0,
+    "stability": None,
+    "text": None,
+    "image": None,
+    "link": None,
+    "replay": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -192,10 +213,13 @@ def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
     np.savetxt(tmp_path / "wide.csv", rng.normal(size=(3_000, 20)), delimiter=",", fmt="%.5f",
                header=",".join(f"c{j}" for j in range(20)), comments="")  # fmt: skip
     terminal, its_end = pty.openpty()  # on a terminal there is a bar, which says when to strike
-    process = subprocess.Popen(
-        [COMMAND, "map", "wide.csv", "--threads", "1"], cwd=tmp_path, stdout=subprocess.PIPE,
-        stderr=its_end, env=environment(TERM="xterm", COLUMNS="100"),
-    )  # fmt: skip
+    with (tmp_path.parent / "stdout").open("w") as stdout:
+        process = Child(
+            ["gnomon", "map", "wide.csv", "--threads", "1"],
+            environment(TERM="xterm", COLUMNS="100"),
+            folder=tmp_path,
+            streams=(0, stdout.fileno(), its_end),
+        )
     os.close(its_end)
     words, struck = "", False
     with suppress(OSError):  # the terminal is gone when its process is
@@ -205,10 +229,9 @@ def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
                 process.send_signal(signal.SIGINT)
                 struck = True
     os.close(terminal)
-    out, _ = process.communicate(timeout=60)
+    assert process.wait(60) == 130, words
     assert struck
-    assert process.returncode == 130, words
-    assert out == b""
+    assert (tmp_path.parent / "stdout").read_text() == ""
     assert ("(interrupted" in words) != whole
     assert "Traceback" not in words
     assert sorted(os.listdir(tmp_path / "wide_map")) == FILES
@@ -293,3 +316,28 @@ def test_components_are_read_as_a_number_a_fraction_or_a_rule(text, value):
     read = parse_components(text)
     assert read == value
     assert type(read) is type(value)
+
+
+def test_the_metric_of_a_map_is_that_of_its_neighbours_and_scores(tmp_path):
+    """Rows that differ by their length alone are the same for the cosine, and far apart else."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(6, 8))
+    X = directions[np.arange(120) % 6] + 0.05 * rng.normal(size=(120, 8))
+    X *= np.exp(2 * rng.normal(size=(120, 1)))
+    np.save(tmp_path / "lengths.npy", X)
+    done = gnomon("map", "lengths.npy", "--metric", "cosine", "--scale", "none", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "lengths_map" / "run.json").read_text())
+    assert run["settings"]["metric"] == "cosine"
+    table = pq.read_table(tmp_path / "lengths_map" / "map.parquet")
+    Y = np.column_stack([table["tsne1"], table["tsne2"]])
+    apart = np.linalg.norm(Y[:, None] - Y, axis=2) + np.diag(np.full(120, np.inf))
+    near = np.argsort(apart, axis=1)[:, :5]
+    assert (near % 6 == np.arange(120)[:, None] % 6).mean() > 0.95
+    # what the map keeps is counted among the neighbours by the cosine
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    alike = np.argsort(-(unit @ unit.T) + np.diag(np.full(120, np.inf)), axis=1)[:, :15]
+    near = np.argsort(apart, axis=1)[:, :15]
+    kept = [len(set(a) & set(b)) / 15 for a, b in zip(near, alike, strict=True)]
+    assert np.asarray(table["trust"]) == pytest.approx(kept)
+    assert "--metric cosine" in (tmp_path / "lengths_map" / "report.html").read_text()

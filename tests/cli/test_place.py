@@ -149,6 +149,7 @@ def write_parts(folder, X, files=3):
 
 
 @pytest.mark.usefixtures("folders_in_blocks")
+@pytest.mark.usefixtures("quick_workers")
 @pytest.mark.parametrize("where", [[], ["--workers", "1"]])
 def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, tmp_path, where):
     folder, X, _ = made

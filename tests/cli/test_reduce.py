@@ -4,13 +4,12 @@ import io
 import json
 import os
 import re
-import subprocess
 
 import numpy as np
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from commands import COMMAND, environment, first_words, gnomon, refused
+from commands import first_words, gnomon, refused, shell
 
 from gnomon import PCA, load
 
@@ -73,7 +72,8 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     record = json.loads((folder / "fish_reduced" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"] == {
         "data": "fish.csv", "label": None, "id": None, "features": [], "keep": [], "drop": [],
-        "na": [], "decimal": None, "missing": "error", "scale": "none", "components": "2",
+        "na": [], "decimal": None, "sheet": None, "layer": None, "use_rep": None,
+        "normalize": None, "missing": "error", "scale": "none", "components": "2",
         "seed": 0, "text": None, "image": None, "link": None,
     }  # fmt: skip
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
@@ -93,10 +93,7 @@ def test_results_that_exist_are_kept_unless_forced(reduced):
 def test_a_pipe_in_and_a_pipe_out(tmp_path):
     X, names, groups = some_rows()
     write_csv(tmp_path / "x.csv", X, names, groups)
-    done = subprocess.run(
-        f"cat x.csv | '{COMMAND}' reduce - -k 2 --scale none > y.csv", shell=True, cwd=tmp_path,
-        env=environment(), capture_output=True, text=True, encoding="utf-8", timeout=300,
-    )  # fmt: skip
+    done = shell("cat x.csv | $GNOMON reduce - -k 2 --scale none > y.csv", tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(tmp_path)) == ["x.csv", "y.csv"]
     table = pc.read_csv(tmp_path / "y.csv")
@@ -120,10 +117,7 @@ def test_standard_input_with_a_folder_keeps_the_model(tmp_path):
 
 def test_a_reader_that_has_seen_enough_causes_no_words(tmp_path):
     write_csv(tmp_path / "x.csv", *some_rows(n=5_000))
-    done = subprocess.run(
-        f"'{COMMAND}' reduce - -q < x.csv | head -1", shell=True, cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, encoding="utf-8", timeout=300,
-    )  # fmt: skip
+    done = shell("$GNOMON reduce - -q < x.csv | head -1", tmp_path)
     assert done.stderr == ""
     assert done.stdout.startswith('"name","group","pc1"')
 

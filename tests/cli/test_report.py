@@ -114,7 +114,7 @@ def test_without_the_data_the_page_says_what_it_lacks(moved):
     assert json.loads(done.stdout)["data"] is None
     page = page_of(moved / "fish_map" / "report.html")
     assert "The page was built without the table" in page.words
-    assert "rows that are rebuilt worst are not known" in page.words
+    assert "rows with the largest reconstruction error are not known" in page.words
     assert "trust" in sections(page)  # the map keeps the table it was made from
     data = json.loads(page.raw["script"][0])
     assert (data["ids"]["name"], data["ids"]["texts"]["length"]) == ("name", 60)
@@ -128,7 +128,7 @@ def test_data_that_moved_are_given_by_hand(moved, mapped):
     assert done.returncode == 0, done.stderr
     page = page_of(moved / "fish_map" / "report.html")
     assert "stability" in sections(page)
-    assert "Rows that are rebuilt worst" in page.words
+    assert "Rows with the largest reconstruction error" in page.words
 
 
 def test_other_data_are_not_taken_for_the_runs_own(moved):
@@ -201,14 +201,16 @@ def test_the_page_of_a_folder_is_built_from_its_files_again(in_parts):
     assert json.loads(done.stdout)["data"] == "fish"
     first, again = page_of(in_parts / "m" / "report.html"), page_of(in_parts / "again.html")
     assert sections(again) == sections(first)
-    assert "Rows that are rebuilt worst" in again.words
+    assert "Rows with the largest reconstruction error" in again.words
 
 
 @pytest.mark.parametrize("data", ["fish/", "whole.csv"])
 def test_data_may_be_a_folder_or_a_file(in_parts, data):
     done = gnomon("report", "m", "-o", f"{data[:4]}.html", "--data", data, folder=in_parts)
     assert done.returncode == 0, done.stderr
-    assert "Rows that are rebuilt worst" in page_of(in_parts / f"{data[:4]}.html").words
+    assert (
+        "Rows with the largest reconstruction error" in page_of(in_parts / f"{data[:4]}.html").words
+    )
 
 
 def test_what_was_read_in_blocks_and_is_gone_is_not_made_again(in_parts):

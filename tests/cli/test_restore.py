@@ -92,7 +92,7 @@ def test_a_file_that_exists_is_kept_unless_forced(runs):
         (["three/scores.parquet", "-m", "nowhere"], 2, ["no file 'nowhere'", "gnomon reduce"]),
         (["three/scores.parquet", "-m", "."], 2, ["no model.gnomon in '.'"]),
         (["three/scores.parquet", "-m", "all"], 3, ["lacks 10 of the 13 columns", '"pc4"']),
-        (["three/scores.parquet", "-m", "three/run.json"], 3, ["is no model file"]),
+        (["three/scores.parquet", "-m", "three/run.json"], 3, ["is not a Gnomon model file"]),
         (["three/scores.parquet", "-m", "alone.gnomon"], 3, ["a PCA alone", "gnomon reduce"]),
         (["nosuch.csv", "-m", "three"], 2, ["There is no file", "nosuch.csv"]),
         (["gap.csv", "-m", "three"], 3, ["1 missing value (first: line 3", '"pc2"']),
@@ -143,6 +143,7 @@ def test_what_would_not_fit_when_restored_is_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("folders_in_blocks")
+@pytest.mark.usefixtures("quick_workers")
 @pytest.mark.parametrize("where", [[], ["--workers", "1"]])
 def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where):
     scores = pq.read_table(runs / "all" / "scores.parquet")

@@ -1,6 +1,7 @@
 """Columns that the page shows: `--text`, `--image`, `--link`, `--pixels`, `--replay`."""
 
 import base64
+import io
 import json
 import zlib
 
@@ -94,3 +95,35 @@ def test_what_does_not_fit_is_refused(folder, options, words):
     done = gnomon("map", "docs.parquet", "-o", "refused", *options, folder=folder)
     assert done.returncode in (2, 3)
     assert words in done.stderr
+
+
+def test_a_folder_of_hugging_face_parquet_shows_its_pictures(tmp_path):
+    """Shards as `datasets` writes them: pictures are structs of bytes and a path."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "train").mkdir()
+    for shard in range(2):
+        pictures = []
+        for i in range(N // 2):
+            data = io.BytesIO()
+            Image.new("RGB", (12, 12), (10 * i, 0, 120 * shard)).save(data, "png")
+            pictures.append({"bytes": data.getvalue(), "path": f"{i}.png"})
+        kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        table = pa.table(
+            {
+                "image": pa.array(pictures, kind),
+                "text": [f"caption {i}" for i in range(N // 2)],
+                "embedding": rng.normal(size=(N // 2, 8)).tolist(),
+            }
+        )
+        features = {"image": {"_type": "Image"}, "text": {"dtype": "string", "_type": "Value"}}
+        table = table.replace_schema_metadata(
+            {"huggingface": json.dumps({"info": {"features": features}})}
+        )
+        name = f"train-{shard:05d}-of-00002.parquet"
+        pq.write_table(table, tmp_path / "train" / name)
+    done = gnomon("map", "train", "--image", "image", "--text", "text", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = data_of((tmp_path / "train_map" / "report.html").read_text())
+    assert sum(len(sheet["data"]) for sheet in data["pictures"]["sheets"]) > 0
+    said = gnomon("inspect", "train", folder=tmp_path).stderr
+    assert '"image" holds pictures: --image image shows them' in said

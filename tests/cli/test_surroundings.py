@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from commands import COMMAND, environment, gnomon, refused
+from commands import environment, gnomon, refused, shell
 
 from gnomon import source
 from gnomon.budget import available_bytes
@@ -32,14 +32,6 @@ TABLE = "\n".join(["a,b,c", *(",".join(f"{x:.4f}" for x in row) for row in X)]) 
 def folder(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     return tmp_path
-
-
-def shell(line, folder, stdin=None):
-    """A line of the shell, in which $GNOMON is the command."""
-    return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=environment(GNOMON=str(COMMAND)), input=stdin,
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
 
 
 def one_sentence(done, code, *says):
@@ -91,6 +83,7 @@ def test_words_that_cannot_be_said_end_no_run(folder):
     done = shell("$GNOMON reduce t.csv -o out 2> /dev/full", folder)
     assert done.returncode == 0
     assert (folder / "out" / "scores.parquet").exists()
+    assert shell("$GNOMON reduce nothing.csv 2> /dev/full", folder).returncode == 2
 
 
 ODD = os.fsdecode(b"caf\xe9")  # as in a folder from a time before UTF-8
@@ -122,6 +115,7 @@ def test_a_file_whose_name_is_no_utf8_is_read_and_called_by_what_can_be_shown(tm
         assert sum(len(blocks.read(part)) for part in blocks.partitions) == len(X)
 
 
+@pytest.mark.usefixtures("quick_workers")
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_every_command_works_with_names_that_are_no_utf8(tmp_path, ending):
     data = write_odd(tmp_path, ending).name

@@ -6,17 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import children
 import numpy as np
 import pytest
 from numba import njit
 
 import gnomon
 from gnomon.compute import kernels
-from gnomon.compute.kernels import forgiving
+from gnomon.compute.kernels import ignoring_cache_errors
 from gnomon.errors import GnomonWarning
 
-COMMAND = "import sys; from gnomon.cli import main; sys.argv[0] = 'gnomon'; main()"
-SAID = "cannot be kept"
+COMMAND = "from gnomon.cli import main; main()"
+SAID = "cannot be cached"
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +51,17 @@ def table(tmp_path):
 def run(package, table, *order, code=COMMAND, **changes):
     """The command by this copy of the package, with no other home than the one given."""
     dropped = ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    environment = {**kept, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", **changes}
-    return subprocess.run(
-        [sys.executable, "-c", code, *order],
-        capture_output=True, text=True, cwd=table.parent, timeout=300,
-        env=environment,
-    )  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    # What Numba and Python have read of the environment before the process was forked.
+    prepare = (
+        "import sys, numba.core.config\n"
+        f"sys.path.insert(0, {str(package)!r})\n"
+        "sys.dont_write_bytecode = True\n"
+        "numba.core.config.CACHE_DIR = ''\n"
+    )
+    return children.run(
+        ["gnomon", *order], {**environment, **changes}, folder=table.parent, code=prepare + code
+    )
 
 
 def lines_about_it(done):
@@ -75,7 +80,7 @@ def test_where_nothing_can_be_kept_the_command_works_and_says_so_once(
     done = run(read_only, table, "reduce", "t.csv", "-k", "2", TMPDIR=str(temporary), **told)
     assert done.returncode == 0, done.stderr
     (said,) = lines_about_it(done)
-    assert said.startswith("Warning  Compiled loops cannot be kept")
+    assert said.startswith("Warning  Compiled loops cannot be cached")
     assert "NUMBA_CACHE_DIR" in said
     assert (tmp_path / "t_reduced" / "scores.parquet").exists()
     assert os.listdir(temporary) == []  # the temporary cache is gone
@@ -119,7 +124,7 @@ def test_in_python_it_is_one_warning(tmp_path, read_only):
         env={**os.environ, "PYTHONPATH": str(read_only), "HOME": "/dev/null/none",
              "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
-    assert done.stdout.startswith("['GnomonWarning'] Compiled loops cannot be kept"), done.stderr
+    assert done.stdout.startswith("['GnomonWarning'] Compiled loops cannot be cached"), done.stderr
 
 
 def _twice(x):
@@ -131,7 +136,7 @@ def test_a_cache_that_is_full_or_damaged_costs_time_and_nothing_else(tmp_path, m
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
 
     def compiled():
-        return forgiving(njit(cache=True)(_twice))
+        return ignoring_cache_errors(njit(cache=True)(_twice))
 
     assert compiled()(3) == 6
     (index,) = tmp_path.rglob("*.nbi")
@@ -158,7 +163,9 @@ def test_without_any_temporary_folder_loops_are_compiled_all_the_same(monkeypatc
 
     monkeypatch.setattr("tempfile.mkdtemp", full)
     monkeypatch.setattr(kernels, "njit", nowhere)
-    monkeypatch.setattr(kernels, "_keep_for_now", kernels._keep_for_now.__wrapped__)
-    with pytest.warns(GnomonWarning, match="cannot be kept"):
+    monkeypatch.setattr(
+        kernels, "_cache_in_temporary_folder", kernels._cache_in_temporary_folder.__wrapped__
+    )
+    with pytest.warns(GnomonWarning, match="cannot be cached"):
         made = kernels.kernel(_twice)
     assert made(3) == 6

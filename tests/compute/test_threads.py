@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 
+import children
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -305,11 +306,8 @@ def test_cpus_are_counted_once(monkeypatch):
         threads._cpu_count.cache_clear()
 
 
-def run(code, **kwargs):
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=120, **kwargs,
-    )  # fmt: skip
+def run(code):
+    return children.run(["-c"], code=code, timeout=120)
 
 
 FIT = """
@@ -558,7 +556,7 @@ TORN = """
 
 def test_ctrl_c_does_not_wait_for_ever():
     done = run(TORN + """
-    threads.PATIENCE = 0.2
+    threads.PATIENCE_SECONDS = 0.2
     try:
         map_blocks(work, row_blocks(50, 1), n_jobs=2)
     except KeyboardInterrupt:
@@ -572,7 +570,7 @@ def test_ctrl_c_does_not_wait_for_ever():
 
 def test_the_second_ctrl_c_does_not_wait():
     done = run(TORN + """
-    threads.PATIENCE = 100.0
+    threads.PATIENCE_SECONDS = 100.0
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt_again():

@@ -9,6 +9,7 @@ import pytest
 from contract.test_package import LAYERS
 
 import gnomon
+from tools.tree import head_of, lines_of
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "gnomon").rglob("*.py"))
@@ -80,7 +81,20 @@ def test_the_tree_in_the_architecture_is_the_tree():
     (tree,) = [t for _, t in FENCE.findall(read("ARCHITECTURE.md")) if t.startswith("src/gnomon/")]
     named = set(paths_of_tree(tree))
     assert not sorted(path for path in named if not (ROOT / path).exists())
-    assert not sorted({name_of(path) for path in SOURCES} - named)
+    rooms = {name_of(path.parent) for path in SOURCES if path.name == "__init__.py"}
+    top = {name_of(path) for path in SOURCES if path.parent.name == "gnomon"}
+    assert not sorted({*rooms, *top} - {path.rstrip("/") for path in named} - {"src/gnomon"})
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_file_says_in_its_first_line_what_it_does(path):
+    head = head_of(path)
+    assert 10 <= len(head) <= 110
+    assert head in "\n".join(lines_of(path.parent))
+
+
+def test_the_architecture_fits_on_two_screens():
+    assert read("ARCHITECTURE.md").count("\n") <= 130
 
 
 def test_the_layers_in_the_architecture_are_those_that_are_tested():

@@ -16,7 +16,7 @@ CORE = (*METHODS, "numeric/", "engine/", "neighbors/", "models/", "compute/")
 
 # Errors of pyarrow and of the system have no fields; those of Gnomon and scikit-learn are never
 # read as text.
-FOREIGN_ERRORS = {"data/csv_files.py", "data/csv_blocks.py", "cli/failures.py"}
+FOREIGN_ERRORS = {"data/formats/csv.py", "cli/failures.py"}
 
 
 @cache

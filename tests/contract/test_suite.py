@@ -1,11 +1,13 @@
 """The suite itself: what conftest.py says of files and rounds is true."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 from conftest import FIRST, LEVELS, TOGETHER
 
@@ -56,3 +58,33 @@ def test_a_level_runs_its_tests_as_often_as_they_say(tmp_path, level, names):
     assert done.returncode == 0, done.stdout
     assert re.findall(r"^test_it.py::(\S+) PASSED", done.stdout, re.MULTILINE) == names
     assert level in LEVELS
+
+
+def test_a_forked_process_is_like_a_new_one(tmp_path):
+    """It has nothing of Gnomon, no more files open, and what it was given."""
+    code = """
+        import json, os, signal, sys
+        json.dump({
+            "gnomon": [name for name in sys.modules if name.startswith("gnomon")],
+            "main": [__name__, sys.argv[1:], "marker" in globals(), sys.stdin.read()],
+            "environment": dict(os.environ), "folder": os.getcwd(),
+            "files": sorted(map(int, os.listdir("/dev/fd"))),
+            "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+        }, sys.stdout)
+        marker = True
+    """
+    order = ["-c", "a", "\udce9"]
+    for _ in range(2):
+        done = children.run(order, {"A": "1"}, folder=tmp_path, code=code, stdin="in")
+        assert json.loads(done.stdout) == {
+            "gnomon": [],
+            "main": ["__main__", order[1:], False, "in"],
+            "environment": {"A": "1"},
+            "folder": str(tmp_path),
+            "files": [0, 1, 2, 3],  # the last one lists them
+            "interrupt": True,
+        }, done.stderr
+    failed = children.run(["-c"], code="import sys\nsys.stdout.write('x')\n1 / 0")
+    assert (failed.returncode, failed.stdout) == (1, "x")
+    assert failed.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert children.run(["-c"], code="import os; os.kill(os.getpid(), 9)").returncode == -9

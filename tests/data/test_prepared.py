@@ -95,6 +95,7 @@ def test_scaled_numbers_have_the_type_they_have_in_memory(kind):
     np.testing.assert_allclose(rows, wanted, rtol=1e-6 if kind is np.float32 else 1e-12, atol=1e-12)
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_threads_and_workers_do_not_change_the_bits(tmp_path):
     X = TREND * [1, 100, 1e-200, 1] + [1e6, 1e9, 0, 0]
     np.save(tmp_path / "x.npy", X)

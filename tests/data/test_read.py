@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnomon.cli.failures import sentence
-from gnomon.data import csv_files
+from gnomon.data.formats import csv as csv_files
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
 from gnomon.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
@@ -510,16 +510,16 @@ def test_an_odd_number_of_quotes_may_be_right(write):
 
 
 def test_a_line_longer_than_a_block_is_read(write, monkeypatch):
-    monkeypatch.setattr("gnomon.data.csv_files.BLOCK", 64)
-    monkeypatch.setattr("gnomon.data.csv_files.ROWS_A_BLOCK", 0)
+    monkeypatch.setattr("gnomon.data.formats.csv.BLOCK", 64)
+    monkeypatch.setattr("gnomon.data.formats.csv.ROWS_A_BLOCK", 0)
     names = ",".join(f"c{i}" for i in range(100))
     row = ",".join(f"{i}.25" for i in range(100))
     assert read(write(f"{names}\n{row}\n{row}\n")).X.shape == (2, 100)
 
 
 def test_quoted_newlines_may_stand_anywhere_in_a_large_file(write, monkeypatch):
-    monkeypatch.setattr("gnomon.data.csv_files.BLOCK", 100)
-    monkeypatch.setattr("gnomon.data.csv_files.ROWS_A_BLOCK", 0)
+    monkeypatch.setattr("gnomon.data.formats.csv.BLOCK", 100)
+    monkeypatch.setattr("gnomon.data.formats.csv.ROWS_A_BLOCK", 0)
     rows = "".join(f'"name\n{i},5\n",{i}.5\n' for i in range(300))
     table = read(write("who,x\n" + rows), id="who")
     assert table.ids[7] == "name\n7,5\n"
@@ -572,14 +572,14 @@ def test_a_file_that_is_not_there_is_told_the_nearest(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("start", "what"),
-    [(b"\xd0\xcf\x11\xe0", "old Excel"), (b"\x89HDF\r\n", "HDF5"), (b"BZh9", "bzip2"),
-     (b"PARE", "encrypted parquet")],
+    ("start", "what", "way"),
+    [(b"\x89HDF\r\n", "HDF5", "An AnnData file is read if its name ends in .h5ad; save other "
+      "tables as Parquet or CSV."),
+     (b"BZh9", "bzip2", "Save the table as CSV."),
+     (b"PARE", "encrypted parquet", "Save the table as CSV.")],
 )  # fmt: skip
-def test_files_that_are_not_read_are_named(write, start, what):
-    assert refused(write(start + b"1234")) == (
-        f"t.csv is {what}, which is not read. Save the table as CSV."
-    )
+def test_files_that_are_not_read_are_named(write, start, what, way):
+    assert refused(write(start + b"1234")) == f"t.csv is {what}, which is not read. {way}"
 
 
 def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_out(write):
@@ -605,7 +605,8 @@ def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_ou
 
 def test_json_is_named_and_a_csv_that_begins_like_it_is_read(write):
     assert refused(write('[{"a": 1}]', "t.json")) == (
-        "t.json is JSON, which is not read. Save the table as CSV."
+        "t.json is JSON, which is not read. Write one object a line (JSON lines, .jsonl), or save "
+        "the table as CSV."
     )
     assert read(write("[m],[s]\n1,2\n3,5\n", "t.csv")).columns == ("[m]", "[s]")
 
@@ -745,12 +746,12 @@ def test_no_thread_has_the_bytes_when_a_table_is_read_or_refused(write, monkeypa
     real, gone = csv_files.pc.read_csv, []
 
     def slow(source, *options):
-        def let_go(held):
+        def release(held):
             time.sleep(0.2)
             gone.append(True)
             held.clear()
 
-        threading.Thread(target=let_go, args=([source],)).start()
+        threading.Thread(target=release, args=([source],)).start()
         return real(source, *options)
 
     monkeypatch.setattr(csv_files.pc, "read_csv", slow)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import gnomon
-from gnomon.data import arrow_blocks
+from gnomon.data.formats import arrow as arrow_blocks
 from gnomon.data.read import read
 from gnomon.engine import LocalEngine
 from gnomon.errors import (
@@ -202,16 +202,9 @@ def test_what_is_no_table_in_a_folder_is_named(tmp_path):
 
 
 def test_what_cannot_be_read_in_blocks_says_so(tmp_path):
-    import gzip
-
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(DataError, match=r'pipe\.csv" can be read only once.*Save it as a file'):
         gnomon.source(tmp_path / "pipe.csv")  # and nothing waits for whoever writes into it
-    np.savez(tmp_path / "a.npz", X=numbers())
-    for name in ("a.csv.gz", "a.npz"):
-        with pytest.raises(DataError, match=f"{name} is compressed and cannot be read in blocks"):
-            gnomon.source(tmp_path / name)
     with pytest.raises(ParameterError, match=r"There is no file .*gone\.npy"):
         gnomon.source(tmp_path / "gone.npy")
     np.save(tmp_path / "line.npy", np.arange(3.0))
@@ -298,11 +291,11 @@ def test_a_function_that_gives_something_else_the_next_time_is_found():
 
 
 def test_functions_that_give_no_blocks_are_refused():
-    with pytest.raises(DataError, match="The function gave no blocks"):
+    with pytest.raises(DataError, match="The function returned no blocks"):
         gnomon.source(lambda: iter(()))
     with pytest.raises(ParameterTypeError, match="must return an iterator over blocks"):
         gnomon.source(lambda: 7)
-    with pytest.raises(DataError, match="Block 1 has 3 columns of float64, and the first has 2"):
+    with pytest.raises(DataError, match="Block 1 has 3 columns of float64, but the first has 2"):
         gnomon.source(lambda: iter([np.zeros((2, 2)), np.zeros((2, 3))]))
 
 
@@ -338,7 +331,9 @@ def test_chunks_that_are_not_what_a_dask_array_says_are_refused():
 
     lazy = da.from_array(numbers().astype(int), chunks=(30, 4))
     halves = lazy.map_blocks(lambda chunk: chunk / 2, dtype=int)
-    with pytest.raises(DataTypeError, match=r"rows 0 to 29: the chunk holds float64.*has int64"):
+    with pytest.raises(
+        DataTypeError, match=r"rows 0 to 29: the chunk has dtype float64.*declares int64"
+    ):
         rows_of(gnomon.source(halves))
     with pytest.raises(DataError, match="has sparse chunks"):
         rows_of(gnomon.source(lazy.map_blocks(sp.csr_array)))
@@ -561,10 +556,10 @@ def test_names_of_dataframes_are_kept(kind):
 def test_blocks_whose_columns_are_called_otherwise_are_refused(kind):
     frame = frames(numbers(dtype=np.float64))[kind]
     other = frame[list("badc")] if kind < 2 else frame.select(list("badc"))
-    said = 'Block 1 has the columns "b", "a", "d", "c", and the first has the columns "a", "b"'
+    said = 'Block 1 has the columns "b", "a", "d", "c", but the first has the columns "a", "b"'
     with pytest.raises(DataError, match=said):
         gnomon.source(lambda: iter([frame, other]))
-    with pytest.raises(DataError, match="Block 1 has no names of columns, and the first has"):
+    with pytest.raises(DataError, match="Block 1 has no column names, but the first has"):
         gnomon.source(lambda: iter([frame, numbers(dtype=np.float64)]))
     with pytest.raises(DataError, match=said):  # whatever they are called here
         gnomon.source(lambda: iter([frame, other]), names=list("wxyz"))
@@ -576,7 +571,7 @@ def test_names_that_are_no_texts_are_no_names():
     assert gnomon.source(pd.DataFrame(numbers())).names is None
     mixed = pd.DataFrame(numbers(), columns=["a", 1, "b", 2])
     for table in (mixed, lambda: iter([mixed])):
-        with pytest.raises(DataTypeError, match="names of columns that are text and others"):
+        with pytest.raises(DataTypeError, match="mixes column names that are text"):
             gnomon.source(table)
 
 
@@ -657,5 +652,5 @@ def test_a_file_with_columns_first_is_read_and_never_mapped(tmp_path, monkeypatc
         file.truncate(size - 5000)
     with pytest.raises(ChangedSourceError, match=r"t\.npy"):
         blocks.read(blocks.partitions[0])
-    monkeypatch.setattr(type(blocks), "_refuse_other_size", lambda *_: None)
+    monkeypatch.setattr(type(blocks), "_refuse_changed", lambda *_: None)
     assert len(blocks.read(blocks.partitions[-1])) == 0  # seen by the engine as rows that are gone

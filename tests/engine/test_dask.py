@@ -29,7 +29,7 @@ from gnomon.tsne.sampled import choose_sample, place_source
 
 
 @pytest.fixture(scope="module")
-def engine():
+def engine(quick_workers):
     """One cluster for all tests; its processes are gone when it is closed."""
     import psutil
 
@@ -43,11 +43,14 @@ def engine():
 
 
 def is_tracker(process):
-    """Whether it is Python's own, which stays until the end; what is gone is not."""
+    """Whether it is one of Python's own, which stay until the end; what is gone is not."""
     import psutil
 
     try:
-        return "resource_tracker" in " ".join(process.cmdline())
+        line = " ".join(process.cmdline())
+        return "resource_tracker" in line or (
+            "forkserver" in line and process.parent() == psutil.Process()
+        )
     except psutil.NoSuchProcess:
         return False
 
@@ -298,7 +301,7 @@ def test_a_client_is_an_engine_and_anything_else_is_refused(engine):
 
 
 def test_no_scheduler_at_the_address_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("gnomon.engine.cluster.CONNECT", 0.5)
+    monkeypatch.setattr("gnomon.engine.cluster.CONNECT_SECONDS", 0.5)
     with pytest.raises(ClusterError, match=r"No Dask scheduler answers at '127\.0\.0\.1:9'"):
         connected("127.0.0.1:9").__enter__()
 

@@ -78,11 +78,11 @@ class Client:
         return dict.fromkeys(keys, 5e6)
 
     def sync(self, function, *args, callback_timeout, **how):
-        assert callback_timeout == dask_run.ANSWER
+        assert callback_timeout == dask_run.ANSWER_SECONDS
         return function(*args, **how)
 
     def run_on_scheduler(self, function, name, callback_timeout):
-        assert callback_timeout == dask_run.ANSWER
+        assert callback_timeout == dask_run.ANSWER_SECONDS
         self.name = name
         return {f"{name}-{at}": deaths for at, deaths in self.deaths.items()}
 
@@ -109,7 +109,12 @@ class Mute(Client):
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
-    for name, seconds in {"PATIENCE": 0.4, "LOOK": 0.05, "PAUSE": 0.01, "ANSWER": 0.1}.items():
+    for name, seconds in {
+        "LOST_SECONDS": 0.4,
+        "POLL_SECONDS": 0.05,
+        "RETRY_SECONDS": 0.01,
+        "ANSWER_SECONDS": 0.1,
+    }.items():
         monkeypatch.setattr(dask_run, name, seconds)
 
 
@@ -122,7 +127,7 @@ def test_results_are_taken_in_order_and_nobody_is_asked_twice():
     with within(20):
         assert run(client) == [1, 1, 1, 1]
     assert client.asked == 1  # how many threads there are
-    assert [future.allowed for future in client.futures] == [[], *[[dask_run.ANSWER]] * 4]
+    assert [future.allowed for future in client.futures] == [[], *[[dask_run.ANSWER_SECONDS]] * 4]
     assert not any(future.released for future in client.futures)
 
 
@@ -136,28 +141,33 @@ def test_a_result_that_does_not_end_is_waited_for_with_an_eye_on_the_cluster(fut
 
 def test_a_result_that_does_not_come_is_an_error_however_well_the_cluster_is():
     client = Client(Stuck)
-    with within(20), pytest.raises(ClusterError, match="did not come from the cluster, 3 times"):
+    with (
+        within(20),
+        pytest.raises(ClusterError, match="did not arrive from the cluster in 3 attempts"),
+    ):
         run(client)
-    longer = dask_run.ANSWER + 5e6 / dask_run.PACE  # for five million bytes
-    assert client.futures[1].allowed == [dask_run.ANSWER, longer, longer]
+    longer = (
+        dask_run.ANSWER_SECONDS + 5e6 / dask_run.SLOW_BYTES_PER_SECOND
+    )  # for five million bytes
+    assert client.futures[1].allowed == [dask_run.ANSWER_SECONDS, longer, longer]
     assert client.asked == 3  # for threads, and before the second and third attempt
 
 
 def test_time_that_passed_before_a_result_was_asked_for_is_not_the_schedulers_silence(monkeypatch):
-    monkeypatch.setattr(dask_run, "PATIENCE", 50.0)
-    waiting = dask_run.Run(Mute(answers=1, future=Stuck), source(), np.sum, None)
+    monkeypatch.setattr(dask_run, "LOST_SECONDS", 50.0)
+    waiting = dask_run.ClusterPass(Mute(answers=1, future=Stuck), source(), np.sum, None)
     waiting.well -= 100.0  # as after a long write of the result before
-    with within(20), pytest.raises(ClusterError, match="did not come from the cluster"):
+    with within(20), pytest.raises(ClusterError, match="did not arrive from the cluster"):
         waiting.take(waiting.leaf(0))
 
 
 @pytest.mark.parametrize("how", [TimeoutError, OSError, AttributeError, RuntimeError])
 def test_a_scheduler_that_falls_silent_while_a_result_is_fetched_is_an_error(how, monkeypatch):
     client = Mute(answers=1, how=how, future=Stuck)
-    monkeypatch.setattr(dask_run, "PATIENCE", 0.0)
+    monkeypatch.setattr(dask_run, "LOST_SECONDS", 0.0)
     with within(20), pytest.raises(ClusterError, match="is lost: its scheduler does not answer"):
         run(client)
-    assert client.futures[1].allowed == [dask_run.ANSWER]
+    assert client.futures[1].allowed == [dask_run.ANSWER_SECONDS]
 
 
 @pytest.mark.parametrize("how", [TimeoutError, OSError, AttributeError, RuntimeError])
@@ -242,4 +252,4 @@ def test_a_cluster_that_cannot_be_closed_hides_no_error(monkeypatch):
         raise PartitionError("what happened")
     with connected("127.0.0.1:1"):
         pass
-    assert closed == [cluster_module.CLOSE] * 2
+    assert closed == [cluster_module.CLOSE_SECONDS] * 2

@@ -18,6 +18,8 @@ from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected, local_cluster
 from gnomon.errors import ClusterError, PartitionError
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 def source():
     return ArraySource(np.random.default_rng(0).standard_normal((600, 3)), rows=15)
@@ -43,11 +45,11 @@ def slow_sums(block, folder):
 @pytest.fixture
 def patient(monkeypatch):
     """However long a machine takes to start a worker."""
-    monkeypatch.setattr(dask_run, "PATIENCE", 90.0)
+    monkeypatch.setattr(dask_run, "LOST_SECONDS", 90.0)
 
 
 @pytest.fixture(scope="module")
-def mortal():
+def mortal(quick_workers):
     """A cluster whose workers may die: it starts others in their place."""
     with local_cluster(2) as found:
         yield found
@@ -92,7 +94,7 @@ def test_a_worker_that_is_long_in_coming_back_is_waited_for(patient, tmp_path):
 def test_three_deaths_are_an_error_on_a_scheduler_that_would_allow_more(
     foreign, patient, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(dask_run, "LOOK", 0.1)
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.1)
     told, ended = threading.Event(), threading.Event()
 
     def replace_the_dead():
@@ -130,7 +132,8 @@ def test_processes_that_do_not_start_are_an_error_and_they_alone_are_gone(tmp_pa
         "    time.sleep(100)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(cluster, "START", 6.0)
+    new_interpreters = {"distributed.worker.multiprocessing-method": "spawn"}
+    monkeypatch.setattr(cluster, "START_SECONDS", 6.0)
     other = multiprocessing.get_context("spawn").Process(
         target=time.sleep, args=(100,), name="Dask Worker process (of another cluster)", daemon=True
     )
@@ -141,7 +144,8 @@ def test_processes_that_do_not_start_are_an_error_and_they_alone_are_gone(tmp_pa
         start(*args)
 
     monkeypatch.setattr(cluster, "_start", start_both)
-    with within(120), pytest.raises(ClusterError, match="1 worker process did not start within 6"):
+    late = pytest.raises(ClusterError, match="1 worker process did not start within 6")
+    with within(120), dask.config.set(new_interpreters), late:
         local_cluster(1).__enter__()
     try:
         started = {int(file.name) for file in tmp_path.iterdir() if file.name.isdigit()}
@@ -154,16 +158,16 @@ def test_processes_that_do_not_start_are_an_error_and_they_alone_are_gone(tmp_pa
 
 
 def test_an_error_comes_within_a_minute_of_the_last_sign_of_life():
-    silence = dask_run.LOOK + dask_run.PATIENCE + 2 * dask_run.ANSWER
-    fetching = dask_run.FETCHES * dask_run.ANSWER
-    closing = 2 * cluster.CLOSE  # the client and the cluster
-    assert max(silence, fetching, cluster.START) + closing < 60
+    silence = dask_run.POLL_SECONDS + dask_run.LOST_SECONDS + 2 * dask_run.ANSWER_SECONDS
+    fetching = dask_run.FETCH_ATTEMPTS * dask_run.ANSWER_SECONDS
+    closing = 2 * cluster.CLOSE_SECONDS  # the client and the cluster
+    assert max(silence, fetching, cluster.START_SECONDS) + closing < 60
 
 
 @pytest.mark.rounds(test=0, soak=2, long=20)
 def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_run, "LOOK", 0.5)
+    monkeypatch.setattr(dask_run, "LOST_SECONDS", 1.0)
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.5)
     workers = [each for each in foreign.started[1:] if each.poll() is None]
     workers += [foreign.worker() for _ in range(2 - len(workers))]
     with within(120), connected(foreign.address()) as remote:
@@ -181,8 +185,8 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(foreign, tmp_p
 @pytest.mark.rounds(test=0, soak=2, long=20)
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_scheduler_that_is_gone_or_silent_is_an_error_and_no_hang(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(dask_run, "LOOK", 0.5)
-    monkeypatch.setattr(cluster, "CLOSE", 2.0)
+    monkeypatch.setattr(dask_run, "POLL_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CLOSE_SECONDS", 2.0)
     marks = tmp_path / "marks"
     marks.mkdir()
     end = signal.SIGKILL if how == "killed" else signal.SIGSTOP
@@ -196,8 +200,8 @@ def test_a_scheduler_that_is_gone_or_silent_is_an_error_and_no_hang(tmp_path, mo
             def end_it(event):
                 os.kill(scheduler.pid, end)
                 if how == "stopped":  # from now on: before, a slow machine needs its time
-                    monkeypatch.setattr(dask_run, "PATIENCE", 1.0)
-                    monkeypatch.setattr(dask_run, "ANSWER", 1.0)
+                    monkeypatch.setattr(dask_run, "LOST_SECONDS", 1.0)
+                    monkeypatch.setattr(dask_run, "ANSWER_SECONDS", 1.0)
 
             with pytest.raises(ClusterError, match=f"is lost: {why}"):
                 remote.reduce(partial(slow_sums, folder=marks), source(), operator.add, on=end_it)

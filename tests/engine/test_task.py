@@ -54,7 +54,7 @@ def test_what_is_open_is_let_go_where_partitions_are_far_between(monkeypatch):
     source = ArraySource(np.zeros((100, 2)), rows=10)
     closed = []
     monkeypatch.setattr(
-        ArraySource, "let_go", lambda self, but=None: closed.append(but and but.index)
+        ArraySource, "release", lambda self, but=None: closed.append(but and but.index)
     )
     few = [source.partitions[i] for i in (0, 5, 9)]
     for partitions, scattered in ((source.partitions, False), (source.partitions[2:7], False),

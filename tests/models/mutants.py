@@ -3,9 +3,9 @@
 import copy
 
 import numpy as np
-import pca.test_state
-import procrustes.test_state
-import tsne.test_state
+import pca.test_pca_schema
+import procrustes.test_procrustes_schema
+import tsne.test_tsne_schema
 from models.forging import put_together, taken_apart
 from mutating import mutate
 
@@ -35,17 +35,18 @@ DTYPES = ["f4", "f8", "i4", "i8", "u1", "u4", "?", "f2"]
 
 def bases():
     """Small models of every kind, taken apart, and a run's parts as one file."""
-    of_pca, of_rotation, of_maps = (room.test_state.MODELS for room in (pca, procrustes, tsne))
-    rows = tsne.test_state.X[:40]
+    modules = pca.test_pca_schema, procrustes.test_procrustes_schema, tsne.test_tsne_schema
+    of_pca, of_rotation, of_maps = (module.MODELS for module in modules)
+    rows = tsne.test_tsne_schema.X[:40]
     small = {"perplexity": 5, "max_iter": 30}
     maps = [
-        tsne.test_state.TSNE(**small).fit(rows),
-        tsne.test_state.TSNE(**small, pca=3).fit(rows, ids=np.arange(40)),
-        tsne.test_state.TSNE(**small, method="exact", metric="manhattan").fit(rows),
+        tsne.test_tsne_schema.TSNE(**small).fit(rows),
+        tsne.test_tsne_schema.TSNE(**small, pca=3).fit(rows, ids=np.arange(40)),
+        tsne.test_tsne_schema.TSNE(**small, method="exact", metric="manhattan").fit(rows),
         of_maps["distances"]()[0],
-        tsne.test_state.TSNE(**small, align_to=tsne.test_state.TSNE(**small).fit(rows[:30])).fit(
-            rows
-        ),
+        tsne.test_tsne_schema.TSNE(
+            **small, align_to=tsne.test_tsne_schema.TSNE(**small).fit(rows[:30])
+        ).fit(rows),
     ]
     kinds = ("covariance", "standardised", "filled in", "dataframe", "partial_fit, not solved")
     models = [*(of_pca[name]() for name in kinds), *maps]

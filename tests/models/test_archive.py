@@ -67,11 +67,13 @@ def test_members_that_point_elsewhere_are_refused(members, tmp_path, name):
 
 def test_unknown_missing_doubled_and_exchanged_members_are_refused(members, tmp_path):
     (_, document), (_, arrays) = members
-    assert "no part of a model" in refusal(packed([members[0], ("code.py", b"1")]), tmp_path)
+    assert "does not belong to a model" in refusal(
+        packed([members[0], ("code.py", b"1")]), tmp_path
+    )
     assert "does not hold" in refusal(packed(members[:1]), tmp_path)
     assert "does not hold" in refusal(packed(members[::-1]), tmp_path)
     assert "other things" in refusal(packed([*members, ("more.txt", b"")]), tmp_path)
-    assert "no model file" in refusal(packed([]), tmp_path)
+    assert "is not a Gnomon model file" in refusal(packed([]), tmp_path)
     with pytest.warns(UserWarning, match="Duplicate"):
         doubled = packed([members[0], (DOCUMENT, document)])
     assert "does not hold" in refusal(doubled, tmp_path)
@@ -184,7 +186,7 @@ def test_what_is_no_archive_is_told_from_a_pickle_and_from_nothing(tmp_path):
         b"P",
         pickle.dumps([1], 0),
     ):
-        assert "no model file of Gnomon" in refusal(other, tmp_path)
+        assert "is not a Gnomon model file" in refusal(other, tmp_path)
 
 
 def test_a_missing_file_or_a_folder_is_named(tmp_path):

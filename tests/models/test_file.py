@@ -1,11 +1,11 @@
 import io
 import os
 import resource
-import subprocess
 import sys
 import zipfile
 from types import SimpleNamespace
 
+import children
 import numpy as np
 import pytest
 from killing import torn_files
@@ -14,7 +14,7 @@ from models.same import assert_same
 import gnomon
 from gnomon import PCA, TSNE, Procrustes, load, samples, save
 from gnomon.errors import DataTypeError, ExistingFileError, ModelFileError, WriteError
-from gnomon.models import classes
+from gnomon.models import registry as classes
 from gnomon.models.file import read_model
 
 RNG = np.random.default_rng(0)
@@ -140,11 +140,8 @@ def test_loading_imports_and_runs_nothing_that_the_file_names(tmp_path):
         "model = gnomon.load(sys.argv[2])\n"
         "print('SEEN', sorted(set(seen)), type(model).__name__)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "first.gnomon"), str(tmp_path / "m.gnomon")],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert done.stdout.strip() == "SEEN [] TSNE"
+    done = children.run(["-c", tmp_path / "first.gnomon", tmp_path / "m.gnomon"], code=code)
+    assert done.stdout.strip() == "SEEN [] TSNE", done.stderr
 
 
 def small_model(tmp_path):

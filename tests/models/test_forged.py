@@ -3,10 +3,10 @@
 import io
 
 import numpy as np
-import pca.test_state
-import procrustes.test_state
+import pca.test_pca_schema
+import procrustes.test_procrustes_schema
 import pytest
-import tsne.test_state
+import tsne.test_tsne_schema
 from models.forging import put_together, taken_apart
 
 from gnomon.errors import ModelFileError
@@ -15,9 +15,12 @@ from gnomon.models.file import read_model
 MAPS = ("plain", "exact", "weights", "manhattan", "reduced", "distances", "affinities",
         "multiscale", "resumed")  # fmt: skip
 MODELS = {
-    **{f"PCA, {name}": make for name, make in pca.test_state.MODELS.items()},
-    **{f"Procrustes, {name}": make for name, make in procrustes.test_state.MODELS.items()},
-    **{f"TSNE, {name}": lambda n=name: tsne.test_state.MODELS[n]()[0] for name in MAPS},
+    **{f"PCA, {name}": make for name, make in pca.test_pca_schema.MODELS.items()},
+    **{
+        f"Procrustes, {name}": make
+        for name, make in procrustes.test_procrustes_schema.MODELS.items()
+    },
+    **{f"TSNE, {name}": lambda n=name: tsne.test_tsne_schema.MODELS[n]()[0] for name in MAPS},
 }
 # In the data's own units, where they may lie beyond the largest float.
 INFINITE = ("/explained_variance_", "/spectrum_", "/residuals", "/angle_bounds", "/_typical")

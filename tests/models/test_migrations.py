@@ -57,6 +57,17 @@ def test_a_map_of_a_draft_of_format_3_places_rows_as_it_did(tmp_path):
     assert today.positions.tobytes() == placed.positions.tobytes()
 
 
+def test_maps_of_format_3_had_a_regressor_beside_the_rows_compared():
+    compared = {"rows": 1, "entropy": 2, "change": 3, "share": 0.5}
+    named = {"last": 1, "rows": 2}  # names that a user may have given
+    old = {"content": [{"_truncation": {**compared, "last": 4}}, named]}
+    new = {"content": [{"_truncation": compared}, named], "version": 4}
+    assert MIGRATIONS[3](old) == new
+    schedule = {"anneal_iter": 1, "early_exaggeration": 2, "usual_iter": 3}
+    stages = {"exaggeration_stages": None, "momentum_stages": None}
+    assert MIGRATIONS[3]({"_schedule": schedule})["_schedule"] == {**schedule, **stages}
+
+
 def test_a_map_of_format_2_goes_on_by_distances_alone():
     """It knew one limit, and nothing of residuals."""
     tsne = load(REFERENCES / "first_edition" / "tsne.gnomon")
@@ -131,7 +142,7 @@ def test_the_helper_of_these_tests_signs_rightly():
         ({"version": True}, "no version"),
         ({"version": "1"}, "no version"),
         ({"version": None}, "no version"),
-        ({"format": "another"}, "another kind"),
+        ({"format": "another"}, "another format"),
         ({"members": {}}, "damaged"),
         ({"members": {"arrays.safetensors": {"bytes": 0, "sha256": "0" * 64}}}, "damaged"),
         ({"version": 0, "class": "PCA"}, ""),

@@ -6,7 +6,7 @@ from models.same import assert_same
 
 from gnomon.errors import DataTypeError
 from gnomon.models.fields import UnfitError
-from gnomon.models.plain import Packed, pack, unpack
+from gnomon.models.plain import Packed, pack, unpack_value
 
 RNG = np.random.default_rng(0)
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 def there_and_back(value):
     packed = Packed()
     node = json.loads(json.dumps(pack(value, packed), allow_nan=False))
-    return unpack(node, packed.arrays)
+    return unpack_value(node, packed.arrays)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_array_that_stands_in_two_places_is_stored_once():
     array, packed = np.arange(5.0), Packed()
     node = pack({"a": array, "b": [array], "c": array.copy()}, packed)
     assert len(packed.arrays) == 2
-    back = unpack(node, packed.arrays)
+    back = unpack_value(node, packed.arrays)
     assert back["a"] is back["b"][0]
 
 
@@ -133,7 +133,7 @@ NONSENSE = {
 def test_what_nobody_writes_is_refused(name):
     arrays = {"a": np.zeros(3), "i": np.zeros(3, np.int64)}
     with pytest.raises(UnfitError):
-        unpack(NONSENSE[name], arrays)
+        unpack_value(NONSENSE[name], arrays)
 
 
 def test_a_generator_that_would_read_beyond_its_numbers_is_refused():
@@ -143,12 +143,12 @@ def test_a_generator_that_would_read_beyond_its_numbers_is_refused():
         state["state"]["pos"] = position
         node = {"$generator": pack(state, packed), "legacy": False}
         with pytest.raises(UnfitError, match="generator"):
-            unpack(node, packed.arrays)
+            unpack_value(node, packed.arrays)
 
 
 def test_text_beyond_the_last_character_is_refused():
     with pytest.raises(UnfitError, match="do not exist"):
-        unpack({"$text": "t"}, {"t": np.array([[0x110000]], np.uint32)})
+        unpack_value({"$text": "t"}, {"t": np.array([[0x110000]], np.uint32)})
 
 
 def test_depths_without_end_are_refused():
@@ -156,4 +156,4 @@ def test_depths_without_end_are_refused():
     for _ in range(200):
         node = [node]
     with pytest.raises(UnfitError, match="nested"):
-        unpack(node, {})
+        unpack_value(node, {})

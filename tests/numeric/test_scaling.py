@@ -74,7 +74,7 @@ def test_columns_are_turned_by_a_compiled_loop_into_the_same_bits(monkeypatch, c
     table = (rng.standard_normal((8000, columns)) * 3 + 100).astype(dtype)
     table[57, 0], table[99, -1] = np.nan, -np.inf
     turned, loop = [], module._shift_and_turn
-    monkeypatch.setattr(module, "LONG", 8000 * columns)
+    monkeypatch.setattr(module, "LONG_NUMBERS", 8000 * columns)
     monkeypatch.setattr(module, "_shift_and_turn", lambda *a: turned.append(1) or loop(*a))
     shift = table[0].copy()
     for stored in (np.asfortranarray(table), np.asfortranarray(np.vstack([table, table]))[:8000]):

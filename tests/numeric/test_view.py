@@ -37,7 +37,7 @@ class Counting(ArraySource):
 @pytest.mark.parametrize("long", [True, False])
 def test_blocks_know_whether_the_table_is_long(monkeypatch, long):
     X = numbers()
-    monkeypatch.setattr("gnomon.numeric.scaling.LONG", X.size if long else X.size + 1)
+    monkeypatch.setattr("gnomon.numeric.scaling.LONG_NUMBERS", X.size if long else X.size + 1)
     view = view_table(ArraySource(X, rows=1000), LocalEngine(1))
     assert view.collect(lambda rows, _, __: rows.is_long) == [long] * 3
 

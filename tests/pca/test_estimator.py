@@ -268,7 +268,7 @@ def test_models_of_other_columns_do_not_merge():
     import pandas as pd
 
     frame = pd.DataFrame(X[:, :3], columns=list("abc"))
-    with pytest.raises(ValueError, match="fitted on other columns, or in another order"):
+    with pytest.raises(ValueError, match="fitted on different columns, or in another order"):
         PCA(2).fit(frame).merge(PCA(2).fit(frame[["c", "b", "a"]]))
 
 

@@ -52,5 +52,5 @@ def pandas_frame():
     "options", [{"standardize": True}, {"feature_weight": np.arange(1.0, 7.0)}, {"missing": "em"}]
 )
 def test_what_scikit_learn_has_no_place_for_is_refused(options):
-    with pytest.raises(UnavailableError, match=f"no place for `{next(iter(options))}`"):
+    with pytest.raises(UnavailableError, match=f"does not support `{next(iter(options))}`"):
         PCA(2, **options).fit(correlated()).to_sklearn()

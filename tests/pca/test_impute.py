@@ -149,7 +149,7 @@ def test_a_rows_filling_does_not_depend_on_the_rows_beside_it(dtype, monkeypatch
     assert scores.dtype == dtype
     for part in (slice(0, 1), slice(7, 8), slice(20, 90), slice(3, 200, 11)):
         assert np.array_equal(model.transform(table[part]), scores[part])
-    monkeypatch.setattr(imputing, "CHUNK", 1)  # one row at a time
+    monkeypatch.setattr(imputing, "CHUNK_NUMBERS", 1)  # one row at a time
     assert np.array_equal(model.transform(table), scores)
 
 

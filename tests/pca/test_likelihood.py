@@ -111,5 +111,5 @@ def test_with_all_components_directions_without_variance_get_that_of_rounding(so
 @pytest.mark.filterwarnings("ignore:All rows are the same")
 def test_rows_that_are_all_the_same_have_no_likelihood():
     X = np.ones((5, 3))
-    with pytest.raises(UnavailableError, match="all rows of the table that was fitted"):
+    with pytest.raises(UnavailableError, match="all rows of the fitted table"):
         PCA().fit(X).score(X)

@@ -15,7 +15,7 @@ def refuse(*arguments):
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Tables of 100 rows and columns count as large, so that tests are quick."""
-    monkeypatch.setattr(null, "EXACT", 100)
+    monkeypatch.setattr(null, "EXACT_SIDE", 100)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_more_are_computed_only_while_all_are_beaten(monkeypatch):
 @pytest.mark.usefixtures("five_draws")
 def test_bars_of_large_tables_are_those_of_all_eigenvalues(monkeypatch):
     quick = parallel_bars(large([]), 8)[:8]
-    monkeypatch.setattr(null, "EXACT", 10**6)
+    monkeypatch.setattr(null, "EXACT_SIDE", 10**6)
     slow = parallel_bars(large([]), 8)[:8]
     # other draws of the same law: the largest varies by about 0.8 % from draw to draw
     np.testing.assert_allclose(quick, slow, rtol=0.02)

@@ -63,7 +63,7 @@ def test_a_name_decides_whatever_the_shape(solver):
     for shape in ((5_000, 20), (20, 5_000)):
         chosen = plan(*shape, 5, solver=solver)
         assert chosen.solver == solver
-        assert chosen.why == "asked for by name"
+        assert chosen.why == "requested by name"
 
 
 def test_scikit_learns_names_are_translated():
@@ -77,7 +77,9 @@ def test_the_reason_is_a_sentence_about_this_table(n, d, k, stored, solver):
         "covariance": "at least as many rows as columns",
         "gram": "more columns than rows",
         "svd": "nearly all components of a small table",
-        "krylov": "sparse, and stays so" if stored else "both sides large, few components wanted",
+        "krylov": "sparse, and stays so"
+        if stored
+        else "both sides large, few components requested",
     }
     assert why.startswith(words[solver])
     assert len(why.split()) > 6
@@ -100,7 +102,7 @@ def test_what_does_not_fit_is_refused_with_what_it_needs_what_there_is_and_the_w
 def test_svd_by_name_says_that_it_turns_a_sparse_table_into_a_dense_one():
     table = sp.random_array((300, 9_000), density=0.001, rng=np.random.default_rng(0), format="csr")
     told = PCA(5, solver="svd").plan(table)
-    assert told.why == "asked for by name; makes a dense copy of the sparse table, 21.6 MB"
+    assert told.why == "requested by name; makes a dense copy of the sparse table, 21.6 MB"
     assert told.peak_bytes > 4 * 8 * 300 * 9_000
     assert "dense" not in PCA(5, solver="gram").plan(table).why
     assert "dense" not in PCA(5, solver="svd").plan(table.T).why  # blocks of rows are enough
@@ -125,7 +127,7 @@ def test_filling_in_that_does_not_fit_is_refused_before_it_begins(monkeypatch):
     X = np.broadcast_to(np.float32([[np.nan, 1.0]]), (3_000_000, 2))
     assert PCA(1).plan(X)
     for ask in (PCA(1, missing="em").plan, PCA(1, missing="em").fit):
-        with pytest.raises(TooLargeError, match=r"352 MB beyond .* Fill the missing values in"):
+        with pytest.raises(TooLargeError, match=r"352 MB beyond .* Fill in the missing values"):
             ask(X)
 
 

@@ -91,7 +91,7 @@ def test_wrong_batches_are_refused():
     X, Y = problems()
     with pytest.raises(ParameterError, match=r"`X` must be numbers of shape \(problems, rows, col"):
         Procrustes().fit_many(X[0], Y[0])
-    with pytest.raises(DataError, match="as many problems and rows"):
+    with pytest.raises(DataError, match=r"must have equal shapes \(p, n\)"):
         Procrustes().fit_many(X, Y[:, :5])
     with pytest.raises(ParameterError, match="`robust` must be False"):
         Procrustes(robust="huber").fit_many(X, Y)

@@ -240,7 +240,7 @@ def test_models_of_other_columns_are_not_merged():
     X, Y = pair(n=100, d=2)
     a = Procrustes().fit(pd.DataFrame(X, columns=["a", "b"]), Y)
     b = Procrustes().fit(pd.DataFrame(X, columns=["b", "a"]), Y)
-    with pytest.raises(DataError, match=r"other columns.*\['a', 'b'\] and \['b', 'a'\]"):
+    with pytest.raises(DataError, match=r"different columns.*\['a', 'b'\] and \['b', 'a'\]"):
         a.merge(b)
     assert a.merge(a).feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(DataError, match="columns"):

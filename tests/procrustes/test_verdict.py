@@ -152,7 +152,7 @@ def test_a_test_of_few_rows_goes_through_every_order(n):
     """The p-value is then exact, and never below one in n!."""
     X, Y = random_sets(n, 2, 2, seed=n)
     if n == 3:
-        with pytest.warns(DataWarning, match=r"3 rows.*6 orders.*0\.17.*4 rows or more"):
+        with pytest.warns(DataWarning, match=r"3 rows.*6 orders.*0\.17.*At least 4 rows"):
             found = permutation_test(X, Y, random_state=1)
     else:
         found = permutation_test(X, Y, random_state=1)

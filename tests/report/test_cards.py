@@ -10,7 +10,7 @@ from gnomon import PCA, TSNE, compare
 def shown(thing):
     """As a notebook asks for it."""
     if hasattr(thing, "_repr_mimebundle_"):
-        return Page(thing._repr_mimebundle_()["text/html"])
+        return Page(thing._repr_mimebundle_().get("text/html") or thing._repr_html_())
     return Page(thing._repr_html_())
 
 

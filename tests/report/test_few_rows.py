@@ -9,17 +9,17 @@ from report.pages import fitted, groups_of_rows
 
 from gnomon import PCA, TSNE, report, samples, stability
 from gnomon.charts.text import clean
-from gnomon.pipeline import run
+from gnomon.pipeline.flow import run
 from gnomon.report.content import gather
 from gnomon.report.section import Figures
 from gnomon.report.sections import SECTIONS
-from gnomon.report.sections.components import components
 from gnomon.report.sections.counting import counting
-from gnomon.report.sections.map import map_section
+from gnomon.report.sections.lost_variance import lost_variance
+from gnomon.report.sections.map_picture import map_section
+from gnomon.report.sections.meaning import components
 from gnomon.report.sections.overview import overview
-from gnomon.report.sections.reconstruction import reconstruction
+from gnomon.report.sections.refits import refits as stability_section
 from gnomon.report.sections.reproduce import reproduce
-from gnomon.report.sections.stability import stability as stability_section
 from gnomon.report.sections.trust import trust
 
 WINE = samples.load("wine")
@@ -133,8 +133,8 @@ def test_as_many_components_as_rows_allow_are_not_called_a_finding():
     note = counting(content_of(5)).blocks[1].note
     assert clean(note).startswith("5 rows have 4 components at most, whatever their columns hold")
     assert counting(content_of(32)).blocks[1].note == ""
-    first = said(reconstruction(content_of(3)))[0]
-    assert first == "From 2 components every cell is rebuilt exactly, as 2 hold any 3 rows."
+    first = said(lost_variance(content_of(3)))[0]
+    assert first == "From 2 components every cell is reconstructed exactly, as 2 hold any 3 rows."
     for text in every_sentence(content_of(3)):
         assert not re.search(r"components? of 3\b|of 3 components", text)
 

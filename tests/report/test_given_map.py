@@ -93,7 +93,7 @@ def test_a_map_that_does_not_fit_is_refused_in_one_sentence(given, error, messag
 
 def test_a_page_shows_one_map():
     tsne = TSNE(random_state=0, max_iter=20).fit(X)
-    with pytest.raises(ParameterError, match="`map` must be None where `tsne` is given"):
+    with pytest.raises(ParameterError, match="`map` must be None if `tsne` is given"):
         report(X, map=Y, tsne=tsne)
 
 

@@ -15,7 +15,7 @@ from gnomon.report import encode
 from gnomon.report.content import gather, in_map_order
 from gnomon.report.encode import morton_part
 from gnomon.report.payload import NOTES, TO_FIT, payload
-from gnomon.report.sections.map import map_section
+from gnomon.report.sections.map_picture import map_section
 
 
 def unpacked(part):

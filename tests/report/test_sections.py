@@ -13,12 +13,12 @@ from gnomon.charts.text import clean
 from gnomon.pca.rank import ComponentPanel, PanelRow
 from gnomon.report.content import gather
 from gnomon.report.section import Figures, Grid, RowLink
-from gnomon.report.sections.components import components
 from gnomon.report.sections.counting import counting
+from gnomon.report.sections.lost_variance import lost_variance
+from gnomon.report.sections.meaning import components
 from gnomon.report.sections.overview import overview
-from gnomon.report.sections.reconstruction import reconstruction
+from gnomon.report.sections.refits import refits as stability_section
 from gnomon.report.sections.reproduce import REFERENCES, reproduce
-from gnomon.report.sections.stability import stability as stability_section
 from gnomon.report.sections.trust import trust
 from gnomon.scores.distances import RankCorrelation
 
@@ -203,45 +203,48 @@ def test_components_that_separate_groups_say_so(content):
 
 def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
     X, names = plane
-    section = reconstruction(gather(X, pca=PCA(1).fit(X), names=names))
+    section = lost_variance(gather(X, pca=PCA(1).fit(X), names=names))
     # The second of variances 4 : 1 is left out: √(1/5) of the spread.
-    assert said(section)[0].startswith("Cells rebuilt from 1 component are off by 44.7 % of the")
-    assert (
-        said(section)[1]
-        == "The column that is rebuilt worst is b, which loses 100 % of its variance."
+    assert said(section)[0].startswith(
+        "Cells reconstructed from 1 component are off by 44.7 % of the"
     )
-    table = grid(section, "worst")
+    assert said(section)[1] == "The column with the largest error, b, loses 100 % of its variance."
+    table = grid(section, "largest")
     assert {table.rows[0][0].row, table.rows[1][0].row} == {5, 15}  # sin is ±1 there
     assert [row[2] for row in table.rows] == ["b"] * 10
     assert table.rows[0][3:] in (("1", "0"), ("−1", "0"))
 
 
-def test_rebuilt_cells_are_in_the_units_of_the_file(plane):
+def test_reconstructed_cells_are_in_the_units_of_the_file(plane):
     X, names = plane
     Z = (X - X.mean(axis=0)) / np.array([0.5, 4.0, 1.0])
     told = gather(Z, X=X + np.array([0, 40, 0]), pca=PCA(1).fit(Z), names=names)
-    assert grid(reconstruction(told), "worst").rows[0][3:] in (("41", "40"), ("39", "40"))
+    assert grid(lost_variance(told), "largest").rows[0][3:] in (("41", "40"), ("39", "40"))
 
 
 def test_columns_that_hardly_vary_are_not_made_a_worry_of():
     rng = np.random.default_rng(0)
     X = np.column_stack([10 * rng.normal(size=(50, 2)), 0.01 * rng.normal(size=(50, 8))])
-    sentence = said(reconstruction(gather(X, pca=PCA(2).fit(X), names=tuple("abcdefghij"))))[1]
+    sentence = said(lost_variance(gather(X, pca=PCA(2).fit(X), names=tuple("abcdefghij"))))[1]
     assert "8 of 10 columns lose more than half, but together they hold only < 0.1 %" in sentence
 
 
 def test_nothing_lost_is_said_and_no_row_is_blamed(plane):
     X, names = plane
-    section = reconstruction(gather(X, pca=PCA(2).fit(X), names=names))
-    assert said(section) == ["From 2 components every cell is rebuilt exactly: nothing is lost."]
+    section = lost_variance(gather(X, pca=PCA(2).fit(X), names=names))
+    assert said(section) == [
+        "From 2 components every cell is reconstructed exactly: nothing is lost."
+    ]
     assert not [block for block in section.blocks if isinstance(block, Grid)]
 
 
 def test_without_the_table_the_page_says_what_it_cannot_know(content):
     bare = gather(None, pca=content.pca, scores=content.scores, names=content.names,
                   tsne=content.tsne, neighbors=content.neighbors, score=False)  # fmt: skip
-    words = [b.text for b in reconstruction(bare).blocks if hasattr(b, "text")]
-    assert words == ["Without the table itself, the rows that are rebuilt worst are not known."]
+    words = [b.text for b in lost_variance(bare).blocks if hasattr(b, "text")]
+    assert words == [
+        "Without the table, the rows with the largest reconstruction error are not known."
+    ]
 
 
 def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
@@ -290,8 +293,8 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
                    spread=np.r_[0.7, 0.5, found.spread[2:].clip(max=0.4)])  # fmt: skip
     section = stability_section(replace(content, stability=told))
     assert said(section)[0] == (
-        "75 % of the points stay among their neighbours when the map is made 3 times, with other "
-        "rows left out each time."
+        "75 % of the points stay among their neighbours when the map is computed 3 times, with "
+        "other rows left out each time."
     )
     assert said(section)[1] == (
         "2 points move by half of the distance of neighbours or more, mostly alone: groups as a "
@@ -299,9 +302,7 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
     )
     told = replace(told, moved_with=np.full(n, 0.9))
     section = stability_section(replace(content, stability=told))
-    assert said(section)[1].endswith(
-        "mostly with neighbours: it is the places of groups that change."
-    )
+    assert said(section)[1].endswith("mostly with neighbours: whole groups change places.")
     assert grid(section, "move most").rows[0][0].row == 0
 
 

@@ -10,7 +10,7 @@ from gnomon import TSNE, scores
 from gnomon.errors import DataError, ParameterError, ParameterTypeError
 from gnomon.scores import audit as audit_function
 from gnomon.scores.placement import placement_p_values
-from gnomon.scores.tables import read_pair
+from gnomon.scores.table_pair import read_pair
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 6))

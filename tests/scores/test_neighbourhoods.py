@@ -163,7 +163,7 @@ def test_neighbourhoods_stay_below_half_of_the_rows(score, k):
 
 
 def test_the_error_of_a_large_neighbourhood_says_the_bound_and_the_rows():
-    with pytest.raises(ValueError, match=r"to 74; got 75.*below n/2, and there are 150 rows"):
+    with pytest.raises(ValueError, match=r"to 74; got 75.*below n/2; there are 150 rows"):
         scores.trustworthiness(X, Y, 75)
     assert check_sizes(74, 149 + 1) == (74,)
     assert check_sizes(74, 149) == (74,)

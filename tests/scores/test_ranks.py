@@ -4,9 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scores import brute
 
-from gnomon.scores.ranks import block_rows, find_nearest, rank_rows
+from gnomon.scores import ranks
+from gnomon.scores.ranks import find_nearest, rank_block_rows, rank_rows
 
 rng = np.random.default_rng(0)
+
+
+@pytest.fixture(params=["small", "kernels"], autouse=True)
+def path(request):
+    """Every test runs both without compiled loops, as small tables do, and with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "kernels":
+            patch.setattr(ranks, "SMALL_UP_TO", 0)
+        yield
 
 
 def check(X, Y, k):
@@ -65,6 +75,31 @@ def test_only_the_rows_asked_for_are_ranked():
 
 
 def test_a_block_of_distances_stays_small():
-    assert block_rows(100) == 32
-    assert block_rows(10**6) * 10**6 * 8 <= 2**24
-    assert block_rows(10**9) == 1
+    assert rank_block_rows(100) == 32
+    assert rank_block_rows(10**6) * 10**6 * 8 <= 2**24
+    assert rank_block_rows(10**9) == 1
+
+
+def test_small_tables_compile_nothing(monkeypatch):
+    def compiled(*_):
+        raise AssertionError("a small table called a kernel")
+
+    for name in ("_sq_distances", "_nearest", "_rank"):
+        monkeypatch.setattr(ranks, name, compiled)
+    monkeypatch.setattr(ranks, "SMALL_UP_TO", 300)
+    X, Y = rng.standard_normal((300, 40)), rng.standard_normal((300, 2))
+    rank_rows(X, Y, np.arange(300), 9)
+    find_nearest(Y, np.arange(300), 9)
+    with pytest.raises(AssertionError):
+        find_nearest(np.vstack([Y, Y]), np.arange(300), 9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 64, 784])
+def test_distances_of_a_small_table_are_those_of_the_kernel(monkeypatch, d):
+    Z, rows = rng.standard_normal((300, d)), np.arange(0, 300, 7)
+    small = ranks.sq_distances_from(Z, rows)
+    monkeypatch.setattr(ranks, "SMALL_UP_TO", 0)
+    # d squares added in another order: d roundings of the sum
+    assert np.allclose(
+        small, ranks.sq_distances_from(Z, rows), rtol=d * 2.0**-52, atol=0, equal_nan=True
+    )

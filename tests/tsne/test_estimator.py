@@ -498,7 +498,8 @@ FORMER, OTHER_FORMER = (fit(DIGITS[at : at + 150]) for at in (100, 120))
 OTHERS = {
     "n_components": 3, "perplexity": 11.0, "affinity": "uniform", "n_neighbors": 40, "recall": 1.0,
     "metric": "cosine", "metric_params": {"p": 3}, "pca": 5, "init": "random", "dof": 2.0,
-    "early_exaggeration": 4.0, "exaggeration": 2.0, "learning_rate": 50.0, "quality": "best",
+    "early_exaggeration": 4.0, "exaggeration": 2.0, "momentum": 0.7, "learning_rate": 50.0,
+    "quality": "best",
     "n_iter_without_progress": 50, "min_grad_norm": 1e-5, "method": "mesh", "force_tol": 0.01,
     "align_to": FORMER, "random_state": 3,
 }  # fmt: skip

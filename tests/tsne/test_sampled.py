@@ -91,7 +91,7 @@ def test_a_rows_place_and_trust_do_not_depend_on_the_blocks(mapped, monkeypatch)
     X, _, sampling, tsne = mapped
     whole = place_array(tsne, sampling, X)
     monkeypatch.setattr("gnomon.tsne.sampled.BLOCK_ROWS", 37)
-    monkeypatch.setattr("gnomon.tsne.blocks.PIECE_ROWS", 7)
+    monkeypatch.setattr("gnomon.tsne.place_parts.PIECE_ROWS", 7)
     place, most = Map.place, []
     monkeypatch.setattr(
         Map, "place", lambda *of, **how: most.append(len(of[1])) or place(*of, **how)

@@ -3,7 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gnomon.tsne.schedule import QUALITIES, Schedule, make_schedule
+from gnomon import TSNE, load, samples
+from gnomon.errors import ParameterError
+from gnomon.tsne.descent import Stop
+from gnomon.tsne.schedule import QUALITIES, Schedule, make_schedule, parse_stages
 
 SCHEDULE = Schedule(mass=600.0, exaggeration=2.0, anneal_iter=100)
 
@@ -117,3 +120,84 @@ def test_a_map_that_continues_another_has_no_exaggerated_phase():
     assert schedule.momentum == 0.95
     assert schedule.tolerance < make().tolerance
     assert schedule.cools_from(10) == 0
+
+
+STAGES = [(20, 6.0), (30, 3.0), (10, 1.0)]
+
+
+def by_function(iteration):
+    return 6.0 if iteration < 20 else 3.0 if iteration < 50 else 1.0
+
+
+def test_stages_and_functions_say_the_same():
+    from_list, from_function = (
+        parse_stages("exaggeration", value, 1e-30, 1e30) for value in (STAGES, by_function)
+    )
+    assert from_list.tolist() == from_function.tolist() == [[0, 6], [20, 3], [50, 1]]
+    schedule = make(exaggeration_stages=from_list)
+    assert [schedule.factor(i) for i in (0, 19, 20, 49, 50, 10**6)] == [6, 6, 3, 3, 1, 1]
+    # momentum has its usual course, 30 + 200 iterations: the last of both counts
+    assert schedule.annealed == 230
+    momenta = parse_stages("momentum", [(70, 0.5), (1, 0.9)], 0.0, 0.999)
+    both = make(exaggeration_stages=from_list, momentum_stages=momenta)
+    assert [both.momentum_at(i, 0) for i in (0, 69, 70)] == [0.5, 0.5, 0.9]
+    assert (both.annealed, both.momentum) == (70, 0.9)
+    assert not both.may_end(100, 0)
+    assert both.may_end(120, 0)
+    assert both.cools_from(60) == 60  # no cooling before the last stage
+
+
+def test_the_watch_never_raises_a_momentum():
+    low = make(momentum_stages=parse_stages("momentum", 0.5, 0.0, 0.999))
+    assert [low.momentum_at(300, lowered) for lowered in range(4)] == [0.5] * 4
+    steps = [low.step_of_degree(300, 1.0, 0.5, lowered) for lowered in range(3)]
+    np.testing.assert_allclose(steps, steps[0] * np.array([1, 0.5, 0.25]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"exaggeration": []}, "at least one stage"),
+        ({"exaggeration": [4.0]}, r"`exaggeration\[0\]`.* pair \(n_iter, value\)"),
+        ({"exaggeration": [(0, 4.0)]}, r"exaggeration\[0\]\[0\]"),
+        ({"exaggeration": [(5, 0.0)]}, r"exaggeration\[0\]\[1\]"),
+        ({"exaggeration": lambda i: -1.0}, r"exaggeration\(0\)"),
+        ({"momentum": 1.0}, "from 0 to 0.999"),
+        ({"momentum": lambda i: "much"}, r"momentum\(0\)"),
+    ],
+)
+def test_schedules_that_are_none_are_refused(options, message):
+    with pytest.raises((ParameterError, TypeError), match=message):
+        TSNE(perplexity=5, **options).fit(samples.load("iris").X)
+
+
+@pytest.mark.parametrize("exaggeration", [STAGES, by_function])
+def test_a_run_by_stages_that_is_kept_and_continued_is_one_run(exaggeration, tmp_path):
+    X = samples.load("iris").X
+    options = {
+        "perplexity": 10, "exaggeration": exaggeration, "momentum": [(40, 0.5), (1, 0.8)],
+        "quality": "best",
+    }  # fmt: skip
+    whole = TSNE(**options, max_iter=130).fit(X)
+    part = TSNE(**options, max_iter=45).fit(X)
+    part.save(tmp_path / "part.gnomon")
+    kept = load(tmp_path / "part.gnomon")
+    assert kept.exaggeration == [[20, 6.0], [30, 3.0], [1, 1.0]]
+    for model in (part, kept):
+        assert model.resume(85).embedding_.tobytes() == whole.embedding_.tobytes()
+        assert model.n_iter_ == 130
+    # what the file says is a schedule that gives the same map
+    again = TSNE(**{**options, "exaggeration": kept.exaggeration}, max_iter=130).fit(X)
+    assert again.embedding_.tobytes() == whole.embedding_.tobytes()
+
+
+def test_stages_end_as_well_as_the_usual_schedule():
+    X = samples.load("digits").X[:500]
+    usual = TSNE().fit(X)
+    given = TSNE(exaggeration=[(100, 12), (100, 4), (1, 1)], momentum=[(100, 0.5), (1, 0.95)])
+    given.fit(X)
+    assert given._stop is Stop.CONVERGED
+    assert given.n_iter_ >= 200 + 50  # no rule before the last stage has settled
+    assert given.kl_divergence_ < 1.05 * usual.kl_divergence_
+    strong = TSNE(exaggeration=[(50, 12), (1, 4)], momentum=0.8).fit(X)
+    assert np.ptp(strong.embedding_) < 0.7 * np.ptp(usual.embedding_)  # attraction holds it small

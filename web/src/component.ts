@@ -45,6 +45,8 @@ export interface MapComponent {
   recolour(): void;
   /** Resolves when the rest of the data is unpacked and everything works. */
   readonly ready: Promise<void>;
+  /** Give the graphics card and the document back; the map is not used afterwards. */
+  destroy(): void;
 }
 
 export interface MapOptions {
@@ -59,9 +61,9 @@ export async function mountMap(
   root: HTMLElement, data: PackedTable, { prefix = "map", isTwin = false }: MapOptions = {},
 ): Promise<MapComponent> {
   const table = new Table(data);
-  const parts = buildParts(root, prefix, {
-    rows: count(table.rows, "row"), searched: searchHint(data), says: data.says,
-  });
+  const ending = new AbortController();
+  const said = { rows: count(table.rows, "row"), searched: searchHint(data), says: data.says };
+  const parts = buildParts(root, prefix, said, ending.signal);
   const emit = <Name extends keyof MapEvents>(name: Name, detail: MapEvents[Name]) => {
     root.dispatchEvent(new CustomEvent(`gnomon-${name}`, { detail }));
   };
@@ -90,6 +92,10 @@ export async function mountMap(
       void tool.redraw();
     },
     ready: finish(table, tool, parts, emit),
+    destroy: () => {
+      ending.abort();
+      tool.destroy();
+    },
   };
 }
 

@@ -47,3 +47,8 @@ export function shape(tag: string, attributes: Attributes, text = ""): SVGElemen
   made.textContent = text.replace(NOT_XML, " ");
   return made;
 }
+
+/** The element that the keyboard is at, in the tree of `near`: within a shadow root, the document knows only its host. */
+export function activeElement(near: Node): Element | null {
+  return (near.getRootNode() as Document | ShadowRoot).activeElement ?? null;
+}

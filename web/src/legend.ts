@@ -2,7 +2,7 @@
 // with how many rows have which value, of which a range can be brushed.
 
 import type { Colouring, Group } from "./colouring";
-import { button, element, shape, swatch } from "./dom";
+import { activeElement, button, element, shape, swatch } from "./dom";
 import type { Filter } from "./filters";
 import { quantity, whole } from "./words";
 
@@ -26,7 +26,7 @@ export function showLegend(
   if (field?.kind === "category" && named.length) parts.push(list(named, hidden, colouring, actions));
   // The button that was pressed is made anew, and stays the one that the keyboard is at.
   const controls = () => [...where.querySelectorAll<HTMLElement>("button, input")];
-  const at = controls().indexOf(document.activeElement as HTMLElement);
+  const at = controls().indexOf(activeElement(where) as HTMLElement);
   const before = where.querySelector("ul")?.scrollTop ?? 0;
   where.replaceChildren(...parts);
   if (at >= 0) controls()[Math.min(at, controls().length - 1)]?.focus({ preventScroll: true });

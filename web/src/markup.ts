@@ -44,7 +44,7 @@ export interface Said {
   says: string[];
 }
 
-export function buildParts(root: HTMLElement, prefix: string, { rows, searched, says }: Said): Parts {
+export function buildParts(root: HTMLElement, prefix: string, { rows, searched, says }: Said, ended: AbortSignal): Parts {
   const id = (part: string) => `${prefix}-${part}`;
   const control = (part: string, label: string, act = () => {}) => button(label, act, { id: id(part) });
   const choice = (label: string, ...buttons: HTMLElement[]) =>
@@ -64,9 +64,9 @@ export function buildParts(root: HTMLElement, prefix: string, { rows, searched, 
   const lasso = control("lasso", "Lasso");
   const fit = control("fit", "Show all");
   const replay = element("div", { id: id("replay"), class: "map-replay", hidden: true });
-  const display = menu(id("display"), "Display");
+  const display = menu(id("display"), "Display", ended);
   const share = control("share", "Share view");
-  const figure = menu(id("figure"), "Figure");
+  const figure = menu(id("figure"), "Figure", ended);
 
   const points = element("canvas", { id: id("points"), "aria-hidden": "true" });
   const overlay = element("canvas", { id: id("overlay"), "aria-hidden": "true" });
@@ -124,7 +124,7 @@ export function buildParts(root: HTMLElement, prefix: string, { rows, searched, 
 }
 
 /** A button that opens a small panel below it; Escape and a click elsewhere close it. */
-function menu(id: string, label: string): HTMLElement {
+function menu(id: string, label: string, ended: AbortSignal): HTMLElement {
   const panel = element("div", { class: "map-panel" });
   const box = element("details", { id, class: "map-menu" }, element("summary", {}, label), panel);
   box.addEventListener("keydown", (event) => {
@@ -133,9 +133,11 @@ function menu(id: string, label: string): HTMLElement {
     box.querySelector("summary")?.focus();
     event.stopPropagation();
   });
-  document.addEventListener("pointerdown", (event) => {
-    if (box.open && !box.contains(event.target as Node)) box.open = false;
-  });
+  const elsewhere = (event: PointerEvent) => {
+    // Its path, since within a shadow root the document sees only the host as the target.
+    if (box.open && !event.composedPath().includes(box)) box.open = false;
+  };
+  document.addEventListener("pointerdown", elsewhere, { signal: ended });
   return box;
 }
 

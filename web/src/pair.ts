@@ -29,7 +29,12 @@ export async function mountPair(root: HTMLElement, data: PackedTable): Promise<M
   link(first, second);
   const changed = Uint32Array.from(await wholeNumbers(pair.changed));
   controls(first, second, both, changed);
-  return { ...first, recolour: () => [first, second].forEach((one) => one.recolour()), ready: ready(first, second) };
+  return {
+    ...first,
+    recolour: () => [first, second].forEach((one) => one.recolour()),
+    ready: ready(first, second),
+    destroy: () => [first, second].forEach((one) => one.destroy()),
+  };
 }
 
 async function ready(first: MapComponent, second: MapComponent): Promise<void> {

@@ -1,5 +1,6 @@
 // Mouse, pen and fingers on the map: pointing, moving, zooming, and drawing a lasso.
 
+import { activeElement } from "./dom";
 import type { Place } from "./lasso";
 
 export interface PointerActions {
@@ -57,7 +58,7 @@ export function followPointer(stage: HTMLElement, card: HTMLElement, actions: Po
   const begin = (event: PointerEvent, at: Place) => {
     stage.setPointerCapture(event.pointerId);
     // A finger may be scrolling the page: a tap takes the map in hand, and drags move it from then on.
-    scrolling = event.pointerType === "touch" && document.activeElement !== stage;
+    scrolling = event.pointerType === "touch" && activeElement(stage) !== stage;
     if (!scrolling) stage.focus({ preventScroll: true });
     down.set(event.pointerId, at);
     if (down.size === 1) {
@@ -120,7 +121,7 @@ export function followPointer(stage: HTMLElement, card: HTMLElement, actions: Po
     "wheel",
     (event) => {
       // A page that one scrolls through must not get stuck on its map.
-      if (!event.ctrlKey && !event.metaKey && !stage.contains(document.activeElement)) {
+      if (!event.ctrlKey && !event.metaKey && !stage.contains(activeElement(stage))) {
         actions.scrolled();
         return;
       }

@@ -1,6 +1,6 @@
 // Search over ids, row numbers, texts, labels and columns, with a list of what was found.
 
-import { element } from "./dom";
+import { activeElement, element } from "./dom";
 import type { Categories, Table } from "./table";
 import { count } from "./words";
 
@@ -150,7 +150,7 @@ export class Search {
         return item;
       }),
     );
-    const nothing = this.input.value.trim() !== "" && !found.length && document.activeElement === this.input;
+    const nothing = this.input.value.trim() !== "" && !found.length && activeElement(this.input) === this.input;
     if (nothing) this.list.append(element("li", { class: "map-nothing" }, "Nothing found"));
     this.list.hidden = !found.length && !nothing;
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));

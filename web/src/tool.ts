@@ -69,6 +69,8 @@ export class MapTool {
   private view: View = { x: 0, y: 0, scale: 1 };
   private size: Size = { width: 1, height: 1 };
   private frame = 0;
+  private readonly observer = new ResizeObserver(() => this.resized());
+  private isDestroyed = false;
   /** What is shown as a whole, where that is more than the map. */
   private bounds: Bounds | null = null;
 
@@ -95,7 +97,7 @@ export class MapTool {
     tool.view = tool.whole();
     tool.recolour();
     await tool.drawPlainly();
-    new ResizeObserver(() => tool.resized()).observe(tool.stage);
+    tool.observer.observe(tool.stage);
     return tool;
   }
 
@@ -131,7 +133,7 @@ export class MapTool {
     webgl.frame(await this.table.map(0));
     webgl.look(this.view, this.size, this.dots());
     await webgl.draw(this.map, this.shown, 0);
-    if (webgl.isLost) {
+    if (webgl.isLost || this.isDestroyed) {
       webgl.destroy();
       canvas.remove();
       return;
@@ -156,6 +158,13 @@ export class MapTool {
     canvas.replaceWith(plain);
     this.parts.points = plain;
     void this.drawPlainly();
+  }
+
+  destroy(): void {
+    this.isDestroyed = true;
+    this.observer.disconnect();
+    cancelAnimationFrame(this.frame);
+    this.drawing.destroy();
   }
 
   // What is seen
@@ -195,6 +204,7 @@ export class MapTool {
   }
 
   private resized(): void {
+    if (!this.stage.clientWidth) return; // hidden, as by a collapsed cell of a notebook
     const before = this.whole().scale;
     this.measure();
     this.view.scale *= this.whole().scale / before;

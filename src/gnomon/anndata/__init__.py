@@ -6,12 +6,12 @@ models, with which ``place`` puts new cells on the map; ``report`` is the page o
 AnnData holds. Takes ``pip install 'gnomon[anndata]'``.
 """
 
+from gnomon.anndata.cell_page import report as report
 from gnomon.anndata.embed import map as map
 from gnomon.anndata.embed import pca as pca
 from gnomon.anndata.embed import tsne as tsne
 from gnomon.anndata.models import CellMap as CellMap
 from gnomon.anndata.models import place as place
 from gnomon.anndata.namespace import GnomonAccessor as GnomonAccessor
-from gnomon.anndata.page import report as report
 
 __all__ = ["CellMap", "GnomonAccessor", "map", "pca", "place", "report", "tsne"]

@@ -62,9 +62,15 @@ def pca(
 
 
 def _write_pca(
-    adata: Any, n_comps: int | None, layer: str | None, mask_var: Any, random_state: int,
-    dtype: Any, key_added: str | None, n_jobs: int | None,
-) -> PCA:  # fmt: skip
+    adata: Any,
+    n_comps: int | None,
+    layer: str | None,
+    mask_var: Any,
+    random_state: int,
+    dtype: Any,
+    key_added: str | None,
+    n_jobs: int | None,
+) -> PCA:
     """Fit, write, and return the model."""
     genes = choose_genes(adata, mask_var)
     matrix = read_matrix(adata, layer, genes)
@@ -79,9 +85,10 @@ def _write_pca(
     adata.obsm[key_added or "X_pca"] = np.asarray(scores, dtype)
     adata.varm[key_added or "PCs"] = loadings
     params: dict[str, Any] = {
-        "zero_center": True, "use_highly_variable": genes.name == "highly_variable",
+        "zero_center": True,
+        "use_highly_variable": genes.name == "highly_variable",
         "mask_var": genes.name,
-    }  # fmt: skip
+    }
     if layer is not None:
         params["layer"] = layer
     adata.uns[key_added or "pca"] = {
@@ -134,8 +141,13 @@ def tsne(
     """
     adata = adata.copy() if copy else adata
     Z, used = representation(adata, use_rep, n_pcs)
-    model = TSNE(perplexity=perplexity, metric=metric, early_exaggeration=early_exaggeration,
-                 random_state=random_state, n_jobs=n_jobs)  # fmt: skip
+    model = TSNE(
+        perplexity=perplexity,
+        metric=metric,
+        early_exaggeration=early_exaggeration,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     if neighbors_key is not None:
         graph = _graph(adata, neighbors_key)
         start = PCA(2, random_state=random_state, n_jobs=n_jobs).fit_transform(Z)
@@ -163,8 +175,12 @@ def _graph(adata: Any, key: str) -> Any:
     told = adata.uns.get(key, {})
     graph = told.get("connectivities_key", "connectivities")  # old files have the name unsaid
     if key not in adata.uns or graph not in adata.obsp:
-        refuse("neighbors_key", "be a key that scanpy.pp.neighbors wrote", key,
-               "Run sc.pp.neighbors(adata) first.")  # fmt: skip
+        refuse(
+            "neighbors_key",
+            "be a key that scanpy.pp.neighbors wrote",
+            key,
+            "Run sc.pp.neighbors(adata) first.",
+        )
     return adata.obsp[graph]
 
 

@@ -48,8 +48,11 @@ def choose_genes(adata: Any, mask_var: Any) -> Genes:
         refuse("mask_var", "name a column of `adata.var`", name, f"It has {_some(adata.var)}.")
     mask = np.asarray(adata.var[name] if name is not None else mask_var)
     if mask.dtype != bool or mask.shape != (adata.n_vars,):
-        refuse("mask_var", f"hold True or False for each of the {adata.n_vars} genes",
-               f"{mask.dtype} of shape {mask.shape}")  # fmt: skip
+        refuse(
+            "mask_var",
+            f"hold True or False for each of the {adata.n_vars} genes",
+            f"{mask.dtype} of shape {mask.shape}",
+        )
     if not mask.any():
         refuse("mask_var", "choose at least one gene", "none")
     return Genes(mask, name)
@@ -101,9 +104,11 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> tuple[
     if use_rep == "X":
         return read_matrix(adata, None, Genes()), "X"
     if use_rep not in adata.obsm:
-        way = "Run gnomon.anndata.pca(adata) first." if use_rep == "X_pca" else (
-            f"It has {_some(adata.obsm)}."
-        )  # fmt: skip
+        way = (
+            "Run gnomon.anndata.pca(adata) first."
+            if use_rep == "X_pca"
+            else (f"It has {_some(adata.obsm)}.")
+        )
         refuse("use_rep", "be 'X' or a key of `adata.obsm`", use_rep, way)
     Z = np.asarray(adata.obsm[use_rep])
     if n_pcs is not None and n_pcs > Z.shape[1]:

@@ -9,7 +9,7 @@ except ImportError as error:
         "gnomon.anndata takes the package anndata: pip install 'gnomon[anndata]'."
     ) from error
 
-from gnomon.anndata import embed, models, page
+from gnomon.anndata import cell_page, embed, models
 from gnomon.report.report import Report
 
 __all__ = ["GnomonAccessor"]
@@ -40,4 +40,4 @@ class GnomonAccessor:
 
     def report(self, *args: Any, **how: Any) -> Report:
         """See `gnomon.anndata.report`."""
-        return page.report(self._adata, *args, **how)
+        return cell_page.report(self._adata, *args, **how)

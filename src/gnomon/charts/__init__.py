@@ -1,9 +1,9 @@
-"""Charts of a fitted PCA or of a map as SVG: they show themselves in notebooks and save to files.
+"""Charts of a fitted PCA or of a map as SVG: displayed in notebooks and saved to files.
 
-Each public function takes a fitted model, or what was found of one, and returns a `Chart`. One
-chart is one file; what they share is split by idea: `canvas` (marks), `theme` and `colours`,
-`scale`, `labels` (that do not collide), `text` (made safe and measured), `words` (numbers in
-sentences), `fitted` (what a chart asks of a model), `view` (positions as they are seen).
+Each public function takes a fitted model, or its results, and returns a `Chart`. One
+chart is one file; shared parts are split by idea: `canvas` (marks), `theme` and `colours`,
+`scale`, `labels` (without collisions), `text` (escaped and measured), `words` (numbers in
+sentences), `fitted` (the model that a chart needs), `view` (projected positions).
 """
 
 from gnomon.charts.biplot import biplot

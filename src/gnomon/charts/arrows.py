@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gnomon.charts.canvas import Canvas, coordinate
-from gnomon.charts.labels import Box, Wanted, beyond_tip, place
+from gnomon.charts.label_placement import Box, Wanted, beyond_tip, place
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
 
@@ -17,7 +17,7 @@ SHORTEST_NAME = 80.0
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow to (x, y) on the drawing, with its column's name, colour and numbers in words."""
+    """An arrow to (x, y) on the drawing, with its column's name, colour and tooltip."""
 
     x: float
     y: float
@@ -42,9 +42,9 @@ def name_arrows(
     longest: float,
     taken: Iterable[Box] = (),
 ) -> int:
-    """Write the names that fit, first come first served; returns how many are left out.
+    """Write the names that fit, in order of priority; return how many are left out.
 
-    A name keeps within `bounds`, off what is `taken`, and off other arrows where it can; one wider
+    A name stays within `bounds`, off what is `taken`, and off other arrows if possible; one wider
     than `longest` is shortened.
     """
     x0, y0 = origin
@@ -63,12 +63,12 @@ def name_arrows(
 
 
 def shafts(origin: tuple[float, float], arrows: Iterable[Arrow]) -> list[Box]:
-    """Small boxes that cover the arrows; where all of them meet, nothing can be avoided."""
+    """Small boxes that cover the arrows, except near the origin where all of them meet."""
     return [box for arrow in arrows for box in _along(*origin, arrow.x, arrow.y)]
 
 
 def _room(arrow: Arrow, x0: float, bounds: Box, longest: float) -> float:
-    """The room beyond the arrow's tip, if a name shortened to it could still be known."""
+    """Room beyond the arrow's tip, if a name shortened to it would still be recognisable."""
     beyond = bounds.right - arrow.x if arrow.x > x0 else arrow.x - bounds.left
     return min(longest, beyond - 14) if beyond - 14 >= SHORTEST_NAME else longest
 
@@ -80,7 +80,7 @@ def _along(x0: float, y0: float, x: float, y: float) -> list[Box]:
 
 
 def _draw_leader(canvas: Canvas, arrow: Arrow, box: Box) -> None:
-    """A fine line from the tip to a name that had to move away from it."""
+    """Draw a fine line from the tip to a name that was moved away from it."""
     x = min(max(arrow.x, box.left), box.right)
     y = min(max(arrow.y, box.top + 2), box.bottom - 2)
     if math.hypot(x - arrow.x, y - arrow.y) > 14:

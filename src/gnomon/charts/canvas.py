@@ -15,16 +15,16 @@ __all__ = ["LEFT", "RIGHT", "WIDTH", "Anchor", "Canvas", "coordinate"]
 
 Anchor = Literal["start", "middle", "end"]
 
-# Narrow enough that its text is still read when 400 pixels show it.
+# Narrow enough that its text is readable at a width of 400 pixels.
 WIDTH = 600.0
 LEFT = 28.0
 RIGHT = WIDTH - 28.0
-# Room for the numbers of all marks in words.
+# Room for the tooltips of all marks in one description.
 _LONGEST_DESCRIPTION = 10_000
 
 
 def coordinate(value: float) -> str:
-    """`value` to a tenth of a unit, as short as it goes."""
+    """`value` to a tenth of a unit, in the shortest form."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
@@ -35,14 +35,14 @@ class Canvas:
     Parameters
     ----------
     title : str
-        What the chart is, in a few words.
+        Name of the chart, in a few words.
     subtitle : str
         What it shows: plain sentences, broken into as many lines as they need.
 
     Attributes
     ----------
     top : float
-        Where the title and subtitle end and the chart may begin.
+        Bottom of the title and subtitle, where the chart may begin.
     """
 
     def __init__(self, title: str, subtitle: str) -> None:
@@ -65,7 +65,7 @@ class Canvas:
         *,
         tip: str | None = None,
     ) -> None:
-        """A line of text whose baseline is at `y`; `tip` is its full form when it was shortened."""
+        """Add a line of text whose baseline is at `y`; `tip` is its full form if shortened."""
         where = f'x="{coordinate(x)}" y="{coordinate(y)}"'
         if anchor != "start":
             where += f' text-anchor="{anchor}"'
@@ -75,21 +75,21 @@ class Canvas:
     def line(
         self, x1: float, y1: float, x2: float, y2: float, style: str, tip: str | None = None
     ) -> None:
-        """A straight line."""
+        """Add a straight line."""
         self.path(
             f"M{coordinate(x1)} {coordinate(y1)}L{coordinate(x2)} {coordinate(y2)}", style, tip
         )
 
     def polyline(self, points: Sequence[tuple[float, float]], style: str) -> None:
-        """A line through `points`."""
+        """Add a line through `points`."""
         self.path("M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points), style)
 
     def path(self, d: str, style: str, tip: str | None = None) -> None:
-        """Any path; `d` is made of numbers only."""
+        """Add any path; `d` contains only numbers."""
         self._mark("path", f'd="{d}"', style, tip)
 
     def circle(self, x: float, y: float, r: float, style: str, tip: str | None = None) -> None:
-        """A circle around (x, y)."""
+        """Add a circle around (x, y)."""
         at = f'cx="{coordinate(x)}" cy="{coordinate(y)}" r="{coordinate(r)}"'
         self._mark("circle", at, style, tip)
 
@@ -104,21 +104,21 @@ class Canvas:
         round: float = 0.0,
         tip: str | None = None,
     ) -> None:
-        """A rectangle with its upper left corner at (x, y)."""
+        """Add a rectangle with its upper left corner at (x, y)."""
         at = f'x="{coordinate(x)}" y="{coordinate(y)}"'
         at += f' width="{coordinate(max(width, 0))}" height="{coordinate(max(height, 0))}"'
         at += f' rx="{coordinate(round)}"' if round else ""
         self._mark("rect", at, style, tip)
 
     def note(self, y: float, text: str) -> float:
-        """A remark below the chart, from `y` on; returns where it ends."""
+        """Add a remark below the chart, from `y` on; return its bottom."""
         lines = texts.wrap(text, RIGHT - LEFT, SIZES["tick"])
         for i, line in enumerate(lines):
             self.text(LEFT, y + 19 * i, line, "tick soft")
         return y + 19 * len(lines)
 
     def finish(self, height: float, details: str = "") -> Chart:
-        """The chart: the subtitle and `details` together are its description."""
+        """Finish the chart; the subtitle and `details` together are its description."""
         description = texts.clean(f"{self.subtitle} {details}", longest=_LONGEST_DESCRIPTION)
         box, grown = f"{coordinate(WIDTH)} {coordinate(height)}", WIDEST / WIDTH
         own = f'width="{coordinate(WIDEST)}" height="{coordinate(height * grown)}"'

@@ -1,4 +1,4 @@
-"""A finished chart: SVG text that shows itself in notebooks and saves itself to a file."""
+"""A finished chart: SVG text that is displayed in notebooks and saved to a file."""
 
 import os
 import re
@@ -19,19 +19,19 @@ VARIABLE = re.compile(r";(fill|stroke):var\(--gn-[\w-]+\)")
 class Chart:
     """A picture as SVG text.
 
-    It holds no script, no id and no reference to anything outside itself, follows the reader's
-    light or dark scheme, and fills the width it is given. Several charts can stand in one page.
+    It holds no script, no id and no external reference, follows the reader's
+    light or dark scheme, and fills the available width. One page can hold several charts.
 
     Attributes
     ----------
     svg : str
-        One ``<svg>`` element, ready to stand alone in a file or inline in a page.
+        One ``<svg>`` element, for a file of its own or inline in a page.
     title : str
-        What the chart is.
+        Name of the chart.
     description : str
-        What it shows, in words and numbers, for those who do not see it.
+        Contents of the chart in words and numbers, for screen readers.
     width, height : float
-        Size of the drawing in its own units; the ratio is what matters.
+        Size of the drawing in its own units; only the ratio matters.
     """
 
     svg: str = field(repr=False)
@@ -43,14 +43,14 @@ class Chart:
     def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> Path:
         """Write the chart to `path` and return it as a Path.
 
-        A reader finds the old file or the new one, never half of one. An existing file is replaced.
+        The file is written atomically. An existing file is replaced.
 
         Parameters
         ----------
         path : str or Path
-            Ends in ".svg", or in ".png", which takes ``pip install 'gnomon[png]'``.
+            Ends in ".svg", or in ".png", which needs ``pip install 'gnomon[png]'``.
         scale : float
-            Pixels of a PNG for each unit of the drawing, from 0.1 to 20; it is light, on white.
+            Pixels of a PNG per unit of the drawing, from 0.1 to 20; it is light, on white.
         """
         target = Path(path)
         kind = target.suffix.lower()
@@ -72,9 +72,9 @@ class Chart:
             import resvg_py
         except ImportError as error:
             raise ImportError(
-                "A chart is saved as PNG by resvg-py: pip install 'gnomon[png]'. SVG needs nothing."
+                "Saving PNG needs resvg-py: pip install 'gnomon[png]'. SVG needs no extra."
             ) from error
-        # The style sheet names each colour twice; resvg takes the second, and knows no variables.
+        # The style sheet sets each colour twice; resvg uses the second, but not its variables.
         plain = VARIABLE.sub("", self.svg)
         return bytes(resvg_py.svg_to_bytes(svg_string=plain, background="#ffffff", zoom=zoom))
 

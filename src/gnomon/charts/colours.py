@@ -1,8 +1,8 @@
-"""The colours of all charts, for light and for dark, each name in both.
+"""The colours of all charts, for the light and the dark scheme.
 
-Categories are the palette of Okabe and Ito (2008), made to be told apart with any colour vision;
+Categories are the palette of Okabe and Ito (2008), distinguishable with any colour vision;
 its yellow is left out because it vanishes on white, and its black is a grey that works on both.
-Beyond seven groups the hues come again, stronger and then paler. Ramps are straight lines in OKLab
+Beyond seven groups the hues repeat, stronger and then paler. Ramps are straight lines in OKLab
 (Ottosson 2020), where equal steps look equal; they run away from the background, so that more is
 always the stronger colour.
 """
@@ -41,7 +41,7 @@ _OKLAB = np.array(
 )
 
 CATEGORIES = 7
-GROUPS = 3 * CATEGORIES  # the hues, then each farther from the background, then each nearer to it
+GROUPS = 3 * CATEGORIES  # hues, then each with more contrast to the background, then each with less
 DIVERGING = 17
 SEQUENTIAL = 9
 
@@ -79,7 +79,7 @@ def _to_hex(lab: NDArray[Any]) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """How well one colour is read on another, from 1 to 21 (WCAG 2)."""
+    """WCAG 2 contrast of two colours, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -110,7 +110,7 @@ def _palette(
         **plain,
         **{f"c{i}": colour for i, colour in enumerate(groups)},
         **{f"d{i}": colour for i, colour in enumerate(steps)},
-        # The text on each step: dark or white, whichever is read better.
+        # Text on each step: dark or white, whichever has more contrast.
         **{
             f"t{i}": max("#06080b", "#ffffff", key=lambda text: contrast(text, step))
             for i, step in enumerate(steps)

@@ -1,4 +1,4 @@
-"""Column errors: how much of each column's variance the kept components do not hold."""
+"""Column errors: the share of each column's variance that the kept components lose."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.charts import words
+from gnomon.charts.axis import AxisScale
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, column_names
-from gnomon.charts.scale import Scale
 from gnomon.charts.text import shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.inputs import check_integer, check_weights
@@ -19,14 +19,14 @@ __all__ = ["column_errors", "lost_shares", "varying"]
 
 ROW = 26.0
 LONGEST_NAME = 190.0
-HARDLY = 0.1  # of the columns' mean variance
+HARDLY = 0.1  # share of the columns' mean variance below which a column hardly varies
 
 
 def lost_shares(model: FittedPCA, variances: Any = None) -> Array:
-    """Share of each column's variance that the components do not hold, shape (D,).
+    """Share of each column's variance that the components do not explain, shape (D,).
 
     1 − Σr² over the correlations with the components; NaN for a constant column, which has no
-    variance to lose. Without `variances` (D,), one that goes with no component is taken for one.
+    variance to lose. Without `variances` (D,), a column uncorrelated with all counts as constant.
     """
     r = np.asarray(model.correlations(), dtype=np.float64)
     lost: Array = (1.0 - (np.nan_to_num(r) ** 2).sum(axis=1)).clip(0.0, 1.0)
@@ -37,22 +37,22 @@ def lost_shares(model: FittedPCA, variances: Any = None) -> Array:
 
 
 def varying(variances: Any) -> NDArray[np.bool_]:
-    """Which columns vary at least a tenth as much as the average one."""
+    """Mark columns that vary at least a tenth as much as the average one."""
     known = np.asarray(variances, dtype=np.float64)
     return np.asarray(known >= HARDLY * known.mean())
 
 
 def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = None) -> Chart:
-    """Bars of the columns that the components hold worst.
+    """Plot bars of the columns with the largest reconstruction error.
 
     Parameters
     ----------
     model : fitted PCA
     n_columns : int
-        How many columns to show; fewer if there are fewer.
+        Number of columns to show; fewer if there are fewer.
     variances : array (D,), optional
-        Of the columns; with them, columns that hardly vary (less than a tenth of the average) are
-        passed over: that they are lost is no loss.
+        Variances of the columns; with them, columns that hardly vary (less than a tenth of the
+        average) are skipped: losing them is no loss.
 
     Returns
     -------
@@ -66,14 +66,14 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     order = known[np.argsort(-lost[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
     canvas = Canvas(
-        "Columns that are rebuilt worst",
+        "Columns with the largest error",
         _subtitle(lost, names, shown, model, variances is not None),
     )
     size = SIZES["label"]
     room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)
     left = LEFT + room + 14
     top = canvas.top + 24
-    x = Scale(0.0, 1.0, left, RIGHT - 56)
+    x = AxisScale(0.0, 1.0, left, RIGHT - 56)
     bottom = top + ROW * len(shown)
     if shown:
         for share in (0.0, 0.25, 0.5, 0.75, 1.0):
@@ -86,8 +86,15 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
         name = shorten(names[d], room, size)
         canvas.text(left - 12, y + ROW / 2 + 3, name, "label ink", "end", tip=names[d])
         long = x(float(lost[d])) - left
-        canvas.rect(left, y + 2, long, ROW - 8, "accent", round=min(3.0, long / 2),
-                    tip=f"{names[d]}: {text} lost")  # fmt: skip
+        canvas.rect(
+            left,
+            y + 2,
+            long,
+            ROW - 8,
+            "accent",
+            round=min(3.0, long / 2),
+            tip=f"{names[d]}: {text} lost",
+        )
         canvas.text(left + long + 8, y + ROW / 2 + 3, text, "label ink halo")
     end = bottom + 20 if shown else canvas.top
     details = "; ".join(f"{names[d]} {words.percent(float(lost[d]))}" for d in shown)
@@ -98,7 +105,7 @@ def _subtitle(
     lost: Array, names: list[str], shown: list[int], model: FittedPCA, passed_over: bool
 ) -> str:
     if not shown:
-        return "All columns are constant: there is nothing to lose."
+        return "All columns are constant: there is no variance to lose."
     k = int(model.n_components_)
     kept = words.count(k, "component")
     if np.nanmax(lost) == 0:
@@ -106,7 +113,7 @@ def _subtitle(
     some = ""
     if len(shown) < len(names):
         some = f" The {len(shown)} worst of {len(names):,} columns are shown"
-        some += ", without such as hardly vary." if passed_over else "."
+        some += ", without those that hardly vary." if passed_over else "."
     middle = words.percent(float(np.nanmedian(lost)))
     return (
         f"Share of each column's variance that {kept} "

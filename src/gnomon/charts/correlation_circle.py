@@ -1,4 +1,4 @@
-"""Correlation circle: how each column goes with two components."""
+"""Correlation circle: the correlation of each column with two components."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from gnomon.charts.arrows import Arrow, draw_arrows, name_arrows
 from gnomon.charts.canvas import LEFT, RIGHT, WIDTH, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, axis_title, check_axes, column_names
-from gnomon.charts.labels import Box
+from gnomon.charts.label_placement import Box
 from gnomon.charts.text import width
 from gnomon.charts.theme import SIZES
 from gnomon.typing import Array
@@ -15,22 +15,22 @@ from gnomon.typing import Array
 __all__ = ["correlation_circle"]
 
 RADIUS = 185.0
-# More arrows than this hide each other; the other columns are dots.
+# More arrows than this would overlap; the other columns are dots.
 MOST_ARROWS = 16
 
 
 def correlation_circle(model: FittedPCA, axes: tuple[int, int] = (0, 1)) -> Chart:
-    """Each column as an arrow to its correlations with two components.
+    """Plot each column as an arrow to its correlations with two components.
 
-    An arrow that reaches the circle is a column that the two components hold entirely. Among such
-    arrows, the cosine of the angle between two is the correlation of the columns; short arrows say
-    nothing about each other.
+    An arrow that reaches the circle is a column that the two components explain entirely. Among
+    such arrows, the cosine of the angle between two is the correlation of the columns; the angle
+    between short arrows has no meaning.
 
     Parameters
     ----------
     model : fitted PCA
     axes : pair of int
-        Which components, counted from 0.
+        Components of the axes, counted from 0.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def _colour(quality: float) -> str:
 def _draw_frame(
     canvas: Canvas, model: FittedPCA, axes: tuple[int, int], x0: float, y0: float
 ) -> None:
-    """Circles, axes and their titles, which stand in the corners that the circle leaves free."""
+    """Draw circles, axes and their titles, which are in the corners outside the circle."""
     reach = RADIUS + 14
     canvas.circle(x0, y0, RADIUS / 2, "grid")
     canvas.line(x0 - reach, y0, x0 + reach, y0, "grid")

@@ -1,12 +1,12 @@
-"""Cumulative chart: how much of the variance the first components hold together."""
+"""Cumulative chart: share of the variance that the first components hold together."""
 
 import numpy as np
 
 from gnomon.charts import words
+from gnomon.charts.axis import AxisScale, ticks
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, components_needed, known_shares
-from gnomon.charts.scale import Scale, ticks
 from gnomon.charts.theme import SIZES
 from gnomon.typing import Array
 
@@ -14,14 +14,14 @@ __all__ = ["cumulative"]
 
 MARKS = (0.80, 0.90, 0.95)
 PLOT_HEIGHT = 300.0
-# Room on the right for "29 for 95 %".
+# Margin on the right for "29 for 95 %".
 MARGIN = 104.0
-# All components are drawn up to this many; beyond, as far as something still happens.
+# Up to this many, all components are drawn; beyond, as far as the curve still rises.
 MOST_COMPONENTS = 40
 
 
 def cumulative(model: FittedPCA) -> Chart:
-    """Running sum of the variance's shares, with how many components 80, 90 and 95 % need.
+    """Plot the cumulative share of variance, with the components needed for 80, 90 and 95 %.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def cumulative(model: FittedPCA) -> Chart:
 
     shown = _shown(len(shares), kept, needed)
     top = canvas.top + 24
-    x = Scale(0.0, shown, LEFT + 46, RIGHT - MARGIN)
-    y = Scale(0.0, 1.0, top + PLOT_HEIGHT, top)
+    x = AxisScale(0.0, shown, LEFT + 46, RIGHT - MARGIN)
+    y = AxisScale(0.0, 1.0, top + PLOT_HEIGHT, top)
     _draw_axes(canvas, x, y)
     _draw_curve(canvas, x, y, sums[: shown + 1], kept)
     _draw_marks(canvas, x, y, sums, needed)
@@ -62,13 +62,13 @@ def cumulative(model: FittedPCA) -> Chart:
 
 
 def _most(model: FittedPCA) -> float:
-    """Components that rows about their mean can have; no limit where their number is not known."""
+    """Components that centred rows can have; no limit if their number is not known."""
     return getattr(model, "n_samples_", np.inf) - 1
 
 
 def _subtitle(sums: Array, needed: dict[float, int | None], kept: int, most: float) -> str:
     if not sums.any():
-        return "All columns are constant: there is no variance to hold."
+        return "All columns are constant: there is no variance."
     known, k = int(min(len(sums) - 1, most)), needed[0.95]
     if k is None:
         together = f"{words.count(known, 'component')} {words.hold(known)}"
@@ -87,7 +87,7 @@ def _shown(known: int, kept: int, needed: dict[float, int | None]) -> int:
     return min(known, max(MOST_COMPONENTS, int(1.2 * furthest)))
 
 
-def _draw_axes(canvas: Canvas, x: Scale, y: Scale) -> None:
+def _draw_axes(canvas: Canvas, x: AxisScale, y: AxisScale) -> None:
     for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
         at = y(share)
         canvas.line(x.start, at, x.end, at, "grid" if share else "axis")
@@ -99,14 +99,14 @@ def _draw_axes(canvas: Canvas, x: Scale, y: Scale) -> None:
     canvas.text(middle, y.start + 44, "number of components", "label soft", "middle")
 
 
-def _draw_curve(canvas: Canvas, x: Scale, y: Scale, sums: Array, kept: int) -> None:
+def _draw_curve(canvas: Canvas, x: AxisScale, y: AxisScale, sums: Array, kept: int) -> None:
     points = [(x(k), y(float(total))) for k, total in enumerate(sums)]
     area = [*points[: kept + 1], (points[min(kept, len(points) - 1)][0], y.start), points[0]]
     canvas.polyline(area, "accent area")
     if kept + 1 < len(points):
         canvas.polyline(points[kept:], "line thick line-quiet")
     canvas.polyline(points[: kept + 1], "line thick line-accent")
-    # Dots closer than this would be a second line.
+    # Dots closer than this would look like a second line.
     radius = 3.2 if x(1) - x(0) >= 14 else 0.0
     for k, (at_x, at_y) in enumerate(points[1:], start=1):
         tip = f"{words.count(k, 'component')}: {words.percent(float(sums[k]))}"
@@ -116,11 +116,11 @@ def _draw_curve(canvas: Canvas, x: Scale, y: Scale, sums: Array, kept: int) -> N
 
 
 def _draw_marks(
-    canvas: Canvas, x: Scale, y: Scale, sums: Array, needed: dict[float, int | None]
+    canvas: Canvas, x: AxisScale, y: AxisScale, sums: Array, needed: dict[float, int | None]
 ) -> None:
-    """A dot where each mark is reached, a line to its label on the right, a line to the axis."""
+    """Draw a dot where each mark is reached, and lines to its label and to the axis."""
     label_at = float("inf")
-    # From the lowest mark up, each label at least a line above the former.
+    # From the lowest mark up, each label at least one line above the previous.
     for mark, k in sorted(needed.items()):
         if k is None:
             continue

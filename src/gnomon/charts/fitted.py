@@ -1,4 +1,4 @@
-"""What a chart asks of a fitted PCA model, and the few numbers that several charts read from it."""
+"""The interface of a fitted PCA for charts, and numbers that several charts share."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -46,11 +46,11 @@ class FittedPCA(Protocol):
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns, D."""
+        """Number of columns, D."""
 
     @property
     def n_components_(self) -> int:
-        """The number of kept components, k."""
+        """Number of kept components, k."""
 
     def correlations(self) -> Array:
         """Correlation of each column with each component, shape (D, k)."""
@@ -60,7 +60,7 @@ class FittedPCA(Protocol):
 
 
 def column_names(model: FittedPCA) -> list[str]:
-    """The columns' names, made safe; x1, x2, … when the model was fitted without names."""
+    """Column names, cleaned; x1, x2, … if the model was fitted without names."""
     names: Sequence[object] | None = getattr(model, "feature_names_in_", None)
     if names is None:
         return [f"x{i + 1}" for i in range(model.n_features_in_)]
@@ -68,30 +68,30 @@ def column_names(model: FittedPCA) -> list[str]:
 
 
 def known_shares(model: FittedPCA) -> Array:
-    """Share of the total variance of every known component; all zero when there is no variance."""
+    """Share of the total variance of every known component; all zero if there is no variance."""
     spectrum = np.asarray(model.spectrum_, dtype=np.float64)
     total = float(model.total_variance_)
     if spectrum.size and 0 < total < np.inf and np.isfinite(spectrum).all():
-        # Rounding may leave the last variances a hair below zero.
+        # Rounding may leave the last variances slightly below zero.
         return (spectrum / total).clip(0.0, 1.0)
-    # Variances may overflow where their shares do not.
+    # Variances may overflow although their shares do not.
     return np.nan_to_num(np.asarray(model.explained_variance_ratio_, dtype=np.float64))
 
 
 def components_needed(shares: Array, wanted: float) -> int | None:
-    """How many components it takes to hold `wanted` of the variance; None if the known do not."""
-    # A sum of shares that is `wanted` but for rounding counts as reaching it.
+    """Number of components with `wanted` of the variance; None if the known ones have less."""
+    # Tolerance for rounding of the sum.
     reached = np.flatnonzero(np.cumsum(shares) >= wanted - 1e-12)
     return int(reached[0]) + 1 if reached.size else None
 
 
 def check_axes(model: FittedPCA, axes: tuple[int, int]) -> tuple[int, int]:
-    """`axes` as two different components of the model, counted from 0."""
+    """Check `axes`: two different components of the model, counted from 0."""
     k = int(model.n_components_)
     if k < 2:
         refuse(
             "axes",
-            "be two components, and the model has one",
+            "be two components, but the model has one",
             axes,
             "Fit with n_components=2 or more.",
         )

@@ -1,4 +1,4 @@
-"""Points by group or by value: which colour and shape each row has, and the key that says so."""
+"""Points by group or by value: the colour and shape of each row, and the key."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gnomon.charts import colours, words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas, coordinate
-from gnomon.charts.labels import Box, Wanted, around_point, place
+from gnomon.charts.label_placement import Box, Wanted, around_point, place
 from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
@@ -20,13 +20,13 @@ from gnomon.errors import refuse
 __all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups", "natural"]
 
 SHAPES = ("round", "open", "triangle")
-# Each has a colour of its own, and each shade of the hues a shape; rarer groups share a quiet mark.
+# Each has its own colour, and each shade of the hues a shape; rarer groups share a muted mark.
 MOST_GROUPS = colours.GROUPS
-# Numbers with more distinct values than this are a quantity, not names of groups.
+# Numbers with more distinct values than this are a quantity, not group names.
 MOST_NUMBERS = 12
-# Up to this many, every point is a mark of its own with a fine edge; beyond, one path a group.
+# Up to this many, every point is a separate mark with a fine edge; beyond, one path per group.
 FEW_POINTS = 1500
-# Groups with their name beside them; more would cover the points, so a key tells them instead.
+# Groups with their name beside them; more would cover the points, so a key is drawn instead.
 MOST_NAMED_GROUPS = 12
 
 Point = tuple[float, float]
@@ -34,14 +34,14 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that look alike.
+    """Rows of the same colour and shape.
 
     Attributes
     ----------
     name : str
-        What the key or the label says; empty for a step of a ramp.
+        Text of the key or label; empty for a step of a ramp.
     rows : array of int
-        Which rows.
+        Indices of the rows.
     colour : str
         Name of a colour of the theme.
     shape : str
@@ -57,13 +57,13 @@ class Group:
 def group_rows(
     labels: Any, n: int, chosen: NDArray[np.intp]
 ) -> tuple[list[Group], tuple[float, float] | None]:
-    """Groups of the `chosen` of `n` rows, and the values' range if the labels are a quantity.
+    """Group the `chosen` of `n` rows; also return the range if the labels are a quantity.
 
-    A group's rows are places in `chosen`; its colour is that of the group among all rows.
+    A group's rows are indices into `chosen`; its colour is that of the group among all rows.
 
     Text, booleans and a few distinct numbers are groups, in the order of their names. Other
     numbers are a quantity, and its groups are the steps of a ramp. Rows without a label (None,
-    NaN, masked) come first, as a quiet group of their own.
+    NaN, masked) come first, as a separate muted group.
     """
     if labels is None:
         return [Group("", np.arange(chosen.size), "accent")], None
@@ -99,8 +99,8 @@ def _is_missing(value: object) -> bool:
 
 
 def _categories(counts: Counter[str], texts: list[str], rows: NDArray[np.intp]) -> list[Group]:
-    """Groups of the rows that are drawn; `counts` are those of all rows."""
-    # Colours go by name and not by size, and by all rows and not by those that are drawn, so that
+    """Groups of the rows that are drawn; `counts` counts all rows."""
+    # Colours are assigned by name, not by size, and over all rows, not only those drawn, so that
     # a group has one colour in every chart of a table; web/src/colouring.ts has the same rule.
     most = MOST_GROUPS if len(counts) <= MOST_GROUPS else MOST_GROUPS - 1
     frequent = sorted(counts, key=lambda name: (-counts[name], natural(name)))[:most]
@@ -119,7 +119,7 @@ def _categories(counts: Counter[str], texts: list[str], rows: NDArray[np.intp]) 
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts "class 2" before "class 10"."""
+    """Sort key that orders "class 2" before "class 10"."""
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]), "") if part.isdecimal() else (-1, part) for part in parts]
 
@@ -127,7 +127,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 def draw_points(
     canvas: Canvas, points: Sequence[Point], groups: list[Group], *, small: bool = False
 ) -> None:
-    """All points; one path a group when there are many or small, which keeps the file small."""
+    """Draw all points; one path per group if there are many, which keeps the file small."""
     radius = 4.0 if len(points) <= 250 else 3.2 if len(points) <= FEW_POINTS else 2.2
     dots = "dots"
     if small:
@@ -140,7 +140,7 @@ def draw_points(
         elif group.shape == "triangle":
             canvas.path("".join(_triangle(x, y, radius) for x, y in at), f"{group.colour} many")
         else:
-            # A line of no length with a round end is a dot as wide as the line.
+            # A line of zero length with a round cap is a dot as wide as the line.
             d = "".join(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in at)
             canvas.path(d, f"line-{group.colour} {dots}")
             if group.shape == "open":
@@ -148,7 +148,7 @@ def draw_points(
 
 
 def draw_mark(canvas: Canvas, x: float, y: float, radius: float, group: Group) -> None:
-    """One point of a group, as a mark of its own."""
+    """Draw one point of a group as a separate mark."""
     if group.shape == "round":
         canvas.circle(x, y, radius, f"{group.colour} point")
     elif group.shape == "open":
@@ -160,9 +160,9 @@ def draw_mark(canvas: Canvas, x: float, y: float, radius: float, group: Group) -
 def name_groups(
     canvas: Canvas, points: Sequence[Point], groups: list[Group], bounds: Box, avoid: Sequence[Box]
 ) -> tuple[list[Box], bool]:
-    """Write each group's name at its middle; returns the room taken and whether a key is needed.
+    """Write each group's name at its centre; return the boxes taken and whether a key is needed.
 
-    A key is needed where not every name has its place.
+    A key is needed if not every name fits.
     """
     named = [group for group in groups if group.name and group.rows.size]
     if not named or len(named) > MOST_NAMED_GROUPS:
@@ -195,9 +195,9 @@ def draw_key(
     span: tuple[float, float] | None,
     name: object = None,
 ) -> float:
-    """A key below the chart: the ramp with its range, or the groups' names; returns its end.
+    """Draw a key below the chart: the ramp with its range, or the groups' names; return its end.
 
-    `name` is what the values of the ramp are.
+    `name` is the quantity of the ramp.
     """
     if span is not None:
         title = clean("label" if name is None else name)

@@ -20,7 +20,7 @@ __all__ = ["images"]
 
 GAP = 10.0
 LARGEST = 110.0  # width of a picture when there are few of them
-# Every run of equal pixels is a shape of its own: beyond this a browser takes long to draw them.
+# Every run of equal pixels is a separate shape: beyond this a browser draws slowly.
 MOST_PIXELS = 150_000
 
 
@@ -34,26 +34,26 @@ def images(
     limits: tuple[float, float] | None = None,
     title: str = "Images",
 ) -> Chart:
-    """Rows of `X` as pictures: images, what a model restores of them, or components.
+    """Draw rows of `X` as pictures: images, their reconstructions, or components.
 
     All pictures share one scale, so that they can be compared. Plain ones go from the smallest
     value (blank) to the largest (full ink), or from one of `limits` to the other; signed ones
-    have a colour for each side of 0.
+    have one colour for each side of 0.
 
     Parameters
     ----------
     X : array-like, shape (n, height · width)
-        One picture a row, its lines of pixels one after the other.
+        One picture per row, its lines of pixels one after the other.
     shape : pair of int
         Height and width of a picture.
     across : int
-        How many pictures stand side by side.
+        Number of pictures side by side.
     names : sequence, optional
         A line of text above each line of pictures.
     signed : bool
-        Whether values below and above 0 have colours of their own, as components want it.
+        Whether values below and above 0 have different colours, for components.
     limits : pair of float, optional
-        What is blank and what is full ink; values beyond them are drawn as if they were there.
+        Values of blank and of full ink; values beyond them are clipped.
     title : str
 
     Returns
@@ -90,7 +90,7 @@ def images(
     else:
         levels = _levels(pictures, float(pictures.min()), float(pictures.max()))
     canvas = Canvas(title, _subtitle(pictures, signed, limits, height, width))
-    # In tenths, as coordinates are written: pixels then share their edges exactly.
+    # Rounded to tenths, as coordinates are written, so that pixels share their edges exactly.
     room = min(LARGEST, (RIGHT - LEFT - GAP * (across - 1)) / across)
     pixel = max(np.floor(10 * room / width) / 10, 0.1)
     y = canvas.top + 12
@@ -128,7 +128,7 @@ def _check_limits(limits: tuple[float, float], signed: bool) -> tuple[float, flo
 
 
 def _levels(pictures: Array, low: float, high: float) -> NDArray[np.intp]:
-    """From 0 (blank) to `INKS` (full ink)."""
+    """Level of each pixel, from 0 (blank) to `INKS` (full ink)."""
     span = high / 2 - low / 2  # halves: the difference of large numbers may overflow
     if not span > 0:
         return np.zeros(pictures.shape, dtype=np.intp)
@@ -136,7 +136,7 @@ def _levels(pictures: Array, low: float, high: float) -> NDArray[np.intp]:
 
 
 def _signed_levels(pictures: Array) -> NDArray[np.intp]:
-    """Steps of the diverging ramp, less its middle: 0 is blank."""
+    """Step of each pixel on the diverging ramp, less its middle: 0 is blank."""
     largest = float(np.abs(pictures).max()) or 1.0
     return np.rint(DIVERGING // 2 * (pictures / largest)).astype(np.intp)
 
@@ -144,7 +144,7 @@ def _signed_levels(pictures: Array) -> NDArray[np.intp]:
 def _draw(
     canvas: Canvas, x: float, y: float, pixel: float, levels: NDArray[np.intp], signed: bool
 ) -> None:
-    """One picture: a path for each level, a rectangle for each run of equal pixels in a line."""
+    """Draw one picture: a path per level, a rectangle per run of equal pixels in a line."""
     height, width = levels.shape
     canvas.rect(x, y, pixel * width, pixel * height, "grid")
     for level in np.unique(levels[levels != 0]):
@@ -174,5 +174,5 @@ def _subtitle(
     if low == high:
         return f"{what}, all constant: every pixel is {low}."
     if signed:
-        return f"{what}, from {low} to {high}; blank is 0, and each side of it has its colour."
+        return f"{what}, from {low} to {high}; blank is 0, and each side has its own colour."
     return f"{what}, from {low} (blank) to {high} (full)."

@@ -9,15 +9,15 @@ from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.groups import draw_key, draw_points, group_rows
+from gnomon.charts.projection import read_positions, seen
 from gnomon.charts.text import clean, shorten
 from gnomon.charts.theme import SIZES
-from gnomon.charts.view import read_positions, seen
 from gnomon.errors import refuse
 from gnomon.typing import Array
 
 __all__ = ["maps"]
 
-MOST_POINTS = 5_000  # in each panel
+MOST_POINTS = 5_000  # points in each panel
 MOST_MAPS = 12
 GAP = 16.0
 
@@ -30,7 +30,7 @@ def maps(
     title: str = "Maps side by side",
     turn: tuple[float, float] = (35.0, 25.0),
 ) -> Chart:
-    """Draw one set of rows as several methods, settings or starts place them.
+    """Draw maps of the same rows by several methods, settings or starts.
 
     Every map fills its own panel: sizes and directions cannot be compared between panels, the
     neighbours of a point can.
@@ -43,10 +43,10 @@ def maps(
     labels : array-like, shape (n,), optional
         Groups (text, or a few distinct numbers) or values (other numbers), for colour.
     notes : mapping from name to lines of text, optional
-        What to say below a map, such as its scores.
+        Text below a map, such as its scores.
     title : str
     turn : pair of float
-        For three dimensions: degrees about the vertical axis, and upwards.
+        For three dimensions: rotation about the vertical axis and elevation, in degrees.
 
     Returns
     -------
@@ -96,12 +96,12 @@ def maps(
     end = top + step * -(-len(tables) // across)
     if span is not None or any(group.name for group in groups):
         end = draw_key(canvas, end + 14, groups, span, name=getattr(labels, "name", None))
-    told = [": ".join(filter(None, [clean(name), ", ".join(said[name])])) for name in tables]
-    return canvas.finish(end + 14, "; ".join(told) + ".")
+    details = [": ".join(filter(None, [clean(name), ", ".join(said[name])])) for name in tables]
+    return canvas.finish(end + 14, "; ".join(details) + ".")
 
 
 def _layout(tables: dict[str, Array]) -> tuple[int, float]:
-    """How many panels stand side by side, and their height as a share of their width."""
+    """Number of panels side by side, and their height as a share of their width."""
     if all(Y.shape[1] == 1 for Y in tables.values()):
         return 1, 0.14  # lines, one below the other
     if len(tables) == 1:
@@ -112,7 +112,7 @@ def _layout(tables: dict[str, Array]) -> tuple[int, float]:
 def _into(
     points: Array, left: float, top: float, across: float, down: float
 ) -> list[tuple[float, float]]:
-    """Places in a panel for `points`, whose middle is its middle and which fill it."""
+    """Scale and centre `points` to fill a panel."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle, span = low / 2 + high / 2, high / 2 - low / 2  # halves: sums may overflow
     room = np.array([across, down]) / 2 * 0.94

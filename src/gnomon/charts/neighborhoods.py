@@ -1,4 +1,4 @@
-"""Neighbourhoods: how many neighbours a map keeps, by how many are asked for."""
+"""Neighbourhoods: share of neighbours that a map preserves, by number of neighbours."""
 
 import math
 from typing import Any, Protocol
@@ -6,16 +6,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from gnomon.charts import words
+from gnomon.charts.axis import AxisScale
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.scale import Scale
 from gnomon.charts.theme import SIZES
 from gnomon.typing import Array
 
 __all__ = ["MeanScores", "ScoredMap", "neighborhoods"]
 
 PLOT_HEIGHT = 260.0
-MARGIN = 128.0  # on the right, for "trustworthiness"
+MARGIN = 128.0  # margin on the right, for "trustworthiness"
 
 
 class MeanScores(Protocol):
@@ -51,12 +51,12 @@ class ScoredMap(Protocol):
 
 
 def neighborhoods(scores: ScoredMap) -> Chart:
-    """Neighbours kept, trustworthiness and continuity by size of neighbourhood.
+    """Plot neighbours kept, trustworthiness and continuity by size of neighbourhood.
 
     Parameters
     ----------
     scores : MapScores
-        From `gnomon.scores.score_map`, better for several sizes than for one.
+        From `gnomon.scores.score_map`, preferably for several sizes.
 
     Returns
     -------
@@ -72,27 +72,32 @@ def neighborhoods(scores: ScoredMap) -> Chart:
     canvas = Canvas("Neighbours kept, near and far", _subtitle(sizes, lines["neighbours kept"][0]))
     top = canvas.top + 24
     low, high = math.log(sizes[0]), math.log(sizes[-1])
-    x = Scale(low, high, LEFT + 60, RIGHT - MARGIN)
-    y = Scale(0.0, 1.0, top + PLOT_HEIGHT, top)
+    x = AxisScale(low, high, LEFT + 60, RIGHT - MARGIN)
+    y = AxisScale(0.0, 1.0, top + PLOT_HEIGHT, top)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         canvas.line(LEFT + 46, y(share), x.end, y(share), "grid" if share else "axis")
         canvas.text(LEFT + 36, y(share) + 4, f"{share:g}", "tick soft", "end")
     for k in sizes:
         canvas.text(x(math.log(k)), y.start + 20, str(k), "tick soft", "middle")
     middle = (x.start + x.end) / 2
-    canvas.text(middle, y.start + 44, "neighbours asked for", "label soft", "middle")
+    canvas.text(middle, y.start + 44, "number of neighbours", "label soft", "middle")
     _draw_line(canvas, x, y, sizes, chance, "line line-soft dash", None)
     for name, (values, colour) in lines.items():
         _draw_line(canvas, x, y, sizes, values, f"line thick line-{colour}", (name, colour))
-    _name_lines(canvas, x.end + 12, y, {
-        **{name: (float(values[-1]), colour) for name, (values, colour) in lines.items()},
-        "by chance": (float(chance[-1]), "soft"),
-    })  # fmt: skip
-    told = "; ".join(
+    _name_lines(
+        canvas,
+        x.end + 12,
+        y,
+        {
+            **{name: (float(values[-1]), colour) for name, (values, colour) in lines.items()},
+            "by chance": (float(chance[-1]), "soft"),
+        },
+    )
+    details = "; ".join(
         f"{name} {', '.join(f'{k}: {v:.3f}' for k, v in zip(sizes, values, strict=True))}"
         for name, (values, _) in lines.items()
     )
-    return canvas.finish(y.start + 66, f"By neighbours asked for: {told}.")
+    return canvas.finish(y.start + 66, f"By number of neighbours: {details}.")
 
 
 def _subtitle(sizes: list[int], kept: Array) -> str:
@@ -107,8 +112,8 @@ def _subtitle(sizes: list[int], kept: Array) -> str:
 
 def _draw_line(
     canvas: Canvas,
-    x: Scale,
-    y: Scale,
+    x: AxisScale,
+    y: AxisScale,
     sizes: list[int],
     values: Array,
     style: str,
@@ -123,8 +128,10 @@ def _draw_line(
         canvas.circle(at_x, at_y, 4, f"{colour} ring", f"{name}, {k}: {value:.3f}")
 
 
-def _name_lines(canvas: Canvas, left: float, y: Scale, ends: dict[str, tuple[float, str]]) -> None:
-    """Names at the ends of the lines, from the highest down, each a line below the former."""
+def _name_lines(
+    canvas: Canvas, left: float, y: AxisScale, ends: dict[str, tuple[float, str]]
+) -> None:
+    """Write names at the ends of the lines, from the highest down, one line apart."""
     step = SIZES["label"] + 4.0
     at = -math.inf
     lowest = y.start + 4

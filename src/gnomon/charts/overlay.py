@@ -1,23 +1,77 @@
-"""Overlay: two sets of the same points in one frame, and how far each point is from its other."""
+"""Overlay: two sets of the same points in one frame, with a line between each pair."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, Canvas, coordinate
 from gnomon.charts.chart import Chart
 from gnomon.charts.plane import plane_around
+from gnomon.charts.projection import read_positions
 from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
-from gnomon.charts.view import read_positions
 from gnomon.errors import refuse
 from gnomon.typing import Array
 
-__all__ = ["overlay"]
+__all__ = ["OverlayData", "overlay", "overlay_data"]
 
 MOST_POINTS = 5_000
 FEW_POINTS = 60  # up to this many, labels are written beside the points
+COLOURS = ("c0", "c1")
+
+
+@dataclass(frozen=True, eq=False)
+class OverlayData:
+    """What an overlay shows, whatever draws it.
+
+    Attributes
+    ----------
+    X, Y : arrays (m, 2)
+        Points of both sets that are drawn.
+    rows : array (m,) of int
+        Which rows they are.
+    names : pair of str
+        What the sets are.
+    texts : list of str or None
+        Names of the points, where they are few enough to be written.
+    subtitle : str
+    """
+
+    X: Array
+    Y: Array
+    rows: NDArray[np.intp]
+    names: tuple[str, str]
+    texts: list[str] | None
+    subtitle: str
+
+
+def overlay_data(
+    X: Any,
+    Y: Any,
+    labels: Any = None,
+    *,
+    names: tuple[str, str] = ("X", "Y"),
+    most_points: int = MOST_POINTS,
+) -> OverlayData:
+    """Compute what the overlay of `X` and `Y` shows."""
+    X, Y = read_positions(X, "X"), read_positions(Y, "Y")
+    for name, Z in (("X", X), ("Y", Y)):
+        if Z.shape[1] != 2:
+            refuse(name, "have shape (n, 2)", f"shape {Z.shape}")
+    if len(X) != len(Y):
+        refuse("Y", f"have {len(X)} rows, as many as X", len(Y), "Join them first: gnomon.align.")
+    texts = None if labels is None else [clean(label) for label in np.asarray(labels).tolist()]
+    if texts is not None and len(texts) != len(X):
+        refuse("labels", f"hold one name for each of the {len(X)} rows", len(texts))
+    rows = np.arange(len(X))
+    if len(X) > most_points:
+        rows = np.sort(np.random.default_rng(0).choice(len(X), most_points, replace=False))
+    called = clean(names[0]), clean(names[1])
+    few = texts if len(X) <= FEW_POINTS else None
+    return OverlayData(X[rows], Y[rows], rows, called, few, _subtitle(X, Y, called))
 
 
 def overlay(
@@ -28,11 +82,11 @@ def overlay(
     names: tuple[str, str] = ("X", "Y"),
     title: str = "Two sets of points",
 ) -> Chart:
-    """Points of `X` and of `Y` in one plane, with a line from each to its other.
+    """Plot points of `X` and of `Y` in one plane, with a line between each pair.
 
-    Both directions have the same unit, so lengths of lines are true. Draw the sets as they are,
-    and again with ``found.aligned`` of `gnomon.align` in the place of `X`, to see what a rotation
-    can lay on each other and what it cannot.
+    Both directions have the same unit, so lengths of lines are exact. Draw the original sets,
+    and again with ``found.aligned`` of `gnomon.align` instead of `X`, to see what a rotation
+    can align and what it cannot.
 
     Parameters
     ----------
@@ -42,7 +96,7 @@ def overlay(
     labels : array-like, shape (n,), optional
         Names of the points, written beside those of `Y` if there are at most 60.
     names : pair of str
-        What the two sets are.
+        Names of the two sets.
     title : str
 
     Returns
@@ -57,50 +111,37 @@ def overlay(
     >>> charts.overlay(found.aligned, X[:, 2:], names=("sepals", "petals")).title
     'Two sets of points'
     """
-    X, Y = read_positions(X, "X"), read_positions(Y, "Y")
-    for name, Z in (("X", X), ("Y", Y)):
-        if Z.shape[1] != 2:
-            refuse(name, "have shape (n, 2)", f"shape {Z.shape}")
-    if len(X) != len(Y):
-        refuse("Y", f"have as many rows as X, {len(X)}", len(Y), "Join them first: gnomon.align.")
-    texts = None if labels is None else [clean(label) for label in np.asarray(labels).tolist()]
-    if texts is not None and len(texts) != len(X):
-        refuse("labels", f"hold one name for each of the {len(X)} rows", len(texts))
-    total = len(X)
-    rows = np.arange(total)
-    if total > MOST_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
-
-    canvas = Canvas(title, _subtitle(X, Y, names))
-    plane = plane_around(np.vstack([X[rows], Y[rows]]), canvas.top + 12)
-    at_x, at_y = [plane(x) for x in X[rows]], [plane(y) for y in Y[rows]]
+    data = overlay_data(X, Y, labels, names=names)
+    canvas = Canvas(title, data.subtitle)
+    plane = plane_around(np.vstack([data.X, data.Y]), canvas.top + 12)
+    at_x, at_y = [plane(x) for x in data.X], [plane(y) for y in data.Y]
     lines = "".join(
         f"M{coordinate(a)} {coordinate(b)}L{coordinate(c)} {coordinate(d)}"
         for (a, b), (c, d) in zip(at_x, at_y, strict=True)
     )
     canvas.path(lines, "line line-soft fine")
-    few = total <= FEW_POINTS
-    for at, colour in ((at_y, "c1"), (at_x, "c0")):
+    few = len(at_x) <= FEW_POINTS
+    for at, colour in ((at_y, COLOURS[1]), (at_x, COLOURS[0])):
         if few:
             for x, y in at:
                 canvas.circle(x, y, 4.5, f"{colour} ring")
         else:
             d = "".join(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in at)
             canvas.path(d, f"line-{colour} dots small")
-    if texts is not None and few:
-        for (x, y), text in zip(at_y, texts, strict=True):
+    if data.texts is not None:
+        for (x, y), text in zip(at_y, data.texts, strict=True):
             shown = shorten(text, 90, SIZES["tick"])
             canvas.text(x + 7, y - 6, shown, "tick ink halo", tip=text)
-    end = _draw_names(canvas, plane.box.bottom + 26, names)
+    end = _draw_names(canvas, plane.box.bottom + 26, data.names)
     return canvas.finish(end)
 
 
 def _draw_names(canvas: Canvas, y: float, names: tuple[str, str]) -> float:
     x = LEFT
-    for name, colour in zip(names, ("c0", "c1"), strict=True):
-        shown = shorten(clean(name), 220, SIZES["label"])
+    for name, colour in zip(names, COLOURS, strict=True):
+        shown = shorten(name, 220, SIZES["label"])
         canvas.circle(x + 5, y - 5, 4.5, f"{colour} ring")
-        canvas.text(x + 16, y, shown, "label ink", tip=clean(name))
+        canvas.text(x + 16, y, shown, "label ink", tip=name)
         x += 16 + width(shown, SIZES["label"]) + 18
     return y + 20
 
@@ -110,7 +151,7 @@ def _subtitle(X: Array, Y: Array, names: tuple[str, str]) -> str:
     spread = float(np.max(np.ptp(np.vstack([X, Y]), axis=0)))
     if spread == 0:
         return f"{points}, all in one place: there is nothing to tell them apart by."
-    one, other = (clean(name) for name in names)
+    one, other = names
     # Scaled before it is squared: coordinates may be as large as floats go.
     apart = np.sqrt(np.mean(np.sum(((X - Y) / spread) ** 2, axis=1)))
     apart_in_words = words.number(float(apart) * spread)

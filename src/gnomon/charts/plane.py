@@ -1,40 +1,40 @@
-"""A plane of two components: both axes have the same unit, so distances and angles are true."""
+"""A plane of two components: both axes have the same unit, so distances and angles are exact."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from gnomon.charts.axis import AxisScale, tick_text, ticks
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.fitted import FittedPCA, axis_title
-from gnomon.charts.labels import Box
-from gnomon.charts.scale import Scale, tick_text, ticks
+from gnomon.charts.label_placement import Box
 from gnomon.typing import Array
 
 __all__ = ["Plane", "draw_plane", "plane_around"]
 
-# Height of the plot as a share of its width: as the data have it, within these.
+# Height of the plot as a share of its width: that of the data, within these limits.
 FLATTEST, TALLEST = 0.5, 0.95
 
 
 @dataclass(frozen=True)
 class Plane:
-    """The plot's rectangle, and where numbers lie in it."""
+    """The plot's rectangle, and the positions of numbers in it."""
 
-    x: Scale
-    y: Scale
+    x: AxisScale
+    y: AxisScale
 
     @property
     def box(self) -> Box:
-        """The rectangle."""
+        """Rectangle of the plot."""
         return Box(self.x.start, self.y.end, self.x.end, self.y.start)
 
     def __call__(self, point: Array) -> tuple[float, float]:
-        """Where a point of two numbers lies on the drawing."""
+        """Position of a point of two numbers on the drawing."""
         return self.x(float(point[0])), self.y(float(point[1]))
 
 
 def plane_around(points: Array, top: float) -> Plane:
-    """The plane, from `top` down, that holds all `points` (n, 2) and the origin."""
+    """Plane, from `top` down, that holds all `points` (n, 2) and the origin."""
     everything = np.vstack([points, np.zeros((1, 2))])
     low, high = everything.min(axis=0), everything.max(axis=0)
     span = float((high - low).max()) or 1.0
@@ -45,13 +45,13 @@ def plane_around(points: Array, top: float) -> Plane:
     unit = max((high[0] - low[0]) / across, (high[1] - low[1]) / (across * ratio))
     middle, half = (low + high) / 2, unit * across / 2
     return Plane(
-        Scale(middle[0] - half, middle[0] + half, left, RIGHT),
-        Scale(middle[1] - half * ratio, middle[1] + half * ratio, top + across * ratio, top),
+        AxisScale(middle[0] - half, middle[0] + half, left, RIGHT),
+        AxisScale(middle[1] - half * ratio, middle[1] + half * ratio, top + across * ratio, top),
     )
 
 
 def draw_plane(canvas: Canvas, model: FittedPCA, axes: tuple[int, int], plane: Plane) -> float:
-    """Draw the grid, the axes through the origin and their titles; returns where they end."""
+    """Draw the grid, the axes through the origin and their titles; return their bottom."""
     x, y = plane.x, plane.y
     marks = ticks(x.low, x.high, 6)
     step = marks[1] - marks[0] if len(marks) > 1 else 1.0

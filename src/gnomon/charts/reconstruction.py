@@ -1,12 +1,12 @@
-"""Reconstruction: how far cells are off when rows are rebuilt from the first components."""
+"""Reconstruction error of cells, by number of components."""
 
 import numpy as np
 
 from gnomon.charts import words
+from gnomon.charts.axis import AxisScale, ticks
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, known_shares
-from gnomon.charts.scale import Scale, ticks
 from gnomon.typing import Array
 
 __all__ = ["reconstruction", "relative_errors"]
@@ -16,19 +16,19 @@ MOST_COMPONENTS = 60
 
 
 def relative_errors(model: FittedPCA) -> Array:
-    """Root mean square error of a cell rebuilt from 0, 1, 2 … components, relative to none.
+    """Root mean square error of a cell reconstructed from 0, 1, 2 … components, relative to none.
 
-    √(1 − Σλ/total): 1 when every cell is replaced by its column's mean, 0 when nothing is lost.
+    √(1 − Σλ/total): 1 if every cell is replaced by its column's mean, 0 if nothing is lost.
     """
     held = np.concatenate([[0.0], np.cumsum(known_shares(model))])
     errors: Array = np.sqrt((1.0 - held).clip(0.0, 1.0))
-    # The whole spectrum holds everything, whatever rounding leaves.
+    # The whole spectrum holds everything, regardless of rounding.
     errors[errors < 1e-7] = 0.0
     return errors
 
 
 def reconstruction(model: FittedPCA) -> Chart:
-    """Error of rebuilt cells by number of components, relative to the spread of their columns.
+    """Plot the reconstruction error by number of components, relative to the columns' spread.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def reconstruction(model: FittedPCA) -> Chart:
     errors = relative_errors(model)
     kept = int(model.n_components_)
     varies = bool(known_shares(model).any())
-    canvas = Canvas("Error of rebuilt cells", _subtitle(errors, kept, varies))
+    canvas = Canvas("Reconstruction error", _subtitle(errors, kept, varies))
     known = len(errors) - 1
     shown = min(known, max(MOST_COMPONENTS, kept + 2))
     top = canvas.top + 24
-    x = Scale(0.0, shown, LEFT + 46, RIGHT - 16)
-    y = Scale(0.0, 1.0, top + PLOT_HEIGHT, top)
+    x = AxisScale(0.0, shown, LEFT + 46, RIGHT - 16)
+    y = AxisScale(0.0, 1.0, top + PLOT_HEIGHT, top)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         canvas.line(x.start, y(share), x.end, y(share), "grid" if share else "axis")
         canvas.text(x.start - 10, y(share) + 4, words.percent(share), "tick soft", "end")
@@ -67,17 +67,17 @@ def reconstruction(model: FittedPCA) -> Chart:
 
 def _subtitle(errors: Array, kept: int, varies: bool) -> str:
     if not varies:
-        return "All columns are constant: there is nothing to rebuild."
+        return "All columns are constant: there is nothing to reconstruct."
     error = float(errors[kept])
     if error == 0:
-        return f"From {words.count(kept, 'component')} every cell is rebuilt exactly."
+        return f"From {words.count(kept, 'component')} every cell is reconstructed exactly."
     return (
-        f"From {words.count(kept, 'component')} a cell is rebuilt to within "
+        f"From {words.count(kept, 'component')} a cell is reconstructed to within "
         f"{words.percent(error)} of the spread of the columns, root mean square."
     )
 
 
-def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Array, kept: int) -> None:
+def _draw_curve(canvas: Canvas, x: AxisScale, y: AxisScale, errors: Array, kept: int) -> None:
     points = [(x(k), y(float(error))) for k, error in enumerate(errors)]
     if kept + 1 < len(points):
         canvas.polyline(points[kept:], "line thick line-quiet")
@@ -87,10 +87,15 @@ def _draw_curve(canvas: Canvas, x: Scale, y: Scale, errors: Array, kept: int) ->
     tip = f"{words.count(kept, 'component')}: {words.percent(float(errors[kept]))}"
     canvas.circle(at_x, at_y, 5, "ink ring", tip)
     text = f"{kept} kept: {words.percent(float(errors[kept]))}"
-    # The curve falls: above it there is room on the right, below it on the left.
+    # The curve falls: there is room above it on the right, below it on the left.
     if at_x < (x.start + x.end) / 2 or at_y + 26 > y.start:
         end = at_x > x.end - 130
-        canvas.text(at_x if end else at_x + 10, at_y - 12, text, "label ink bold halo",
-                    "end" if end else "start")  # fmt: skip
+        canvas.text(
+            at_x if end else at_x + 10,
+            at_y - 12,
+            text,
+            "label ink bold halo",
+            "end" if end else "start",
+        )
     else:
         canvas.text(at_x - 10, at_y + 22, text, "label ink bold halo", "end")

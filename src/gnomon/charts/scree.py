@@ -1,41 +1,82 @@
-"""Scree chart: the share of the variance that each component holds."""
+"""Scree chart: share of the variance of each component."""
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from gnomon.charts import words
+from gnomon.charts.axis import AxisScale, tick_text, ticks
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, components_needed, known_shares
-from gnomon.charts.labels import Box, Spot, Wanted, place
-from gnomon.charts.scale import Scale, tick_text, ticks
+from gnomon.charts.label_placement import Box, Spot, Wanted, place
 from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
 from gnomon.typing import Array
 
-__all__ = ["RulePanel", "scree"]
+__all__ = ["RulePanel", "ScreeData", "scree", "scree_data"]
 
-# What lies beyond is a flat tail; bars thinner than this many would not be read.
+# Beyond is a flat tail; more bars than this would be too thin to read.
 USUAL_BARS = 20
 MOST_BARS = 60
 PLOT_HEIGHT = 250.0
+TITLE = "Scree: how much each component holds"
 
 
 class RulePanel(Protocol):
-    """Rules for the number of components, and how many each keeps; None where it cannot say."""
+    """Rules for the number of components, and how many each keeps; None if it cannot be applied."""
 
     @property
     def counts(self) -> Mapping[str, int | None]:
-        """Rule to number of components."""
+        """Number of components by rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScreeData:
+    """What a scree chart shows, whatever draws it.
+
+    Attributes
+    ----------
+    shares : array (k,)
+        Share of the variance of each component that is drawn.
+    kept : int
+        Components that the model keeps.
+    rules : dict of int to list of str
+        Rules by the number of components they keep, fewest first.
+    subtitle : str
+    remarks : tuple of str
+    """
+
+    shares: Array
+    kept: int
+    rules: dict[int, list[str]]
+    subtitle: str
+    remarks: tuple[str, ...]
+
+
+def scree_data(
+    model: FittedPCA, panel: RulePanel | Mapping[str, int | None] | None = None
+) -> ScreeData:
+    """Compute what the scree chart of `model` shows."""
+    shares = known_shares(model)
+    rules = _rules_by_count(panel)
+    kept = int(model.n_components_)
+    shown = min(len(shares), MOST_BARS, max([USUAL_BARS, kept + 2, *(k + 2 for k in rules)]))
+    remarks = []
+    if kept < len(shares):
+        remarks.append(f"Colour: the {words.count(kept, 'component')} the model keeps.")
+    if shown < len(shares):
+        remarks.append(f"The first {shown} of {words.count(len(shares), 'component')} are drawn.")
+    return ScreeData(shares[:shown], kept, rules, _subtitle(shares, rules), tuple(remarks))
 
 
 def scree(model: FittedPCA, *, panel: RulePanel | Mapping[str, int | None] | None = None) -> Chart:
-    """Bars of the variance's share along each component, largest first.
+    """Plot bars of each component's share of the variance, largest first.
 
     Components that the model keeps are in colour; those it knows but does not keep are grey.
 
@@ -43,45 +84,38 @@ def scree(model: FittedPCA, *, panel: RulePanel | Mapping[str, int | None] | Non
     ----------
     model : fitted PCA
     panel : mapping of str to int, or an object whose ``counts`` is one, optional
-        Rules and how many components each keeps, as `component_panel` gives them; each number of
+        Rules and how many components each keeps, from `component_panel`; each number of
         components is marked. Shares of the variance ("95 %") are left to `cumulative`.
 
     Returns
     -------
     Chart
     """
-    shares = known_shares(model)
-    rules = _rules_by_count(panel)
-    kept = int(model.n_components_)
-    shown = min(len(shares), MOST_BARS, max([USUAL_BARS, kept + 2, *(k + 2 for k in rules)]))
-    canvas = Canvas("Scree: how much each component holds", _subtitle(shares, rules))
+    data = scree_data(model, panel)
+    shares, rules, shown = data.shares, data.rules, len(data.shares)
+    canvas = Canvas(TITLE, data.subtitle)
 
     plot_top = canvas.top + 34 + 24 * len(rules)
     bottom = plot_top + PLOT_HEIGHT
     highest = float(shares.max(initial=0.0)) or 1.0
-    x = Scale(0.5, shown + 0.5, LEFT + 44, RIGHT)
-    y = Scale(0.0, highest, bottom, plot_top)
+    x = AxisScale(0.5, shown + 0.5, LEFT + 44, RIGHT)
+    y = AxisScale(0.0, highest, bottom, plot_top)
     _draw_axes(canvas, x, y, shown)
-    boxes = _draw_bars(canvas, x, y, shares[:shown], kept, np.asarray(model.spectrum_))
+    boxes = _draw_bars(canvas, x, y, shares, data.kept, np.asarray(model.spectrum_))
     _draw_rules(canvas, x, rules, shown, top=canvas.top + 26, bottom=bottom)
-    _draw_values(canvas, x, y, shares[:shown], boxes, bottom)
+    _draw_values(canvas, x, y, shares, boxes, bottom)
 
     end = bottom + 52
-    remarks = []
-    if kept < len(shares):
-        remarks.append(f"Colour: the {words.count(kept, 'component')} the model keeps.")
-    if shown < len(shares):
-        remarks.append(f"The first {shown} of {words.count(len(shares), 'component')} are drawn.")
-    if remarks:
-        end = canvas.note(end + 16, " ".join(remarks))
-    details = "; ".join(f"PC{i + 1} {words.percent(s)}" for i, s in enumerate(shares[:shown]))
+    if data.remarks:
+        end = canvas.note(end + 16, " ".join(data.remarks))
+    details = "; ".join(f"PC{i + 1} {words.percent(s)}" for i, s in enumerate(shares))
     said = [f"{k} by {words.listing(names)}" for k, names in rules.items()]
     rules_said = f" Components to keep: {'; '.join(said)}." if said else ""
     return canvas.finish(end + 16, f"Shares: {details}.{rules_said}")
 
 
 def _rules_by_count(panel: Any) -> dict[int, list[str]]:
-    """Rules gathered by the number of components they keep, fewest first."""
+    """Rules grouped by the number of components they keep, fewest first."""
     counts = getattr(panel, "counts", panel)
     if counts is None:
         return {}
@@ -96,7 +130,7 @@ def _rules_by_count(panel: Any) -> dict[int, list[str]]:
 
 def _subtitle(shares: Array, rules: dict[int, list[str]]) -> str:
     if not shares.any():
-        return "All columns are constant: there is no variance to share out."
+        return "All columns are constant: there is no variance."
     sentence = f"The first component holds {words.percent(shares[0])} of the variance"
     needed = components_needed(shares, 0.95)
     if needed == 1:
@@ -115,7 +149,7 @@ def _subtitle(shares: Array, rules: dict[int, list[str]]) -> str:
     return sentence
 
 
-def _draw_axes(canvas: Canvas, x: Scale, y: Scale, shown: int) -> None:
+def _draw_axes(canvas: Canvas, x: AxisScale, y: AxisScale, shown: int) -> None:
     marks = [100 * share for share in ticks(0.0, y.high, 5)]
     step = marks[1] - marks[0] if len(marks) > 1 else 1.0
     for mark in marks:
@@ -132,7 +166,7 @@ def _draw_axes(canvas: Canvas, x: Scale, y: Scale, shown: int) -> None:
 
 
 def _draw_bars(
-    canvas: Canvas, x: Scale, y: Scale, shares: Array, kept: int, spectrum: Array
+    canvas: Canvas, x: AxisScale, y: AxisScale, shares: Array, kept: int, spectrum: Array
 ) -> list[Box]:
     breadth = min(0.72 * (x(2) - x(1)), 44.0)
     boxes = []
@@ -147,9 +181,9 @@ def _draw_bars(
 
 
 def _draw_values(
-    canvas: Canvas, x: Scale, y: Scale, shares: Array, bars: list[Box], bottom: float
+    canvas: Canvas, x: AxisScale, y: AxisScale, shares: Array, bars: list[Box], bottom: float
 ) -> None:
-    """Percentages on the bars from the first on, until one has no room."""
+    """Write percentages on the bars from the first on, until one does not fit."""
     size = SIZES["label"]
     texts = [words.percent(float(share)) for share in shares]
     wanted = [
@@ -168,11 +202,11 @@ def _draw_values(
 
 
 def _draw_rules(
-    canvas: Canvas, x: Scale, rules: dict[int, list[str]], shown: int, top: float, bottom: float
+    canvas: Canvas, x: AxisScale, rules: dict[int, list[str]], shown: int, top: float, bottom: float
 ) -> None:
-    """A mark after the last component each rule keeps, with the rules' names at its head.
+    """Mark the last component each rule keeps, with the rules' names at the top.
 
-    The fewest components stand highest, so that no mark runs through a later one's name.
+    The fewest components are highest, so that no mark crosses a later one's name.
     """
     size = SIZES["label"]
     for row, (k, names) in enumerate(rules.items()):

@@ -1,8 +1,8 @@
-"""Text on a chart: made safe, measured, shortened and broken into lines.
+"""Text on a chart: cleaned, escaped, measured, shortened and broken into lines.
 
-Column names and labels come from files and are hostile until they have passed through here. An SVG
-cannot measure its own text without a script, so widths are estimated from the proportions of the
-common sans-serif fonts, a little on the wide side.
+Column names and labels come from files and are untrusted until they have passed through here. An
+SVG cannot measure its own text without a script, so widths are estimated from the proportions of
+common sans-serif fonts, slightly too wide.
 """
 
 import html
@@ -11,16 +11,16 @@ import unicodedata
 
 __all__ = ["clean", "escape", "shorten", "width", "wrap"]
 
-# A longer name is not read, and a chart with 200 of them would grow without limit.
+# A longer name would not be read, and a chart with 200 of them would grow without limit.
 LONGEST = 300
 
-# Not allowed in XML 1.0 at all, or able to turn the direction of the text around them.
+# Not allowed in XML 1.0, or able to change the direction of the text around them.
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
     "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
-# Widths in ems, after Helvetica; what is not named here is 0.56 (most small letters and digits).
+# Widths in ems, after Helvetica; characters not listed are 0.56 (most small letters and digits).
 _EMS = {
     **dict.fromkeys("ijl'|", 0.23),
     **dict.fromkeys(" !,./:;I[]\\ft\u00a0", 0.29),
@@ -38,11 +38,11 @@ _BOLD = 1.07
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """`text` as one line of printable characters, at most `longest` of them.
+    """Convert `text` to one line of printable characters, at most `longest` of them.
 
     Line breaks of every kind (also U+2028) become spaces; an empty name becomes "(no name)".
     """
-    # Cut before the work, not only after it: a cell may hold a megabyte.
+    # Truncated before the work, not only after it: a cell may hold a megabyte.
     line = _FORBIDDEN.sub("", str(text)[: 4 * longest])
     line = " ".join(line.split())
     if len(line) > longest:
@@ -51,7 +51,7 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def escape(text: object, longest: int = LONGEST) -> str:
-    """`text` cleaned and escaped for use between tags and inside quoted attributes."""
+    """Clean and escape `text` for use between tags and inside quoted attributes."""
     return html.escape(clean(text, longest), quote=True)
 
 
@@ -62,7 +62,7 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def shorten(text: str, longest: float, size: float, *, bold: bool = False) -> str:
-    """`text`, or as much of its beginning as fits into `longest` with an ellipsis."""
+    """Shorten `text` to fit into `longest`, with an ellipsis."""
     if width(text, size, bold=bold) <= longest:
         return text
     room = longest - width("…", size, bold=bold)
@@ -76,10 +76,10 @@ def shorten(text: str, longest: float, size: float, *, bold: bool = False) -> st
 
 
 def wrap(text: str, longest: float, size: float) -> list[str]:
-    """`text` broken at spaces into lines no wider than `longest`."""
+    """Break `text` at spaces into lines no wider than `longest`."""
     lines: list[str] = []
     line = ""
-    # Only the plain space breaks: "95 %" is held together by a no-break space.
+    # Only the plain space breaks: "95 %" contains a no-break space.
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
         if line and width(longer, size) > longest:

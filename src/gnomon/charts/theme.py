@@ -1,9 +1,9 @@
-"""The one style sheet of all charts.
+"""The style sheet of all charts.
 
-It is the same text in every chart, so that many charts can stand in one page, and a page with a
+It is the same text in every chart, so that many charts can be in one page, and a page with a
 Content-Security-Policy can allow it by one hash. Every class begins with ``gn-``; no chart uses ids
-or style attributes. Colours are custom properties that change with the reader's light or dark
-scheme; a page may decide instead by ``data-theme="light"`` or ``"dark"`` on any element around the
+or style attributes. Colours are custom properties that follow the reader's light or dark
+scheme; a page may override it by ``data-theme="light"`` or ``"dark"`` on any element around the
 chart (JupyterLab's own attribute works too).
 """
 
@@ -12,21 +12,21 @@ from gnomon.charts.colours import DARK, DIVERGING, GROUPS, LIGHT, SEQUENTIAL
 __all__ = ["INKS", "SIZES", "STYLE", "WIDEST"]
 
 # Font sizes in units of the drawing (600 wide): on a screen, and below 480 pixels, where the whole
-# drawing shrinks. Layout reckons with the larger ones.
+# drawing shrinks. The layout uses the larger ones.
 _SIZES = {"title": (20, 21), "sub": (14, 15), "label": (13, 15), "tick": (12, 15), "cell": (12, 14)}
 SIZES = {name: narrow for name, (_, narrow) in _SIZES.items()}
 
-# Strengths of the ink that pictures are drawn with; 0 is blank.
+# Opacities of the ink of pictures; 0 is blank.
 INKS = 15
 
-# In pixels: beyond this a chart is a poster.
+# Largest width in pixels: beyond this a chart is a poster.
 WIDEST = 760
 
 FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
 
 
 def _paint(selector: str, colour: str, *, stroke: bool = False) -> str:
-    # Twice: programs that do not know custom properties (Inkscape, librsvg) keep the first.
+    # Twice: programs without support for custom properties (Inkscape, librsvg) use the first.
     what = "stroke" if stroke else "fill"
     return f"{selector}{{{what}:{LIGHT[colour]};{what}:var(--gn-{colour})}}"
 
@@ -36,7 +36,7 @@ def _properties(palette: dict[str, str]) -> str:
 
 
 def _schemes(selector: str, if_light: str, if_dark: str) -> list[str]:
-    """Light; dark where the reader's system is; and what an attribute decides instead."""
+    """Light; dark if the reader's system is; and the overrides by attribute."""
     light, dark = _properties(LIGHT), _properties(DARK)
     return [
         f"{selector}{{{light}}}",
@@ -56,7 +56,7 @@ def _rules() -> list[str]:
     return [
         f".gn-chart{{display:block;max-width:100%;height:auto;font-family:{FONTS};"
         "font-variant-numeric:tabular-nums;text-rendering:geometricPrecision}",
-        # In a page it takes the width it is given; as an image it needs a size of its own.
+        # In a page it takes the available width; as an image it needs its own size.
         f":not(:root).gn-chart{{width:100%;max-width:{WIDEST}px}}",
         *_schemes(
             ".gn-chart",
@@ -108,7 +108,7 @@ def _rules() -> list[str]:
 
 STYLE = "\n".join(_rules())
 # The same colours for a page around charts, as custom properties of its root, and of elements that
-# are light or dark whatever the page is.
+# are always light or always dark.
 PAGE = "\n".join(
     _schemes(":root", ":root[data-theme=light],.gn-light", ":root[data-theme=dark],.gn-dark")
 )

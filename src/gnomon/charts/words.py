@@ -1,10 +1,10 @@
-"""Numbers in words: per cents, counts and lists as a sentence wants them."""
+"""Numbers in words: percentages, counts and lists for sentences."""
 
 from collections.abc import Sequence
 
 __all__ = ["STOPS", "count", "hold", "listing", "number", "percent", "stopped"]
 
-# What maps say of their end where it takes the name of a parameter.
+# Sentences for stop reasons that contain the name of a parameter.
 STOPS = {
     "reached max_iter": "",
     "converged: KL hardly falls any more": "",
@@ -14,9 +14,9 @@ STOPS = {
 
 
 def percent(share: float) -> str:
-    """`share` of 1 in per cent, with one decimal; never rounded up to all or down to nothing.
+    """Format `share` as a percentage with one decimal; never rounded to 100 % or 0 %.
 
-    Held together by no-break spaces: 36.2 %, > 99.9 %, < 0.1 %, 100 %.
+    With no-break spaces: 36.2 %, > 99.9 %, < 0.1 %, 100 %.
     """
     if share >= 1.0 - 1e-9:
         return "100\u00a0%"
@@ -29,7 +29,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """`value` with `digits` significant digits and a true minus sign.
+    """Format `value` with `digits` significant digits and a true minus sign.
 
     >>> number(-0.91234), number(12345.6), number(0.0)
     ('−0.912', '12,300', '0')
@@ -45,22 +45,22 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """`n` and its noun: "1 component", "4 components", "1,797 rows"."""
+    """Format `n` with its noun: "1 component", "4 components", "1,797 rows"."""
     return f"{n:,}\u00a0{noun}" + ("" if n == 1 else "s")
 
 
 def hold(n: int) -> str:
-    """The verb for `n` components."""
+    """Verb for `n` components."""
     return "holds" if n == 1 else "hold"
 
 
 def listing(words: Sequence[str]) -> str:
-    """The words with commas and a last "and"."""
+    """Join words with commas and a last "and"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def stopped(reason: str) -> str:
-    """Why a map ended where it did, without names of parameters; nothing where it ran its course.
+    """Why a map stopped, without names of parameters; empty if it ran to the end.
 
     `reason` is a value of `gnomon.tsne.descent.Stop`.
     """

@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -80,8 +80,12 @@ class LazyGroup(click.RichGroup):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]},
-             epilog=EXIT_CODES, help=HELP)  # fmt: skip
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
+    help=HELP,
+)
 @click.version_option(__version__, prog_name="gnomon")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
 def cli() -> None:
@@ -93,7 +97,15 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: runs the command and turns errors into one sentence and an exit code."""
+    """Entry point: the exit code is the command's, whether or not stderr takes its words."""
+    try:
+        _main()
+    finally:
+        _drop_unsaid_words()
+
+
+def _main() -> None:
+    """Run the command and turn errors into one sentence and an exit code."""
     click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
     click.rich_click.PADDING_HELPTEXT_FIRST_LINE = (0, 0, 1, 0)  # examples stand apart
     try:
@@ -167,5 +179,15 @@ def _last_words(text: str, code: int) -> NoReturn:
         traceback.print_exc()
     from gnomon.files import shown
 
-    click.echo(f"error: {shown(text)}", err=True)
+    with suppress(OSError):  # stderr is on a full disk
+        click.echo(f"error: {shown(text)}", err=True)
     sys.exit(code)
+
+
+def _drop_unsaid_words() -> None:
+    """Drop what a full disk does not take: Python's last flush would make it exit code 120."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

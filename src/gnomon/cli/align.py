@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
@@ -37,12 +37,27 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 @options.source("new")
 @options.of_table("--to", "old", metavar="OLD", required=True, help="The table that stays.")
 @options.pairing
-@options.of_method("--scaling", type=click.Choice(list(SCALINGS)), default="no", show_default=True,
-              help="Stretch or shrink NEW: by the best factor, or to the same spread.")  # fmt: skip
-@options.of_method("--robust", type=click.Choice(["no", "huber", "tukey"]), default="no",
-              show_default=True, help="Let rows that moved count less.")  # fmt: skip
-@options.of_method("--reflection", type=click.Choice(["allow", "forbid", "force"]), default="allow",
-              show_default=True, help="Mirror NEW.")  # fmt: skip
+@options.of_method(
+    "--scaling",
+    type=click.Choice(list(SCALINGS)),
+    default="no",
+    show_default=True,
+    help="Stretch or shrink NEW: by the best factor, or to the same spread.",
+)
+@options.of_method(
+    "--robust",
+    type=click.Choice(["no", "huber", "tukey"]),
+    default="no",
+    show_default=True,
+    help="Let rows that moved count less.",
+)
+@options.of_method(
+    "--reflection",
+    type=click.Choice(["allow", "forbid", "force"]),
+    default="allow",
+    show_default=True,
+    help="Mirror NEW.",
+)
 @options.out_file
 @options.resources
 @options.distributing
@@ -63,6 +78,7 @@ def command(
     memory: "Budget | None",
     dask: str | None,
     workers: int | None,
+    spool: str | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -78,17 +94,35 @@ def command(
     from gnomon.data.refusals import quoted
     from gnomon.procrustes.align import align
 
-    words = Words(quiet=quiet, verbose=verbose)
+    words = RunLines(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {
-        "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
-    }  # fmt: skip
-    asked = Asked(out=out, threads=threads, memory=memory, dask=dask, workers=workers, force=force)
+        "id": id_,
+        "columns": columns,
+        "na": na,
+        "decimal": decimal,
+        "missing": missing,
+    }
+    asked = Asked(
+        out=out,
+        threads=threads,
+        memory=memory,
+        dask=dask,
+        workers=workers,
+        spool=spool,
+        force=force,
+    )
     asked = asked.beside_workers()
     if in_blocks(asked, new, old):
         found = _align_blocks(
-            new, old, reading, asked, words, robust=robust, scaling=SCALINGS[scaling],
+            new,
+            old,
+            reading,
+            asked,
+            words,
+            robust=robust,
+            scaling=SCALINGS[scaling],
             reflection=reflection,
-        )  # fmt: skip
+        )
         if as_json and out is not None:
             results.say_json("align", [out], found)
         return
@@ -121,35 +155,39 @@ def _align_blocks(
     old: str,
     reading: dict[str, Any],
     asked: "Asked",
-    words: Words,
+    words: RunLines,
     *,
     robust: str,
     **how: Any,
 ) -> dict[str, Any]:
     """The same of tables that are read in blocks; what was found, for JSON."""
-    from gnomon.cli import pair_blocks, results
-    from gnomon.cli.workers import refuse_output, watched_engine
+    from gnomon.cli import pair_sources, results
+    from gnomon.cli.workers import refuse_copies, refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.verdict import refuse_empty_verdict
 
     refuse_output(asked.out)
+    refuse_copies(asked, new, old)
     assert asked.out is not None
-    pair = pair_blocks.open_block_pair(new, old, **reading, memory=asked.memory, words=words)
+    pair = pair_sources.open_block_pair(
+        new, old, **reading, memory=asked.memory, spool=asked.spool, words=words
+    )
     with watched_engine(asked, words) as engine, words.warnings() as warned:
-        model = Procrustes(**how, robust=False if robust == "no" else robust,
-                           n_jobs=asked.threads)  # fmt: skip
+        model = Procrustes(**how, robust=False if robust == "no" else robust, n_jobs=asked.threads)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)
         refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
         words.say("Fit", fit_words(model))
-        pair_blocks.write_moved(pair, model, asked.out, force=asked.force, engine=engine)
+        pair_sources.write_moved(pair, model, asked.out, force=asked.force, engine=engine)
     results.say_versions(words)
     words.say("Wrote", str(asked.out))
     shared = model.n_samples_
     return {
-        **pair.numbers(shared, "new", "old"), "shared": shared, **fit_numbers(model),
+        **pair.numbers(shared, "new", "old"),
+        "shared": shared,
+        **fit_numbers(model),
         "warnings": warned,
-    }  # fmt: skip
+    }
 
 
 def numbers(pair: "Pairing", found: "Alignment") -> dict[str, Any]:

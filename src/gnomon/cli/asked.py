@@ -8,11 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
-    from gnomon.cli.words import Words
+    from gnomon.cli.run_lines import RunLines
 
 __all__ = ["Asked", "as_one"]
 
-READING = ("label", "id", "features", "keep", "drop", "na", "decimal", "text", "image", "link")
+READING = (
+    "label",
+    "id",
+    "features",
+    "keep",
+    "drop",
+    "na",
+    "decimal",
+    "sheet",
+    "layer",
+    "use_rep",
+    "normalize",
+    "text",
+    "image",
+    "link",
+)
 
 
 @dataclass(frozen=True)
@@ -29,16 +44,21 @@ class Asked:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     decimal: str | None = None
+    sheet: str | None = None
     text: str | None = None
     image: str | None = None
     image_root: Path | None = None
     link: str | None = None
+    layer: str | None = None
+    use_rep: str | None = None
+    normalize: str | None = None
     pixels: str | None = None
     missing: str = "error"
     instead: str | None = None  # of how the model treats missing values
     scale: str = "auto"
     components: str = "0.95"
     perplexity: float | None = None
+    metric: str = "euclidean"
     dimensions: int = 2
     sample: int | None = None
     seed: int = 0
@@ -46,6 +66,7 @@ class Asked:
     memory: "Budget | None" = None
     dask: str | None = None
     workers: int | None = None
+    spool: str | None = None
     replay: bool = False
     title: str | None = None
     stability: int | None = None
@@ -58,11 +79,11 @@ class Asked:
     as_json: bool = False
 
     @property
-    def words(self) -> "Words":
+    def words(self) -> "RunLines":
         """What says lines about the run."""
-        from gnomon.cli.words import Words
+        from gnomon.cli.run_lines import RunLines
 
-        return Words(quiet=self.quiet, verbose=self.verbose)
+        return RunLines(quiet=self.quiet, verbose=self.verbose)
 
     @property
     def typed(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
@@ -21,6 +21,7 @@ gnomon audit umap.csv --data cells.parquet            → umap_audit/
 gnomon audit umap.csv --data cells.parquet --id cell  rows joined by a column
 gnomon audit all.csv --data X.npy --columns 'umap*'   the map is in these columns
 gnomon audit cells_map                                a map by gnomon map
+gnomon audit cells.h5ad --map X_umap                  a map of an AnnData file
 
 MAP is a table with one to three columns of positions, DATA the table that the map was made from:
 the same rows, in the same order or named by the same column. Rows are misplaced where nothing
@@ -32,27 +33,69 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 
 @click.command("audit", help=HELP)
 @options.source("map")
-@options.of_table("--data", metavar="DATA", help="The table that the map was made from; of a "
-                  "folder by gnomon map, if it is not where it was.")  # fmt: skip
-@options.of_table("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
-                  "of both; given twice, of MAP and of DATA (default: what names them in both, "
-                  "otherwise their order).")  # fmt: skip
-@options.of_table("--columns", metavar="NAME", multiple=True, help="The columns of MAP that are "
-                  "positions, such as 'umap*'. May be given again.")  # fmt: skip
+@options.of_table(
+    "--data",
+    metavar="DATA",
+    help="The table that the map was made from; of a "
+    "folder by gnomon map, if it is not where it was.",
+)
+@options.of_table(
+    "--map",
+    "map_key",
+    metavar="KEY",
+    help="Key of the map in obsm of an .h5ad file. It is audited beside X_pca, or beside what "
+    "--use-rep names.",
+)
+@options.of_table(
+    "--use-rep",
+    metavar="KEY",
+    help="What the map of an .h5ad file was made from: a key of obsm, or X.",
+)
+@options.of_table(
+    "--id",
+    "id_",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column that names the rows "
+    "of both; given twice, of MAP and of DATA (default: what names them in both, "
+    "otherwise their order).",
+)
+@options.of_table(
+    "--columns",
+    metavar="NAME",
+    multiple=True,
+    help="The columns of MAP that are positions, such as 'umap*'. May be given again.",
+)
 @options.of_table("--label", metavar="COLUMN", help="Column of DATA to colour by.")
 @options.features
 @options.of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value.")
 @options.decimal
 @options.missing
-@options.of_table("--scale", type=click.Choice(["none", "auto", "standard"]), default="none",
-                  show_default=True, help="Divide columns of DATA by their standard deviations: "
-                  "as the map's own program did.")  # fmt: skip
-@options.of_method("--metric", type=click.Choice(["euclidean", "cosine"]), help="Distance in DATA "
-                   "(default: euclidean, or that of the model).")  # fmt: skip
-@options.of_method("--shuffles", type=click.IntRange(3), default=3, show_default=True,
-                   help="Shuffled tables that a map by gnomon map is compared with.")  # fmt: skip
-@options.of_method("--sample", type=click.IntRange(2), metavar="N", help="Rows that are tested "
-                   "(default: all of up to 5,000, and 1,000 of more).")  # fmt: skip
+@options.of_table(
+    "--scale",
+    type=click.Choice(["none", "auto", "standard"]),
+    default="none",
+    show_default=True,
+    help="Divide columns of DATA by their standard deviations: as the map's own program did.",
+)
+@options.of_method(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="Distance in DATA (default: euclidean, or that of the model).",
+)
+@options.of_method(
+    "--shuffles",
+    type=click.IntRange(3),
+    default=3,
+    show_default=True,
+    help="Shuffled tables that a map by gnomon map is compared with.",
+)
+@options.of_method(
+    "--sample",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Rows that are tested (default: all of up to 5,000, and 1,000 of more).",
+)
 @options.out_folder("the map's name and _audit")
 @options.plain_page
 @options.computing
@@ -60,6 +103,8 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 def command(
     map: str,
     data: str | None,
+    map_key: str | None,
+    use_rep: str | None,
     id_: tuple[str, ...],
     columns: tuple[str, ...],
     label: str | None,
@@ -89,13 +134,18 @@ def command(
     folder = options.new_folder(out, map, "audit", OUTPUTS, force=force)
     out = folder.shown
     from gnomon.cli import audited, pages, results
-    from gnomon.stages import Stages
+    from gnomon.pipeline.stages import Stages
 
-    words = Words(quiet=quiet, verbose=verbose)
+    words = RunLines(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {
-        "label": label, "features": list(features), "keep": list(keep), "drop": list(drop),
-        "na": list(na), "decimal": decimal,
-    }  # fmt: skip
+        "label": label,
+        "features": list(features),
+        "keep": list(keep),
+        "drop": list(drop),
+        "na": list(na),
+        "decimal": decimal,
+        "use_rep": use_rep,
+    }
     stage = Stages()
     how: dict[str, Any] = {"sample": sample, "random_state": seed, "n_jobs": threads}
     with words.warnings() as warned:
@@ -104,9 +154,18 @@ def command(
             subject = audited.read_run(map, data, given, memory, words)
         else:
             subject = audited.read_given(
-                map, data, id=id_, columns=columns, missing=missing, scale=scale, metric=metric,
-                memory=memory, words=words, **reading,
-            )  # fmt: skip
+                map,
+                data if map_key is None else data or map,
+                map_key=map_key,
+                id=id_,
+                columns=columns,
+                missing=missing,
+                scale=scale,
+                metric=metric,
+                memory=memory,
+                words=words,
+                **reading,
+            )
         with stage("audit"):
             found = subject.audit(shuffles=shuffles, **how)
         _say(words, found, stage.seconds["audit"])
@@ -118,9 +177,11 @@ def command(
         with stage("write"):
             _write(new, subject, found, page)
         record = subject.record(found) | {
-            "settings": {"map": map, "data": data, "seed": seed}, "seconds": stage.seconds,
-            "warnings": warned, "versions": results.versions(),
-        }  # fmt: skip
+            "settings": {"map": map, "data": data, "seed": seed},
+            "seconds": stage.seconds,
+            "warnings": warned,
+            "versions": results.versions(),
+        }
         results.write_record(new, record)
     results.say_versions(words)
     pages.say_page(page, out / pages.FILE, stage, show=show, words=words)
@@ -137,7 +198,7 @@ def _as_typed() -> str:
     return shlex.join(["gnomon", *sys.argv[1:]])
 
 
-def _say(words: Words, found: "Audit", seconds: float) -> None:
+def _say(words: RunLines, found: "Audit", seconds: float) -> None:
     lines = dict(found.lines())
     words.say("Audit", f"trustworthiness {lines['trustworthiness']}", seconds)
     for name in ("misplaced", "unsupported"):

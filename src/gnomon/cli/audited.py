@@ -14,8 +14,8 @@ from gnomon.budget import Budget
 from gnomon.cli import options, pages
 from gnomon.cli.pairs import Pairing, chosen_columns, distinct_ids, ids_asked, join_rows, only
 from gnomon.cli.results import say_read
+from gnomon.cli.run_lines import RunLines
 from gnomon.cli.stored import StoredRun, load_run
-from gnomon.cli.words import Words
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read_source
@@ -25,7 +25,7 @@ from gnomon.errors import ParameterError
 from gnomon.pca import PCA
 from gnomon.report.given_map import audit_found
 from gnomon.report.report import Report
-from gnomon.report.run import report_run
+from gnomon.report.run_page import report_run
 from gnomon.scores import Audit
 from gnomon.scores import audit as audit_map
 from gnomon.tsne import TSNE
@@ -83,9 +83,15 @@ class Audited:
             columns = "the one column" if d == 1 else f"all {d:,} columns"
             asked |= {"space": (X, columns), "metric": found.scores.metric}
         return report_run(
-            self.table, self.prepared, pca, self.tsne, Y=self.Y, n_jobs=n_jobs,
-            **audit_found(found, len(X)), **asked,
-        )  # fmt: skip
+            self.table,
+            self.prepared,
+            pca,
+            self.tsne,
+            Y=self.Y,
+            n_jobs=n_jobs,
+            **audit_found(found, len(X)),
+            **asked,
+        )
 
     def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""
@@ -111,7 +117,7 @@ def is_run(path: str) -> bool:
 
 
 def read_run(
-    path: str, data: str | None, given: dict[str, Any], memory: Budget | None, words: Words
+    path: str, data: str | None, given: dict[str, Any], memory: Budget | None, words: RunLines
 ) -> Audited:
     """The map of a former run, and its own rows made ready as they were."""
     from gnomon.cli.report import find_rows
@@ -139,25 +145,35 @@ def read_run(
         words.say("Left out", "unsupported: the map was made of a part of the rows")
     names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
     return Audited(
-        told.name, Y, names, table, prepared, None if whole else str(run.tsne.metric),
-        run.tsne if whole else None, run.pca if whole else None,
-    )  # fmt: skip
+        told.name,
+        Y,
+        names,
+        table,
+        prepared,
+        None if whole else str(run.tsne.metric),
+        run.tsne if whole else None,
+        run.pca if whole else None,
+    )
 
 
 def read_given(
     path: str,
     data: str | None,
     *,
+    map_key: str | None = None,
     id: tuple[str, ...],
     columns: tuple[str, ...],
     missing: str,
     scale: str,
     metric: str | None,
     memory: Budget | None,
-    words: Words,
+    words: RunLines,
     **reading: Any,
 ) -> Audited:
-    """A map by another program, and the rows of its table in the map's order."""
+    """A map by another program, and the rows of its table in the map's order.
+
+    `map_key` is the key of a map in `obsm` of an AnnData file.
+    """
     if data is None:
         raise ParameterError("A map is audited beside the table it was made from. Use --data FILE.")
     if path == data == "-":
@@ -167,6 +183,8 @@ def read_given(
     first, second = ids_asked(id, path, data)
     start = time.perf_counter()
     text = {name: reading[name] or None for name in ("na", "decimal")}
+    if map_key is not None:
+        text["use_rep"] = map_key
     places = read_source(path, id=first, memory=memory, **text)
     named = [name for name in places.columns if POSITIONS.fullmatch(name)]
     (asked,) = chosen_columns([places.name], [list(places.columns)], columns)
@@ -183,9 +201,13 @@ def read_given(
     pair = _pair(places_ready, prepared, asked=bool(id))
     pair.say(words)
     return Audited(
-        places.name, pair.left.X[pair.rows_left], places.columns, table,
-        prepared.take(pair.rows_right), metric,
-    )  # fmt: skip
+        places.name,
+        pair.left.X[pair.rows_left],
+        places.columns,
+        table,
+        prepared.take(pair.rows_right),
+        metric,
+    )
 
 
 def _positions(table: Table, names: Sequence[str]) -> list[str]:

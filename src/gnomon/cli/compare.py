@@ -15,7 +15,7 @@ from gnomon.cli.compare_page import (
     write_compared_page,
 )
 from gnomon.cli.gate import Condition, ConditionType, judge, refuse_failed
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
@@ -47,26 +47,56 @@ random.
 @options.source("a")
 @options.source("b")
 @options.pairing
-@options.of_method("--neighbors", type=click.IntRange(1), default=10, show_default=True,
-              help="Nearest rows whose agreement is counted.")  # fmt: skip
-@options.of_method("--permutations", type=click.IntRange(1), default=999, show_default=True,
-              help="Shuffles behind the p-value.")  # fmt: skip
-@options.of_method("--fail-if", "conditions", metavar="CONDITION", multiple=True,
-                   type=ConditionType(), help="End with exit code 5 where this holds: a figure "
-                   "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
-                   "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
-                   "given again."
-                   )  # fmt: skip
-@options.of_page("--page", is_flag=True, help="Write a page with both maps, what changed and how "
-                 "alike they are (default: A_and_B.html; with -o, its name with .html)."
-                 )  # fmt: skip
-@options.of_page("--reruns", type=click.IntRange(0, 50), default=0, metavar="N", help="Make the "
-                 "map of A, a folder of gnomon map, N times more with other seeds: what chance "
-                 "alone changes.")  # fmt: skip
+@options.of_method(
+    "--neighbors",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Nearest rows whose agreement is counted.",
+)
+@options.of_method(
+    "--permutations",
+    type=click.IntRange(1),
+    default=999,
+    show_default=True,
+    help="Shuffles behind the p-value.",
+)
+@options.of_method(
+    "--fail-if",
+    "conditions",
+    metavar="CONDITION",
+    multiple=True,
+    type=ConditionType(),
+    help="End with exit code 5 where this holds: a figure "
+    "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
+    "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
+    "given again.",
+)
+@options.of_page(
+    "--page",
+    is_flag=True,
+    help="Write a page with both maps, what changed and how "
+    "alike they are (default: A_and_B.html; with -o, its name with .html).",
+)
+@options.of_page(
+    "--reruns",
+    type=click.IntRange(0, 50),
+    default=0,
+    metavar="N",
+    help="Make the "
+    "map of A, a folder of gnomon map, N times more with other seeds: what chance "
+    "alone changes.",
+)
 @options.compared_page
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="File for the "
-              "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy; or for the "
-              "page: .html.")  # fmt: skip
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for the "
+    "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy; or for the "
+    "page: .html.",
+)
 @options.computing
 @options.distributing
 @options.writing
@@ -91,6 +121,7 @@ def command(
     memory: "Budget | None",
     dask: str | None,
     workers: int | None,
+    spool: str | None,
     force: bool,
     quiet: bool,
     verbose: bool,
@@ -102,14 +133,22 @@ def command(
     from gnomon.cli.results import say_json, say_versions
     from gnomon.cli.workers import in_blocks
 
-    words = Words(quiet=quiet, verbose=verbose)
+    words = RunLines(quiet=quiet, verbose=verbose)
     reading: dict[str, Any] = {
-        "id": id_, "columns": columns, "na": na, "decimal": decimal, "missing": missing,
-    }  # fmt: skip
-    asked = Asked(threads=threads, memory=memory, dask=dask, workers=workers).beside_workers()
+        "id": id_,
+        "columns": columns,
+        "na": na,
+        "decimal": decimal,
+        "missing": missing,
+    }
+    asked = Asked(threads=threads, memory=memory, dask=dask, workers=workers, spool=spool)
+    asked = asked.beside_workers()
     how: dict[str, Any] = {
-        "neighbors": neighbors, "permutations": permutations, "seed": seed, "n_jobs": threads,
-    }  # fmt: skip
+        "neighbors": neighbors,
+        "permutations": permutations,
+        "seed": seed,
+        "n_jobs": threads,
+    }
     with words.warnings() as warned, compared_tables(a, b) as subjects:
         path = page_path(out, subjects, page=page)
         if reruns and path is None:
@@ -146,7 +185,7 @@ class _Compared:
     test: "PermutationTest"
     pair: "Pairing | None" = None
 
-    def page(self, asked: PageRequest, words: Words) -> str:
+    def page(self, asked: PageRequest, words: RunLines) -> str:
         names = self.numbers["a"], self.numbers["b"]
         return build_compared_page(asked, self.found, self.test, names, self.pair, words)
 
@@ -154,7 +193,7 @@ class _Compared:
 def _compare_tables(
     tables: tuple[str, str],
     reading: dict[str, Any],
-    words: Words,
+    words: RunLines,
     how: dict[str, Any],
     memory: "Budget | None",
 ) -> _Compared:
@@ -168,25 +207,32 @@ def _compare_tables(
     (name_a, only_a), (name_b, only_b) = pair.alone()
     changed = pair.ids_left[pair.rows_left][found.changes.changed].tolist()
     numbers = {
-        "a": name_a, "b": name_b, "id": pair.by, **_numbers(found, test, how["seed"]),
-        "n_only_a": len(only_a), "n_only_b": len(only_b), "only_a": only_a, "only_b": only_b,
+        "a": name_a,
+        "b": name_b,
+        "id": pair.by,
+        **_numbers(found, test, how["seed"]),
+        "n_only_a": len(only_a),
+        "n_only_b": len(only_b),
+        "only_a": only_a,
+        "only_b": only_b,
         "changed_rows": changed,
-    }  # fmt: skip
+    }
     return _Compared(numbers, found, test, pair)
 
 
 def _compare_blocks(
     tables: tuple[str, str],
     reading: dict[str, Any],
-    words: Words,
+    words: RunLines,
     how: dict[str, Any],
     asked: "Asked",
 ) -> _Compared:
     """What was compared and what was found, of two tables that are read in blocks."""
-    from gnomon.cli.pair_blocks import open_block_pair
-    from gnomon.cli.workers import watched_engine
+    from gnomon.cli.pair_sources import open_block_pair
+    from gnomon.cli.workers import refuse_copies, watched_engine
 
-    pair = open_block_pair(*tables, **reading, memory=asked.memory, words=words)
+    refuse_copies(asked, *tables)
+    pair = open_block_pair(*tables, **reading, memory=asked.memory, spool=asked.spool, words=words)
     with watched_engine(asked, words) as engine:
         found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
     pair.say(words, found.n)
@@ -206,10 +252,13 @@ def _compare(
     return found, permutation_test(left, right, permutations, random_state=seed, **how)
 
 
-def _say(words: Words, found: "Comparison", test: "PermutationTest") -> None:
+def _say(words: RunLines, found: "Comparison", test: "PermutationTest") -> None:
     said = dict(found.lines())
-    words.say("Alike", f"Procrustes correlation {found.correlation:.4f} (1: same shape); "
-              f"disparity {found.disparity:.3g}, rmsd {found.rmsd:.4g}")  # fmt: skip
+    words.say(
+        "Alike",
+        f"Procrustes correlation {found.correlation:.4f} (1: same shape); "
+        f"disparity {found.disparity:.3g}, rmsd {found.rmsd:.4g}",
+    )
     words.say("RV", said["RV, linear CKA"].removesuffix("; unbiased nan"))
     words.say("Near", said["neighbours"])
     limit = f"{100 * found.changes.limit:.3g} % of all rows lie"
@@ -234,7 +283,7 @@ def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[st
     }
 
 
-def _write(out: Path | None, numbers: dict[str, Any], *, force: bool, words: Words) -> None:
+def _write(out: Path | None, numbers: dict[str, Any], *, force: bool, words: RunLines) -> None:
     if out is None:
         return
     import numpy as np

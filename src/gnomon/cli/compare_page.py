@@ -10,14 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
 
-__all__ = ["PageRequest", "Subject", "build_compared_page", "compared_tables",
-           "page_path", "write_compared_page"]  # fmt: skip
+__all__ = [
+    "PageRequest",
+    "Subject",
+    "build_compared_page",
+    "compared_tables",
+    "page_path",
+    "write_compared_page",
+]
 
 TABLES = ("map.parquet", "scores.parquet")
 MODEL = ".gnomon"
@@ -94,8 +100,10 @@ def page_path(out: Path | None, subjects: tuple[Subject, Subject], *, page: bool
         return None
     if out is not None:
         return out.with_suffix(".html")
-    stems = ["stdin" if each.typed == "-" else Path(each.typed).resolve().name.split(".")[0]
-             for each in subjects]  # fmt: skip
+    stems = [
+        "stdin" if each.typed == "-" else Path(each.typed).resolve().name.split(".")[0]
+        for each in subjects
+    ]
     return Path(f"{stems[0]}_and_{stems[1]}.html")
 
 
@@ -105,13 +113,13 @@ def build_compared_page(
     test: Any,
     names: tuple[str, str],
     pair: "Pairing | None",
-    words: Words,
+    words: RunLines,
 ) -> str:
     """The HTML text of the page."""
     from gnomon.procrustes.compare import sampled_rows
-    from gnomon.report.compared.content import gather_comparison
-    from gnomon.report.compared.page import build_comparison
-    from gnomon.report.run import labels_of
+    from gnomon.report.compared.pair_content import gather_comparison
+    from gnomon.report.compared.pair_page import build_comparison
+    from gnomon.report.run_page import labels_of
 
     ids: Any = None
     labels: Any = []
@@ -139,7 +147,7 @@ def build_compared_page(
     return build_comparison(content)
 
 
-def write_compared_page(path: Path, html: str, *, force: bool, show: bool, words: Words) -> None:
+def write_compared_page(path: Path, html: str, *, force: bool, show: bool, words: RunLines) -> None:
     """Write the page, say how large it is, and open it if asked to."""
     from gnomon.budget import readable_bytes
     from gnomon.files import writing
@@ -167,7 +175,7 @@ def _trust(subjects: tuple[Subject, Subject]) -> tuple[float, float] | None:
     return shares[0], shares[1]
 
 
-def _reruns(asked: PageRequest, pair: "Pairing | None", words: Words) -> list[Any]:
+def _reruns(asked: PageRequest, pair: "Pairing | None", words: RunLines) -> list[Any]:
     """The map of the first run, made again with other seeds; the rows that both tables have."""
     if not asked.reruns:
         return []
@@ -192,8 +200,9 @@ def _reruns(asked: PageRequest, pair: "Pairing | None", words: Words) -> list[An
         )
     maps = []
     for run in range(asked.reruns):
-        model = clone(tsne).set_params(init="random", random_state=asked.seed + run + 1,
-                                       align_to=None)  # fmt: skip
+        model = clone(tsne).set_params(
+            init="random", random_state=asked.seed + run + 1, align_to=None
+        )
         maps.append(np.asarray(model.fit(search.Z).embedding_)[pair.rows_left])
         words.say("Rerun", f"{run + 1} of {asked.reruns}")
     return maps

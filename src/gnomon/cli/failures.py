@@ -67,8 +67,10 @@ class CommandWording(Wording):
 
 
 # How Python, pyarrow and the loader of libraries say that the system gave them no memory.
-REFUSED = re.compile(r"can't start new thread|Failed to launch worker thread|"
-                     r"failed to map segment|[Cc]annot allocate memory")  # fmt: skip
+REFUSED = re.compile(
+    r"can't start new thread|Failed to launch worker thread|"
+    r"failed to map segment|[Cc]annot allocate memory"
+)
 
 
 def exit_code(error: Exception) -> int:

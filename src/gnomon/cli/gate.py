@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 if TYPE_CHECKING:
-    from gnomon.cli.words import Words
+    from gnomon.cli.run_lines import RunLines
 
 __all__ = ["FIGURES", "Condition", "ConditionType", "judge", "refuse_failed"]
 
@@ -84,14 +84,17 @@ class ConditionType(click.ParamType[Condition]):
         if found is None:
             self.fail(
                 f"'{value}' is no condition: NAME, then <, <=, > or >=, then a number, such as "
-                "'neighbours < 0.8'.", param, ctx,
-            )  # fmt: skip
+                "'neighbours < 0.8'.",
+                param,
+                ctx,
+            )
         name, sign, number = found.groups()
         if name not in FIGURES:
             close = get_close_matches(name, FIGURES, 1)
             meant = f" Did you mean '{close[0]}'?" if close else ""
-            self.fail(f"There is no figure '{name}'; there are {', '.join(FIGURES)}.{meant}",
-                      param, ctx)  # fmt: skip
+            self.fail(
+                f"There is no figure '{name}'; there are {', '.join(FIGURES)}.{meant}", param, ctx
+            )
         if not math.isfinite(limit := float(number)):
             self.fail(f"'{number}' is too large a number.", param, ctx)
         return Condition(name, sign, limit)
@@ -109,13 +112,14 @@ def judge(conditions: Sequence[Condition], numbers: dict[str, Any]) -> list[dict
                 f"--fail-if '{condition}' cannot be judged: {condition.name} is unknown for "
                 f"{numbers['n']:,} rows. Compare more rows, or leave the condition out."
             )
-        verdicts.append({"condition": str(condition), "value": value,
-                         "holds": condition.holds(value)})  # fmt: skip
+        verdicts.append(
+            {"condition": str(condition), "value": value, "holds": condition.holds(value)}
+        )
     return verdicts
 
 
 def refuse_failed(
-    conditions: Sequence[Condition], verdicts: Sequence[dict[str, Any]], words: "Words"
+    conditions: Sequence[Condition], verdicts: Sequence[dict[str, Any]], words: "RunLines"
 ) -> None:
     """Say what was judged; conditions that hold end the command, with exit code 5."""
     from gnomon.errors import ConditionError

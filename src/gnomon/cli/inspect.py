@@ -8,14 +8,14 @@ import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
     from gnomon.data.preparation import Preparation, Prepared
     from gnomon.data.table import Table
-    from gnomon.estimate import Cost
     from gnomon.pca.plan import Plan
+    from gnomon.pipeline.estimate import Cost
     from gnomon.tsne.sampled import Sampling
 
 HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
@@ -56,19 +56,25 @@ def command(asked: Asked) -> None:
         say_json("inspect", [], found)
 
 
-def look(asked: Asked, words: Words) -> dict[str, Any]:
+def look(asked: Asked, words: RunLines) -> dict[str, Any]:
     """Say what a map of the data would use and cost; the same as a dictionary, ready for JSON."""
     from gnomon.budget import Budget
-    from gnomon.checks import check_run, usual_perplexity
     from gnomon.cli.results import say_read
     from gnomon.data.open import open_table
     from gnomon.errors import TooLargeError
-    from gnomon.map_budget import RunBudget
+    from gnomon.inputs.csr import is_sparse, stored_bytes
     from gnomon.pca import PCA
+    from gnomon.pipeline.enough_rows import check_run, usual_perplexity
+    from gnomon.pipeline.map_budget import RunBudget
 
     start, budget = time.perf_counter(), Budget.from_memory(asked.memory)
     table = open_table(
-        asked.data, memory=asked.memory, in_blocks=asked.cluster, row_names=False, **asked.reading
+        asked.data,
+        memory=asked.memory,
+        in_blocks=asked.cluster,
+        row_names=False,
+        spool=asked.spool,
+        **asked.reading,
     )
     say_read(words, table, time.perf_counter() - start, few=True)
     prepared, told = _prepare(table, asked, words)
@@ -85,15 +91,23 @@ def look(asked: Asked, words: Words) -> dict[str, Any]:
     with suppress(TooLargeError):  # which is said below
         sampling = fit.choose(asked.sample)
     mapped = n if sampling is None else sampling.rows.size
-    held = 0 if table.in_blocks else prepared.X.nbytes
+    held = 0 if table.in_blocks else stored_bytes(prepared.X)
     copied = 0 if prepared.X is table.X else held
-    found = Found(
-        table.X.shape, table.X.dtype, plan, sampling, usual, held, copied, fit.beside(mapped)
+    found = Inspection(
+        table.X.shape,
+        table.X.dtype,
+        plan,
+        sampling,
+        usual,
+        held,
+        copied,
+        fit.beside(mapped),
+        is_sparse(table.X),
     )
     return {"table": table.to_dict(), "preparation": told, **tell(found, asked, words)}
 
 
-def _prepare(table: "Table", asked: Asked, words: Words) -> "tuple[Prepared, dict[str, Any]]":
+def _prepare(table: "Table", asked: Asked, words: RunLines) -> "tuple[Prepared, dict[str, Any]]":
     """The rows as a run would use them, and what is known of that; blocks are not read for it."""
     from gnomon.data.preparation import Preparation, Prepared
     from gnomon.data.prepare import prepare
@@ -111,7 +125,7 @@ def _prepare(table: "Table", asked: Asked, words: Words) -> "tuple[Prepared, dic
     return prepared, {"missing": missing, "scale": asked.scale}
 
 
-class Found(NamedTuple):
+class Inspection(NamedTuple):
     """What was seen of a table, and what would be done with it."""
 
     shape: tuple[int, ...]
@@ -122,14 +136,15 @@ class Found(NamedTuple):
     held: int  # bytes of the table as it is kept
     copied: int  # and of those that are not the table's own
     beside: int  # and of what is kept beside a map
+    sparse: bool = False
 
 
-def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
+def tell(found: Inspection, asked: Asked, words: RunLines) -> dict[str, Any]:
     """Say what that would cost; the same as a dictionary."""
     from gnomon.budget import readable_bytes
     from gnomon.cli.results import say_versions
     from gnomon.compute.threads import thread_count
-    from gnomon.estimate import PAGE_BUDGET, estimate
+    from gnomon.pipeline.estimate import PAGE_BUDGET, estimate
     from gnomon.tsne.schedule import usual_iterations
 
     plan, sampling, (n, d) = found.plan, found.sampling, found.shape
@@ -149,6 +164,8 @@ def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
         stability=asked.stability or 0,
     )
     size = readable_bytes(n * d * found.dtype.itemsize)
+    if found.sparse:
+        size = f"sparse, {readable_bytes(found.held)}; {size} if it were dense"
     words.say("Table", f"{n:,} × {d:,} {found.dtype}, {size}")
     _say_costs(words, plan, cost, asked.dimensions, found.perplexity)
     _say_memory(words, cost, found.held, asked.memory)
@@ -165,7 +182,7 @@ def tell(found: Found, asked: Asked, words: Words) -> dict[str, Any]:
     }
 
 
-def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> None:
+def _say_preparation(words: RunLines, preparation: "Preparation", missing: str) -> None:
     for name, text in preparation.lines():
         if name == "missing" and missing == "em":
             text = f"{preparation.n_missing:,} values to be filled in from the other columns"
@@ -173,20 +190,26 @@ def _say_preparation(words: Words, preparation: "Preparation", missing: str) -> 
 
 
 def _say_costs(
-    words: Words, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
+    words: RunLines, plan: "Plan", cost: "Cost", dimensions: int, perplexity: float
 ) -> None:
     """What PCA, the map, its scores, the places of other rows and the page would take."""
     from gnomon.budget import readable_bytes
     from gnomon.data.table import count
-    from gnomon.estimate import about
+    from gnomon.pipeline.estimate import about
 
     passes = f"{plan.passes} pass{'' if plan.passes == 1 else 'es'} over the table"
-    words.say("PCA", f"{plan.solver}, {passes}, {plan.operations:.1e} operations, "
-              f"{readable_bytes(plan.peak_bytes)} beyond the table; "
-              f"{about(cost.pca_seconds)}")  # fmt: skip
+    words.say(
+        "PCA",
+        f"{plan.solver}, {passes}, {plan.operations:.1e} operations, "
+        f"{readable_bytes(plan.peak_bytes)} beyond the table; "
+        f"{about(cost.pca_seconds)}",
+    )
     words.say("Why", plan.why)
-    words.say("t-SNE", f"{dimensions}-D, perplexity {perplexity:.3g}, about {cost.iterations} "
-              f"iterations; {about(cost.tsne_seconds)}")  # fmt: skip
+    words.say(
+        "t-SNE",
+        f"{dimensions}-D, perplexity {perplexity:.3g}, about {cost.iterations} "
+        f"iterations; {about(cost.tsne_seconds)}",
+    )
     words.say("Trust", f"scores of the map; {about(cost.trust_seconds)}")
     if cost.place_seconds:
         words.say("Placed", f"all other rows; {about(cost.place_seconds)}")
@@ -196,14 +219,16 @@ def _say_costs(
     )
 
 
-def _say_memory(words: Words, cost: "Cost", held: int, memory: "Budget | None") -> None:
+def _say_memory(words: RunLines, cost: "Cost", held: int, memory: "Budget | None") -> None:
     """What is needed beyond the table, and whether there is as much."""
     from gnomon.budget import Budget, readable_bytes
 
     budget = Budget.from_memory(memory)
     left = max(0, budget.bytes - held) if budget.asked else budget.bytes
     there = f"left{budget.rest(table=held)}" if budget.asked else "free"
-    words.say("Memory", f"about {readable_bytes(cost.peak_bytes)} beyond the table; "
-              f"{readable_bytes(left)} {there}")  # fmt: skip
+    words.say(
+        "Memory",
+        f"about {readable_bytes(cost.peak_bytes)} beyond the table; {readable_bytes(left)} {there}",
+    )
     if cost.peak_bytes > left:
         words.say("Warning", "This is more memory than there is. Take fewer rows or columns.")

@@ -12,7 +12,7 @@ from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.workers import engine_for, refuse_stability
 
 if TYPE_CHECKING:
-    from gnomon.result import Result
+    from gnomon.pipeline.result import Result
 
 HELP = """PCA and a t-SNE map of a table, or of a bundled sample.
 
@@ -21,15 +21,27 @@ gnomon map cells.csv                      → cells_map/
 gnomon map digits                         a first try
 gnomon map survey.csv --label region --missing drop --na n/a
 gnomon map wine -k parallel -o results
+gnomon map documents.parquet --metric cosine --text title
 gnomon map cells.parquet --sample 100000  maps so many, places the others
 
-DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy or .npz; a folder of such files, which
-are one table; - for standard input; or the name of a sample: digits, iris, wine, breast-cancer,
-house-prices and others.
+DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy, .npz, JSON lines, an Excel workbook, a
+sparse matrix (.npz, .mtx, a 10x folder) or an AnnData file (.h5ad); a folder of such tables (of one
+kind, not sparse), which are one table; - for standard input; or the name of a sample: digits, iris,
+wine, breast-cancer, house-prices and others.
 """
 OUTPUTS = ("report.html", "map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
-MAP_SETTINGS = ("missing", "scale", "components", "perplexity", "dimensions", "sample", "seed",
-                "stability", "replay")  # fmt: skip
+MAP_SETTINGS = (
+    "missing",
+    "scale",
+    "components",
+    "perplexity",
+    "metric",
+    "dimensions",
+    "sample",
+    "seed",
+    "stability",
+    "replay",
+)
 
 
 @click.command("map", help=HELP)
@@ -64,16 +76,17 @@ def command(asked: Asked) -> None:
         return
     folder = options.new_folder(asked.out, asked.data, "map", OUTPUTS, force=asked.force)
     out = folder.shown
-    from gnomon import pipeline
     from gnomon.cli import pages, results
-    from gnomon.stages import Stages
+    from gnomon.pipeline.flow import run
+    from gnomon.pipeline.stages import Stages
 
     with words.bar() as bar, engine_for(asked, words) as engine:
-        result = pipeline.run(
+        result = run(
             asked.data,
             n_components=options.parse_components(asked.components),
             dimensions=asked.dimensions,
             perplexity=asked.perplexity,
+            metric=asked.metric,
             sample=asked.sample,
             missing=asked.missing,
             scale=asked.scale,
@@ -83,6 +96,7 @@ def command(asked: Asked) -> None:
             engine=engine,
             replay=asked.replay,
             on=results.reporter(words, bar),
+            spool=asked.spool,
             **asked.reading,
         )
     results.say_warnings(words, result)
@@ -111,7 +125,7 @@ def _write(out: Path, result: "Result", found: dict[str, Any]) -> None:
 
     from gnomon import charts
     from gnomon.cli import results
-    from gnomon.map_budget import MOST_COMPONENTS
+    from gnomon.pipeline.map_budget import MOST_COMPONENTS
 
     assert result.tsne is not None
     assert result.positions is not None

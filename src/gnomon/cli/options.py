@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
-    from gnomon.cli.folder import RunFolder
+    from gnomon.cli.run_folder import RunFolder
 
 __all__ = [
     "check_source",
@@ -27,6 +27,7 @@ __all__ = [
     "naming",
     "new_file",
     "new_folder",
+    "of_cells",
     "of_method",
     "of_table",
     "out_file",
@@ -138,112 +139,228 @@ def source(name: str, metavar: str | None = None) -> Callable[[F], F]:
 
 # How numbers are written in text: `decimal`.
 decimal = of_table(
-    "--decimal", type=click.Choice([".", ","]), help="What divides decimals in text; the other "
+    "--decimal",
+    type=click.Choice([".", ","]),
+    help="What divides decimals in text; the other "
     "mark may then divide thousands (default: guessed).",
-)  # fmt: skip
+)
 # Which columns name and colour the rows: `label`, `id_`; and how cells are read: `na`, `decimal`.
 naming = _together(
     of_table("--label", metavar="COLUMN", help="Column of groups, to colour by."),
     of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
-    of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value, "
-             "beside an empty cell, NA, NaN and null. May be given again."),
+    of_table(
+        "--na",
+        metavar="TEXT",
+        multiple=True,
+        help="What stands for a missing value, "
+        "beside an empty cell, NA, NaN and null. May be given again.",
+    ),
     decimal,
-)  # fmt: skip
+    of_table("--sheet", metavar="NAME", help="Sheet of an Excel workbook (default: the first)."),
+)
 # Which columns are features: `features`, `keep`, `drop`.
 features = _together(
-    of_table("--features", metavar="NAME", multiple=True, help="The features: a column, or "
-             "columns by a pattern such as 'pc*' (default: guessed, and said). May be given "
-             "again."),
-    of_table("--keep", metavar="COLUMN", multiple=True, help="Use this column although it "
-             "would be no feature. May be given again."),
-    of_table("--drop", metavar="COLUMN", multiple=True, help="Do not use this column. May "
-             "be given again."),
-)  # fmt: skip
-reading = _together(naming, features)
+    of_table(
+        "--features",
+        metavar="NAME",
+        multiple=True,
+        help="The features: a column, or "
+        "columns by a pattern such as 'pc*' (default: guessed, and said). May be given "
+        "again.",
+    ),
+    of_table(
+        "--keep",
+        metavar="COLUMN",
+        multiple=True,
+        help="Use this column although it would be no feature. May be given again.",
+    ),
+    of_table(
+        "--drop",
+        metavar="COLUMN",
+        multiple=True,
+        help="Do not use this column. May be given again.",
+    ),
+)
+# What of an AnnData file is used: `layer`, `use_rep`, `normalize`.
+of_cells = _together(
+    of_table("--layer", metavar="NAME", help="Of an .h5ad file: this layer instead of X."),
+    of_table(
+        "--use-rep",
+        metavar="NAME",
+        help="Of an .h5ad file: this key of obsm, or X (default: as in scanpy, X_pca if it is "
+        "there and there are more than 50 genes).",
+    ),
+    of_table(
+        "--normalize",
+        type=click.Choice(["log1p"]),
+        help="Counts of an .h5ad file: scale each cell to 10,000, then take log(1 + x).",
+    ),
+)
+reading = _together(naming, features, of_cells)
 # What a page shows of each row: `text`, `image`, `link`.
 showing = _together(
-    of_page("--text", metavar="COLUMN", help="Column of texts to show for each row, and to "
-            "search."),
-    of_page("--image", metavar="COLUMN", help="Column of pictures to show: bytes, or paths below "
-            "the data's folder (PNG, JPEG, WebP, GIF)."),
-    of_page("--image-root", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False),
-            help="Where such paths begin instead."),
+    of_page(
+        "--text", metavar="COLUMN", help="Column of texts to show for each row, and to search."
+    ),
+    of_page(
+        "--image",
+        metavar="COLUMN",
+        help="Column of pictures to show: bytes, or paths below "
+        "the data's folder (PNG, JPEG, WebP, GIF).",
+    ),
+    of_page(
+        "--image-root",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Where such paths begin instead.",
+    ),
     of_page("--link", metavar="COLUMN", help="Column of web addresses to show."),
-    of_page("--pixels", metavar="SHAPE", help="How the features make a picture: 28x28, 32x32x3, "
-            "3x32x32 (plane by plane), with ,F behind for column order; or none (default: "
-            "recognised)."),
-)  # fmt: skip
+    of_page(
+        "--pixels",
+        metavar="SHAPE",
+        help="How the features make a picture: 28x28, 32x32x3, "
+        "3x32x32 (plane by plane), with ,F behind for column order; or none (default: "
+        "recognised).",
+    ),
+)
 missing = of_table(
-    "--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
-    show_default=True, help="Missing values: refuse them, drop their rows, fill in the column's "
+    "--missing",
+    type=click.Choice(["error", "drop", "mean", "em"]),
+    default="error",
+    show_default=True,
+    help="Missing values: refuse them, drop their rows, fill in the column's "
     "mean, or (em) what the row's other columns foretell.",
-)  # fmt: skip
+)
 # How a table is made ready: `missing`, `scale`.
 preparing = _together(
     missing,
-    of_table("--scale", type=click.Choice(["auto", "none", "standard"]), default="auto",
-             show_default=True, help="Divide columns by their standard deviations."),
-)  # fmt: skip
+    of_table(
+        "--scale",
+        type=click.Choice(["auto", "none", "standard"]),
+        default="auto",
+        show_default=True,
+        help="Divide columns by their standard deviations.",
+    ),
+)
 # Which rows and columns of two tables belong together: `id_`, `columns`; how their cells are read:
 # `na`, `decimal`, `missing`.
 pairing = _together(
-    of_table("--id", "id_", metavar="COLUMN", multiple=True, help="Column that names the rows "
-             "of both; given twice, of the first and of the second (default: what names them "
-             "in both, otherwise their order)."),
-    of_table("--columns", metavar="NAME", multiple=True, help="Use only these columns of "
-             "numbers, such as 'pc*'. May be given again."),
+    of_table(
+        "--id",
+        "id_",
+        metavar="COLUMN",
+        multiple=True,
+        help="Column that names the rows "
+        "of both; given twice, of the first and of the second (default: what names them "
+        "in both, otherwise their order).",
+    ),
+    of_table(
+        "--columns",
+        metavar="NAME",
+        multiple=True,
+        help="Use only these columns of numbers, such as 'pc*'. May be given again.",
+    ),
     of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
     decimal,
-    of_table("--missing", type=click.Choice(["error", "drop", "mean", "em"]), default="error",
-             show_default=True, help="Missing values: refuse them, drop their rows, or fill "
-             "them in."),
-)  # fmt: skip
+    of_table(
+        "--missing",
+        type=click.Choice(["error", "drop", "mean", "em"]),
+        default="error",
+        show_default=True,
+        help="Missing values: refuse them, drop their rows, or fill them in.",
+    ),
+)
 components = of_method(
-    "-k", "--components", default="0.95", show_default=True,
+    "-k",
+    "--components",
+    default="0.95",
+    show_default=True,
     help="A number, a fraction of the variance, or a rule: mle, parallel, broken-stick, "
     "gavish-donoho, kaiser.",
-)  # fmt: skip
-# Of the map: `perplexity`, `dimensions`.
+)
+# Of the map: `perplexity`, `metric`, `dimensions`.
 mapping = _together(
-    of_method("--perplexity", type=float, help="Effective number of neighbours (default: 30, or "
-              "a third of the rows)."),
-    of_method("--dimensions", type=click.IntRange(1, 3), default=2, show_default=True,
-              help="Of the map."),
-)  # fmt: skip
+    of_method(
+        "--perplexity",
+        type=float,
+        help="Effective number of neighbours (default: 30, or a third of the rows).",
+    ),
+    of_method(
+        "--metric",
+        type=click.Choice(["euclidean", "cosine"]),
+        default="euclidean",
+        show_default=True,
+        help="Distance between rows of the map: cosine for embeddings.",
+    ),
+    of_method(
+        "--dimensions", type=click.IntRange(1, 3), default=2, show_default=True, help="Of the map."
+    ),
+)
 # What may be used: `threads`, `memory`.
 resources = _together(
     of_machine("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
-    of_machine("--memory", type=_Memory(), metavar="SIZE", help="Memory that may be used in all, "
-               "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
-               "is free)."),
-)  # fmt: skip
+    of_machine(
+        "--memory",
+        type=_Memory(),
+        metavar="SIZE",
+        help="Memory that may be used in all, "
+        "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
+        "is free).",
+    ),
+)
 # How many rows a map is made of: `sample`.
 sampling = of_method(
-    "--sample", type=click.IntRange(3), metavar="N", help="Map N rows drawn at random and place "
+    "--sample",
+    type=click.IntRange(3),
+    metavar="N",
+    help="Map N rows drawn at random and place "
     "all others on the map (default: all rows, or as many as there is memory for).",
-)  # fmt: skip
-# Who works through a table that is read in blocks: `dask`, `workers`.
+)
+# Who works through a table that is read in blocks: `dask`, `workers`; where it is copied: `spool`.
 distributing = _together(
-    of_machine("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is "
-               "there."),
-    of_machine("--workers", type=click.IntRange(1), metavar="N", help="Work in so many processes "
-               "of this machine."),
-)  # fmt: skip
+    of_machine(
+        "--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is there."
+    ),
+    of_machine(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Work in so many processes of this machine.",
+    ),
+    of_machine(
+        "--spool",
+        type=click.Path(file_okay=False, exists=True),
+        metavar="FOLDER",
+        help="Where temporary copies of CSV and compressed files are kept that do not fit "
+        "into memory (default: the system's temporary folder). With --dask, on a disk that "
+        "all workers share.",
+    ),
+)
 # `seed`, and those.
 computing = _together(
-    of_method("--seed", type=click.IntRange(0), default=0, show_default=True,
-              help="For whatever is drawn at random."),
+    of_method(
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="For whatever is drawn at random.",
+    ),
     resources,
-)  # fmt: skip
+)
 # What is said: `quiet`, `verbose`, `as_json`.
 speaking = _together(
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
     click.option("-v", "--verbose", is_flag=True, help="Say more: plans, certificates, versions."),
-    click.option("--json", "as_json", is_flag=True, help="What was done and found, as JSON on "
-                 "standard output."),
-    click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came "
-                 "from."),
-)  # fmt: skip
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="What was done and found, as JSON on standard output.",
+    ),
+    click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+    ),
+)
 # `force`, and those.
 writing = _together(
     click.option("--force", is_flag=True, help="Overwrite results that exist."),
@@ -256,32 +373,55 @@ compared_page = _together(_title, _open)
 # The page: `title`, `page_budget`, `show`.
 plain_page = _together(
     _title,
-    of_page("--page-budget", type=_Size(LEAST_PAGE), metavar="SIZE", default="3MB",
-            show_default=True, help="What the page may take; what is left out is said on it."),
+    of_page(
+        "--page-budget",
+        type=_Size(LEAST_PAGE),
+        metavar="SIZE",
+        default="3MB",
+        show_default=True,
+        help="What the page may take; what is left out is said on it.",
+    ),
     _open,
-)  # fmt: skip
+)
 # `stability`, and those.
-replaying = of_page("--replay", is_flag=True, help="Show on the page how the map came about, in "
-                    "some 40 steps.")  # fmt: skip
+replaying = of_page(
+    "--replay", is_flag=True, help="Show on the page how the map came about, in some 40 steps."
+)
 page = _together(
-    of_page("--stability", type=click.IntRange(2), metavar="N", help="Make the map N times "
-            "more, and show on the page which points stay."),
+    of_page(
+        "--stability",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Make the map N times more, and show on the page which points stay.",
+    ),
     plain_page,
-)  # fmt: skip
+)
 model = of_table(
-    "-m", "--model", metavar="MODEL", type=click.Path(path_type=Path), required=True,
+    "-m",
+    "--model",
+    metavar="MODEL",
+    type=click.Path(path_type=Path),
+    required=True,
     help="Model file, or the folder it is in.",
-)  # fmt: skip
+)
 out_file = click.option(
-    "-o", "--out", metavar="FILE", type=click.Path(path_type=Path),
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
     help="File to write: .csv, .tsv, .parquet, .feather or .npy (default: CSV on standard output).",
-)  # fmt: skip
+)
 
 
 def out_folder(usual: str) -> Callable[[F], F]:
     """``-o`` for a folder that is called `usual` by default."""
-    return click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path),
-                        help=f"Folder for the results (default: {usual}).")  # fmt: skip
+    return click.option(
+        "-o",
+        "--out",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        help=f"Folder for the results (default: {usual}).",
+    )
 
 
 def parse_components(text: str) -> int | float | str:
@@ -311,13 +451,14 @@ def check_source(data: str, name: str = "DATA") -> None:
         )
 
 
-def new_folder(out: Path | None, data: str, suffix: str, names: tuple[str, ...], *, force: bool
-               ) -> "RunFolder":  # fmt: skip
+def new_folder(
+    out: Path | None, data: str, suffix: str, names: tuple[str, ...], *, force: bool
+) -> "RunFolder":
     """Where results go: `out`, or ``cells_map`` for cells.csv.gz; none of `names` is there yet.
 
     The folder is locked until the command ends.
     """
-    from gnomon.cli.folder import RESULTS, RunFolder
+    from gnomon.cli.run_folder import RESULTS, RunFolder
     from gnomon.errors import ExistingFileError
     from gnomon.files import refuse_lost_link
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnomon.cli.results import warnings_of
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from gnomon.cli.asked import Asked
     from gnomon.cli.stored import StoredRun
+    from gnomon.pipeline.result import Result
+    from gnomon.pipeline.stages import Stages
     from gnomon.report import Report
-    from gnomon.result import Result
-    from gnomon.stages import Stages
 
 __all__ = [
     "FILE",
@@ -38,11 +38,37 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
-READING = ("label", "id", "features", "keep", "drop", "na", "decimal", "text", "image", "link")
-# What a setting is when nobody asked for anything.
-USUAL = {"missing": "error", "scale": "auto", "components": "0.95", "perplexity": None,
-         "dimensions": 2, "sample": None, "seed": 0, "stability": None, "pixels": None,
-         "image_root": None}  # fmt: skip
+READING = (
+    "label",
+    "id",
+    "features",
+    "keep",
+    "drop",
+    "na",
+    "decimal",
+    "sheet",
+    "layer",
+    "use_rep",
+    "normalize",
+    "text",
+    "image",
+    "link",
+)
+MANY = ("features", "keep", "drop", "na")  # options that may be given again
+# Defaults of the settings.
+USUAL = {
+    "missing": "error",
+    "scale": "auto",
+    "components": "0.95",
+    "perplexity": None,
+    "metric": "euclidean",
+    "dimensions": 2,
+    "sample": None,
+    "seed": 0,
+    "stability": None,
+    "pixels": None,
+    "image_root": None,
+}
 
 
 @dataclass(frozen=True)
@@ -117,7 +143,7 @@ class RunRecord:
     def names(self) -> dict[str, Any]:
         """The columns that named and coloured the rows, and how cells were read."""
         table, reading = self.of("table", {}), self.reading()
-        found = {name: reading[name] for name in ("na", "decimal")}
+        found = {name: reading[name] for name in ("na", "decimal", "layer", "use_rep", "normalize")}
         return found | {name: table.get(name) for name in ("label", "id")}
 
     def data(self) -> str | None:
@@ -182,8 +208,8 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
     import numpy as np
     import pyarrow as pa
 
-    from gnomon.data.arrow_files import read_parquet
-    from gnomon.data.content import open_content
+    from gnomon.data.file_content import open_content
+    from gnomon.data.formats.arrow import read_parquet
     from gnomon.errors import DataError
 
     path = next((folder / name for name in TABLES if (folder / name).exists()), None)
@@ -232,7 +258,7 @@ def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:
     """Whether these are the first components of the model: as many, and spread as they are."""
     import numpy as np
 
-    from gnomon.map_budget import MOST_COMPONENTS
+    from gnomon.pipeline.map_budget import MOST_COMPONENTS
 
     if scores.shape[1] < min(pca.n_components_, MOST_COMPONENTS):
         return False
@@ -247,10 +273,10 @@ def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:
 def as_typed(command: str, settings: dict[str, Any]) -> str:
     """The command that makes the same results, without what is usual."""
     parts = ["gnomon", command, str(settings.get("data", "-"))]
-    for name in ("label", "id", "decimal", "text", "image", "link"):
+    for name in (name for name in READING if name not in MANY):
         if settings.get(name) is not None:
-            parts += [f"--{name}", str(settings[name])]
-    for name in ("features", "keep", "drop", "na"):
+            parts += [f"--{name.replace('_', '-')}", str(settings[name])]
+    for name in MANY:
         values = settings.get(name)
         for value in values if isinstance(values, list) else ():
             parts += [f"--{name}", str(value)]
@@ -284,7 +310,7 @@ def refuse_page(path: Path, *, force: bool) -> None:
 
 
 def write_page(
-    folder: Path, result: "Result", command: str, stage: "Stages", asked: "Asked", words: Words
+    folder: Path, result: "Result", command: str, stage: "Stages", asked: "Asked", words: RunLines
 ) -> "Report":
     """Build the page of a run that has just ended and write it: two stages."""
     with stage("page") as ended:
@@ -294,9 +320,9 @@ def write_page(
     return page
 
 
-def build_page(result: "Result", command: str, asked: "Asked", words: Words) -> "Report":
+def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) -> "Report":
     """The page of a run that has just ended."""
-    from gnomon.report.run import report_result
+    from gnomon.report.run_page import report_result
 
     stability = asked.stability
     if stability is not None and result.sampling is not None:
@@ -315,7 +341,7 @@ def build_page(result: "Result", command: str, asked: "Asked", words: Words) -> 
     )
 
 
-def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: Words) -> None:
+def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: RunLines) -> None:
     """Say where the page is and how long it took to build, and open it if asked to."""
     from gnomon.budget import readable_bytes
 

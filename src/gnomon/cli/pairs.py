@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gnomon.budget import Budget
 from gnomon.cli.results import say_read
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
@@ -79,7 +79,7 @@ class Pairing:
             )
         ]
 
-    def say(self, words: Words) -> None:
+    def say(self, words: RunLines) -> None:
         """How many rows are shared, and which have no partner."""
         sides = (self.left.name, len(self.ids_left)), (self.right.name, len(self.ids_right))
         say_shared(words, len(self.rows_left), *sides, by=self.by)
@@ -89,7 +89,7 @@ class Pairing:
 
 
 def say_shared(
-    words: Words, shared: int, left: tuple[str, int], right: tuple[str, int], *, by: str | None
+    words: RunLines, shared: int, left: tuple[str, int], right: tuple[str, int], *, by: str | None
 ) -> None:
     """How many rows are shared, of the names and rows of both tables."""
     (a, n), (b, k), how = left, right, "by their order" if by is None else f"by {by}"
@@ -114,7 +114,7 @@ def read_pairing(
     na: tuple[str, ...],
     decimal: str | None,
     missing: str,
-    words: Words,
+    words: RunLines,
     memory: Budget | None = None,
 ) -> Pairing:
     """Read both files, choose their columns, and join their rows.

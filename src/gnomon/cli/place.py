@@ -45,6 +45,7 @@ ONLY_DISTANCES = (
 @options.model
 @options.out_file
 @options.naming
+@options.of_cells
 @options.of_table(
     "--missing",
     "instead",
@@ -116,13 +117,17 @@ def open_like(asked: Asked, columns: Sequence[str]) -> "Table":
         asked.data,
         memory=asked.memory,
         in_blocks=asked.cluster,
+        spool=asked.spool,
         columns=list(columns),
-        **{name: asked.reading[name] for name in ("label", "id", "na", "decimal")},
+        **{
+            name: asked.reading[name]
+            for name in ("label", "id", "na", "decimal", "sheet", "layer", "use_rep", "normalize")
+        },
     )
     if table.in_blocks and asked.memory is not None:
         # Of the processes whose libraries are counted, this one does not work beside the others.
         limit = asked.memory.each(asked.memory.processes - 1)
-        table = replace(table, X=table.X.within(limit))
+        table = replace(table, X=table.X.limit(limit))
     return table
 
 
@@ -131,7 +136,7 @@ def _place(
 ) -> "tuple[Prepared, Placement]":
     """The rows made ready, and their places."""
     from gnomon.budget import Budget
-    from gnomon.tsne.blocks import place_blocks
+    from gnomon.tsne.place_parts import place_parts
 
     assert run.tsne is not None
     how = run.preparation
@@ -142,4 +147,4 @@ def _place(
         return prepared, run.tsne.place(prepared.X)
     what = f"{table.name}: the places of {table.n_rows:,} rows"
     Budget.from_memory(asked.memory).check(what, PLACE_BYTES * table.n_rows)
-    return prepared, place_blocks(run.tsne._model(), prepared.X, engine)
+    return prepared, place_parts(run.tsne._model(), prepared.X, engine)

@@ -45,9 +45,9 @@ def command(asked: Asked) -> None:
         options.table_or_json(asked.out, asked.as_json)
     else:
         folder = options.new_folder(asked.out, asked.data, "reduced", OUTPUTS, force=asked.force)
-    from gnomon import pipeline
     from gnomon.cli import pages, results
-    from gnomon.stages import Stages
+    from gnomon.pipeline.flow import run
+    from gnomon.pipeline.stages import Stages
 
     asked, words = asked.beside_workers(asked.data), asked.words
     with (
@@ -55,7 +55,10 @@ def command(asked: Asked) -> None:
         words.bar("Reading") as bar,
         engine_for(asked, words) as engine,
     ):
-        result = pipeline.run(
+        reading = asked.reading
+        if asked.layer is None and asked.use_rep is None and asked.data.lower().endswith(".h5ad"):
+            reading["use_rep"] = "X"  # components of the genes, not of an `X_pca` that is there
+        result = run(
             asked.data,
             n_components=options.parse_components(asked.components),
             dimensions=None,
@@ -67,7 +70,8 @@ def command(asked: Asked) -> None:
             engine=engine,
             scores=None if folder is None else folder.new / SCORES,
             on=results.reporter(words, bar),
-            **asked.reading,
+            spool=asked.spool,
+            **reading,
         )
     columns: dict[str, Any] = {}
     if result.components is not None:

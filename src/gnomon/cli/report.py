@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
@@ -30,8 +30,13 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
 @options.of_table("--data", metavar="FILE", help="The table, if it is not where it was.")
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path),
-              help="Page to write (default: report.html in FOLDER).")  # fmt: skip
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Page to write (default: report.html in FOLDER).",
+)
 @options.page
 @options.resources
 @options.writing
@@ -52,12 +57,12 @@ def command(
 ) -> None:
     """Find the run, its data, and build."""
     from gnomon.cli import pages, results
-    from gnomon.cli.folder import RunFolder
+    from gnomon.cli.run_folder import RunFolder
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
-    from gnomon.stages import Stages
+    from gnomon.pipeline.stages import Stages
 
-    words = Words(quiet=quiet, verbose=verbose)
+    words = RunLines(quiet=quiet, verbose=verbose)
     folder = model if model.is_dir() else model.parent
     out = folder / pages.FILE if out is None else out
     pages.refuse_page(out, force=force)
@@ -68,9 +73,11 @@ def command(
     told = pages.read_record(folder)
     asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
     found: dict[str, Any] = {
-        "command": told.command(stability), "warnings": told.warnings(),
-        "seconds": told.seconds(), "notes": told.notes,
-    }  # fmt: skip
+        "command": told.command(stability),
+        "warnings": told.warnings(),
+        "seconds": told.seconds(),
+        "notes": told.notes,
+    }
     stored = pages.read_stored(folder, run)
     found |= {"Y": stored.positions, "trust": _trust(run, stored)}
     if stability is not None and (
@@ -103,7 +110,7 @@ def find_rows(
     told: Any,
     stored: Any,
     run: "StoredRun",
-    words: Words,
+    words: RunLines,
     memory: "Budget | None",
 ) -> "tuple[Table, Prepared] | None":
     """The run's own rows, read and made ready as they were; None where they are not to be had."""
@@ -180,9 +187,10 @@ def _page(
 
     from gnomon.data.table import Table
     from gnomon.errors import ParameterError
-    from gnomon.report.run import report_run, report_without_table
+    from gnomon.inputs.csr import is_sparse
+    from gnomon.report.run_page import report_run, report_without_table
 
-    if ready is not None:
+    if ready is not None and not is_sparse(ready[0].X):
         table, prepared = ready
         how = told.pictures() | found
         return report_run(table, prepared, run.pca, run.tsne, stability=stability, **how)

@@ -8,7 +8,7 @@ import rich_click as click
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.place import open_like
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 from gnomon.cli.workers import in_blocks, refuse_output, watched_engine
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def command(asked: Asked) -> None:
         results.say_json("restore", [asked.out], found)
 
 
-def _restore(table: "Table", run: "StoredRun", asked: Asked, words: Words) -> list[str]:
+def _restore(table: "Table", run: "StoredRun", asked: Asked, words: RunLines) -> list[str]:
     """Restore a table in memory and write it; the names of the columns."""
     from gnomon.budget import Budget
     from gnomon.cli import results
@@ -97,7 +97,7 @@ def _restore(table: "Table", run: "StoredRun", asked: Asked, words: Words) -> li
     return list(columns)
 
 
-def _restore_blocks(table: "Table", run: "StoredRun", asked: Asked, words: Words) -> list[str]:
+def _restore_blocks(table: "Table", run: "StoredRun", asked: Asked, words: RunLines) -> list[str]:
     """Restore a table block by block into a file; the names of the columns."""
     from gnomon.engine.sink import writing_blocks
     from gnomon.numeric.view import naming_rows
@@ -141,9 +141,12 @@ def _share(run: "StoredRun") -> float:
     return float(run.pca.explained_variance_ratio_.sum())
 
 
-def _say_restored(words: Words, run: "StoredRun") -> None:
+def _say_restored(words: RunLines, run: "StoredRun") -> None:
     from gnomon.cli import results
 
-    words.say("Restored", f"{len(run.preparation.columns)} columns from {len(_names(run))} "
-              f"components, which hold {100 * _share(run):.4g} % of the variance")  # fmt: skip
+    words.say(
+        "Restored",
+        f"{len(run.preparation.columns)} columns from {len(_names(run))} "
+        f"components, which hold {100 * _share(run):.4g} % of the variance",
+    )
     results.say_versions(words)

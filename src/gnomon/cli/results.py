@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnomon.cli.failures import CommandWording
-from gnomon.cli.words import Bar, Words
+from gnomon.cli.run_lines import Bar, RunLines
 from gnomon.errors import worded
 from gnomon.events import Event, Finished, On
 
 if TYPE_CHECKING:
     from gnomon.data.table import Table
-    from gnomon.pipeline import Result
+    from gnomon.pipeline.flow import Result
     from gnomon.tsne.sampled import Placed
 
 __all__ = [
@@ -38,7 +38,7 @@ MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
-def reporter(words: Words, bar: Bar | None = None) -> On:
+def reporter(words: RunLines, bar: Bar | None = None) -> On:
     """A callback that writes a line for each stage that ends, and shows the others on a bar."""
 
     def on(event: Event) -> None:
@@ -51,7 +51,7 @@ def reporter(words: Words, bar: Bar | None = None) -> On:
 
 
 def say_read(
-    words: Words, table: "Table", seconds: float | None = None, *, few: bool = False
+    words: RunLines, table: "Table", seconds: float | None = None, *, few: bool = False
 ) -> None:
     """What was read, used and left out; `few` says so where the rows are too few to conclude from.
 
@@ -67,7 +67,7 @@ def say_read(
         words.say(name.capitalize(), text)
 
 
-def _say(words: Words, stage: str, seconds: float, what: Any) -> None:
+def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
     """One line or more for a stage that has ended."""
     if stage == "read":
         say_read(words, what, seconds, few=True)
@@ -111,7 +111,7 @@ def _took(tsne: Any) -> list[tuple[str, float]]:
     return [(name, seconds) for name, seconds in tsne.timings_.items() if seconds >= 0.05]
 
 
-def say_versions(words: Words) -> None:
+def say_versions(words: RunLines) -> None:
     """What the work was done with, for whoever asked for more."""
     if words.verbose:
         words.say("Versions", ", ".join(f"{name} {text}" for name, text in versions().items()))
@@ -156,12 +156,12 @@ def _far_words(correlation: float) -> str:
     return f"far distances {correlation:.2f}{careful}"
 
 
-def say_placed(words: Words, placed: Any, seconds: float) -> None:
+def say_placed(words: RunLines, placed: Any, seconds: float) -> None:
     """How many rows were placed, and how many of them are like none of the map's."""
     words.say("Placed", placed.title().replace(" placed", "", 1), seconds)
 
 
-def say_wrote(words: Words, files: list[Path], seconds: float) -> None:
+def say_wrote(words: RunLines, files: list[Path], seconds: float) -> None:
     """The files of a folder, which is named once."""
     words.say("Wrote", f"{files[0].parent}/: {', '.join(file.name for file in files)}", seconds)
 
@@ -245,7 +245,7 @@ def write_record(out: Path, found: dict[str, Any]) -> None:
 
 
 def write_table_or_stdout(
-    out: Path | None, columns: dict[str, Any], *, force: bool, words: Words
+    out: Path | None, columns: dict[str, Any], *, force: bool, words: RunLines
 ) -> None:
     """Named columns as a file, or as CSV on standard output; ``.npy`` gets the numbers only."""
     from gnomon.data.write import csv_text, write_table
@@ -262,7 +262,7 @@ def write_table_or_stdout(
     words.say("Wrote", str(out))
 
 
-def say_warnings(words: Words, result: "Result") -> None:
+def say_warnings(words: RunLines, result: "Result") -> None:
     """What the reader of the results should know."""
     for text in warnings_of(result):
         words.say("Warning", text)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
@@ -25,13 +25,18 @@ class StoredRun:
     pca: "PCA"
     tsne: "TSNE | None"
 
-    def say(self, words: Words) -> None:
+    def say(self, words: RunLines) -> None:
         """What the model is, for whoever asked for more."""
         parts = [self.preparation, self.pca.plan_, self.pca.certificate_]
         if self.tsne is not None:
             parts.append(self.tsne.certificate_)
-        words.details("Model", [("file", str(self.path)), *((type(part).__name__.lower(),
-                      part.title()) for part in parts)])  # fmt: skip
+        words.details(
+            "Model",
+            [
+                ("file", str(self.path)),
+                *((type(part).__name__.lower(), part.title()) for part in parts),
+            ],
+        )
 
 
 def load_run(path: Path) -> StoredRun:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from gnomon.cli.words import Words
+from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
@@ -17,6 +17,7 @@ __all__ = [
     "beside_workers",
     "engine_for",
     "in_blocks",
+    "refuse_copies",
     "refuse_for_workers",
     "refuse_output",
     "refuse_stability",
@@ -31,11 +32,38 @@ def refuse_for_workers(asked: "Asked", *inputs: str) -> None:
     if asked.dask is not None and asked.workers is not None:
         raise ParameterError("--dask and --workers are mutually exclusive. Give one of them.")
     for data in inputs if asked.cluster else ():
-        if data == "-" or not Path(data).exists():
+        if data != "-" and not Path(data).exists():
             raise ParameterError(
                 f"Only files and folders are read in blocks; got '{data}'. Leave out --dask and "
                 "--workers."
             )
+    refuse_copies(asked, *inputs)
+
+
+def refuse_copies(asked: "Asked", *inputs: str) -> None:
+    """Refuse `inputs` that are copied to this machine's disk where workers of a cluster read them.
+
+    Workers of this machine see the copies, and all see those in a folder that the user names.
+    """
+    from gnomon.errors import ParameterError
+
+    if asked.dask is None or asked.spool is not None:
+        return
+    for data in inputs:
+        if _is_copied(data):
+            raise ParameterError(
+                f"'{data}' is read from a temporary copy on this machine, which the workers of "
+                f"--dask {asked.dask} may not see. Name a folder on a disk that all of them share "
+                "with --spool FOLDER, or save the table as Parquet."
+            )
+
+
+def _is_copied(data: str) -> bool:
+    """Whether a file, or one of a folder, is read in blocks from a temporary copy."""
+    from gnomon.data.file_content import COPIED, kind_of_file
+    from gnomon.data.folder import files_of
+
+    return data == "-" or any(kind_of_file(file) in COPIED for file in files_of(Path(data)))
 
 
 def in_blocks(asked: "Asked", *inputs: str) -> bool:
@@ -71,7 +99,7 @@ def beside_workers(memory: "Budget | None", workers: int | None) -> "Budget | No
 
 
 @contextmanager
-def engine_for(asked: "Asked", words: Words) -> Iterator[Any]:
+def engine_for(asked: "Asked", words: RunLines) -> Iterator[Any]:
     """A running cluster, one of this machine that is ended afterwards, or None for threads.
 
     A cluster that is lost on the way was no wrong usage: exit code 1, which is that of Click's own
@@ -101,7 +129,7 @@ def engine_for(asked: "Asked", words: Words) -> Iterator[Any]:
 
 
 @contextmanager
-def watched_engine(asked: "Asked", words: Words) -> Iterator[Any]:
+def watched_engine(asked: "Asked", words: RunLines) -> Iterator[Any]:
     """An engine that shows a progress bar for each pass over the rows, on a terminal."""
     from gnomon.engine import as_engine
 

@@ -1,1 +1,1 @@
-"""How numbers are crunched: compiled loops, fixed blocks on threads, BLAS on one thread."""
+"""Building blocks of computation: compiled loops, fixed blocks on threads, BLAS on one thread."""

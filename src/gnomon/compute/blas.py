@@ -1,14 +1,16 @@
 """BLAS held to one thread wherever a result is computed.
 
-Its bits change with its thread count, and our blocks use the cores already (`compute.threads`).
+The bits of BLAS results depend on its thread count, and our blocks already use all cores
+(`compute.threads`).
 
-threadpoolctl finds the libraries. Its own limits are not enough: they are saved and restored a call
-at a time, so two overlapping calls restore each other's and can leave the whole process at one
-thread; and from 3.8 on the limits of all threads but the first are ignored.
+threadpoolctl finds the libraries. Its context manager is not enough: limits are saved and restored
+per call, so two overlapping calls restore each other's limits and can leave the whole process at
+one thread; and since version 3.8 limits are ignored in every thread but the first.
 
-Ctrl-C can come between any two steps, also within these. So a hold is an object, not a count: it
-may be taken twice and let go twice, in any order, and what was there before is forgotten only after
-it was restored. A ``with`` that was torn apart lets go when its exception is forgotten.
+Ctrl-C can arrive between any two steps, including the steps here. So a hold is an object rather
+than a count: it may be acquired twice and released twice, in any order, and the previous settings
+are dropped only after they were restored. A ``with`` block that was interrupted releases its hold
+when its exception is garbage-collected.
 """
 
 import os
@@ -18,13 +20,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-Settings = dict[str, tuple[Any, int]]  # by the library's file: the library, its threads
+Settings = dict[str, tuple[Any, int]]  # by path of the library: the library, its thread count
 
 __all__ = ["hold_blas", "one_blas_thread"]
 
 
 def hold_blas(action: Callable[[], T]) -> T:
-    """``action()`` with the BLAS of NumPy and SciPy held to one thread."""
+    """Return ``action()`` with the BLAS of NumPy and SciPy limited to one thread."""
     hold = _blas.new_hold()
     try:
         _blas.enter(hold)
@@ -32,14 +34,14 @@ def hold_blas(action: Callable[[], T]) -> T:
     finally:
         try:
             _blas.leave(hold)
-        except BaseException:  # Ctrl-C on the way out: once more
+        except BaseException:  # Ctrl-C during the release: release again
             _blas.leave(hold)
             raise
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread within a ``with`` block; also a decorator."""
+    """Limit BLAS to one thread within a ``with`` block; also works as a decorator."""
     hold = _blas.new_hold()
     try:
         _blas.enter(hold)
@@ -52,8 +54,8 @@ def one_blas_thread() -> Iterator[None]:
             raise
 
 
-class _OfThread:
-    """What a thread holds, and its own settings from before."""
+class _ThreadState:
+    """The holds of one thread, and the settings that it had before."""
 
     def __init__(self) -> None:
         self.ident = threading.get_ident()
@@ -64,24 +66,24 @@ class _OfThread:
 class _Hold:
     """A thread's hold on BLAS; clean-up may release it from another thread."""
 
-    def __init__(self, thread: _OfThread) -> None:
+    def __init__(self, thread: _ThreadState) -> None:
         self.thread = thread
 
 
 class _Limiter:
-    """Holds BLAS to one thread while any thread is inside."""
+    """Limits BLAS to one thread while any thread has a hold."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a torn hold may end here while its thread has it
-        self.inside: set[int] = set()  # threads
+        self.lock = threading.RLock()  # an interrupted hold may be released by its own thread
+        self.inside: set[int] = set()  # ids of the threads with a hold
         self.local = threading.local()
-        self.shared: list[Any] = []  # libraries with one setting for the process
-        self.own: list[Any] = []  # built on OpenMP: every thread has its own setting
+        self.shared: list[Any] = []  # libraries with one thread count per process
+        self.own: list[Any] = []  # built on OpenMP: one thread count per thread
         self.before: Settings = {}
 
     def new_hold(self) -> _Hold:
         if not hasattr(self.local, "thread"):
-            self.local.thread = _OfThread()
+            self.local.thread = _ThreadState()
         return _Hold(self.local.thread)
 
     def enter(self, hold: _Hold) -> None:
@@ -104,16 +106,16 @@ class _Limiter:
         if thread.ident == threading.get_ident():
             _restore(thread.before)
         with self.lock:
-            if thread.holds:  # it has come back
+            if thread.holds:  # the thread still has another hold
                 return
             if self.inside <= {thread.ident}:
                 _restore(self.before)
             self.inside.discard(thread.ident)
 
     def _find_libraries(self) -> None:
-        if self.shared or self.own:  # looking takes 5 ms
+        if self.shared or self.own:  # finding them takes 5 ms
             return
-        import scipy.linalg  # noqa: F401  (brings a BLAS of its own, beside NumPy's)
+        import scipy.linalg  # noqa: F401  (SciPy has its own BLAS, in addition to NumPy's)
         from threadpoolctl import ThreadpoolController
 
         found = [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
@@ -121,7 +123,7 @@ class _Limiter:
         self.own, self.shared = own, [lib for lib in found if lib not in own]
 
     def after_fork(self) -> None:
-        """Only the forking thread is left in the child: forget the calls of all others."""
+        """Drop the holds of all other threads: only the forking thread exists in the child."""
         self.lock = threading.RLock()
         mine = self.inside & {threading.get_ident()}
         if self.inside and not mine:
@@ -142,7 +144,7 @@ def _restore(before: Settings) -> None:
 
 
 def _set_threads(library: Any, threads: int) -> None:
-    # Past the rule that only one thread of the process may set it: ours is the one place.
+    # Bypass threadpoolctl's rule that only the first thread may set the limit: only we set it.
     getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
 

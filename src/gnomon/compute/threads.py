@@ -2,23 +2,23 @@
 
 How it works:
 
-1. Blocks depend on the size of the work only (`row_blocks`), never on the number of threads.
+1. Blocks depend only on the size of the work (`row_blocks`), never on the number of threads.
 2. The calling thread works too; up to ``n_jobs - 1`` threads of one shared pool help it. Each takes
    the next free block. A caller therefore never waits for a pool that is busy with other work, and
-   nested calls cannot lock each other out.
-3. Results are handed back, or added up, in the order of the blocks (`map_blocks`, `fold_blocks`).
-   `beside` has the others work on something else while the caller goes on.
-4. BLAS runs one thread meanwhile (`gnomon.compute.blas`).
+   nested calls cannot deadlock.
+3. Results are returned, or added up, in block order (`map_blocks`, `fold_blocks`).
+   `beside` runs blocks on the other threads while the caller continues.
+4. BLAS runs on one thread meanwhile (`gnomon.compute.blas`).
 
-An error or Ctrl-C stops everybody at the next block. Ctrl-C raises in the main thread where a
-function begins, after a call, and where a loop goes back, also inside the standard library:
-`threading.Condition`, `Thread.start` and `concurrent.futures` may then leave a lock held, give back
-one that they lost, or forget a thread that Python waits for at exit; and a ``with`` whose manager
-is written in Python may never be left. So threads wait for tokens in queues, the calling thread
-waits for no lock here, and the clean-up of `_see_through` is done again where it was torn.
+An error or Ctrl-C stops every thread at its next block. Ctrl-C raises in the main thread where a
+function begins, after a call, and where a loop jumps back, also inside the standard library:
+`threading.Condition`, `Thread.start` and `concurrent.futures` may then leave a lock held, release
+one that they do not hold, or lose a thread that Python joins at exit; and a context manager written
+in Python may never run its exit. So threads wait for tokens in queues, the calling thread
+waits for no lock here, and the clean-up of `_see_through` is repeated if it was interrupted.
 
-After a fork the child starts with a pool of its own. Inside joblib or Dask workers `n_jobs=None`
-keeps to the threads that those allow.
+After a fork the child starts with a new pool. Inside joblib or Dask workers `n_jobs=None`
+respects the thread limits that those set.
 """
 
 import operator
@@ -53,11 +53,11 @@ def row_blocks(n_rows: int, block_rows: int) -> list[Block]:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` asks for, on the CPUs that this process may use.
+    """Number of threads for `n_jobs`, on the CPUs that this process may use.
 
-    ``None`` is all of them, or what ``OMP_NUM_THREADS`` says, as for scikit-learn's own threaded
-    code: joblib and Dask set that variable in their workers. A positive number is taken as it is;
-    −1 is all CPUs, −2 all but one.
+    ``None`` means all CPUs, or ``OMP_NUM_THREADS`` if it is set, as in scikit-learn's own threaded
+    code: joblib and Dask set that variable in their workers. A positive number is used as given;
+    −1 means all CPUs, −2 all but one.
     """
     if n_jobs is not None:
         n_jobs = _integer(n_jobs)
@@ -85,7 +85,7 @@ def _integer(n_jobs: Any) -> int:
 
 @lru_cache
 def _cpu_count(affinity: frozenset[int]) -> int:
-    """What joblib counts, which knows the container's share too but reads files to find it."""
+    """CPU count of joblib, which respects container limits but reads files to find them."""
     from joblib import cpu_count
 
     count: int = cpu_count()
@@ -95,7 +95,7 @@ def _cpu_count(affinity: frozenset[int]) -> int:
 def map_blocks(
     function: Callable[[int, int], T], blocks: Sequence[Block], *, n_jobs: int | None = None
 ) -> list[T]:
-    """``[function(start, stop) for start, stop in blocks]``, on threads, in order."""
+    """Return ``[function(start, stop) for start, stop in blocks]``, computed on threads."""
     results: list[T] = []
     fold_blocks(function, blocks, results.append, n_jobs=n_jobs)
     return results
@@ -108,7 +108,7 @@ def fold_blocks(
     *,
     n_jobs: int | None = None,
 ) -> None:
-    """Call ``add(function(start, stop))`` for every block, the `add` calls in block order.
+    """Call ``add(function(start, stop))`` for every block, with the `add` calls in block order.
 
     `function` runs on several threads at once and should release the GIL; `add` runs on one thread
     at a time. Finished results wait for their turn; a thread that is too far ahead waits, so that
@@ -126,7 +126,7 @@ def fold_blocks(
 
     def lead() -> None:
         if other is not None and other.left:
-            other.first = work  # its helpers are awake
+            other.first = work  # the helpers of `other` are awake already
         else:
             _helpers.call(work, after=other)
         work.run()
@@ -143,11 +143,11 @@ def beside(
     *,
     n_jobs: int | None = None,
 ) -> T:
-    """``meanwhile()``, while other threads call `function` for every block.
+    """Return ``meanwhile()``, while other threads call `function` for every block.
 
-    What this thread hands out meanwhile comes first: the others look for it between two blocks. At
-    the end this thread helps with the blocks that are left. Waking threads costs as much as a small
-    piece of work does, so it is done once for both.
+    Work that this thread submits inside `meanwhile` has priority: the other threads look for it
+    between two blocks. At the end this thread helps with the remaining blocks. Waking threads costs
+    as much as a small piece of work, so they are woken once for both.
     """
     threads = 1 if _busy.in_block else min(thread_count(n_jobs), len(blocks) + 1, 1 + _POOL_SIZE)
     work = _Work(function, blocks, _forget, threads, room=len(blocks) + threads)
@@ -179,7 +179,7 @@ def _forget(*_: object) -> None:
 def _on_this_thread(
     function: Callable[[int, int], T], blocks: Sequence[Block], add: Callable[[T], object]
 ) -> None:
-    """Work on one block after the other: small work gains most by waking no thread."""
+    """Run the blocks one after the other: for small work, waking threads would cost more."""
     outer = _busy.in_block
     try:
         _busy.in_block = True
@@ -190,7 +190,7 @@ def _on_this_thread(
 
 
 def quiet(function: Callable[[int, int], T]) -> Callable[[int, int], T]:
-    """`function` without NumPy's warnings of overflow and NaN, which a thread sets for itself."""
+    """Wrap `function` to ignore NumPy's overflow and NaN warnings, a setting of each thread."""
 
     def silent(start: int, stop: int) -> T:
         import numpy as np
@@ -202,9 +202,9 @@ def quiet(function: Callable[[int, int], T]) -> Callable[[int, int], T]:
 
 
 class _Busy(threading.local):
-    """Whether this thread is inside a block already: then inner calls stay on it.
+    """Whether this thread is running a block: then nested calls stay on it.
 
-    And what others do beside it.
+    `beside` is the work that other threads do meanwhile.
     """
 
     in_block = False
@@ -215,7 +215,7 @@ _busy = _Busy()
 
 
 class _Work:
-    """One call of `fold_blocks` or `beside`: which blocks are left, which results wait.
+    """One call of `fold_blocks` or `beside`: the blocks that remain and the results that wait.
 
     At most `room` results exist at a time.
     """
@@ -235,21 +235,21 @@ class _Work:
         self._make_room(room)
         self.waiting: dict[int, Any] = {}
         self.added = 0
-        self.adding = threading.Lock()  # never waited for: who has it looks again
+        self.adding = threading.Lock()  # never waited for: its holder checks again after releasing
         self.inside = 0  # helpers in `help`
         self.counting = threading.Lock()  # around `inside`
         self.gone: SimpleQueue[None] = SimpleQueue()  # a token for each helper that has left
         self.stopped = False
         self.error: BaseException | None = None
-        self.first: _Work | None = None  # more urgent than the blocks here
+        self.first: _Work | None = None  # work with priority over these blocks
 
     def help(self) -> None:
-        """What a helper does; one that comes too late, as it was busy, finds nothing to do."""
+        """Run blocks as a helper; a helper that arrives late finds no blocks left."""
         with self.counting:
             self.inside += 1
         try:
             if self.left:
-                hold_blas(self.run)  # this thread's own setting, where there is one
+                hold_blas(self.run)  # sets the thread count of this thread, if it has its own
         except BaseException as error:
             self.error = self.error or error
             self.stopped = True
@@ -260,7 +260,7 @@ class _Work:
             self.gone.put(None)
 
     def run(self) -> None:
-        """Take blocks until none is left."""
+        """Take and run blocks until none is left."""
         outer = _busy.in_block
         try:
             _busy.in_block = True
@@ -272,15 +272,15 @@ class _Work:
             _busy.in_block = outer
 
     def clear(self) -> None:
-        """Stop every thread from taking another block, or waiting for one."""
+        """Stop every thread from taking another block or waiting for one."""
         self.left.clear()
         self._make_room(1)
 
     def settle(self, patience: float | None) -> None:
-        """Wait for the last helper to leave, and forget what the work was about.
+        """Wait for the last helper to leave, then drop the references to the work.
 
-        None leaves within `patience` seconds, if there is a limit, where one waits for a lock that
-        this thread has and was torn out of: then it is left behind.
+        With a limit of `patience` seconds, a helper that waits for a lock which this thread was
+        interrupted in never leaves in time: it is abandoned.
         """
         if self.stopped:
             self.clear()
@@ -290,7 +290,7 @@ class _Work:
         except Empty:
             _helpers.started -= self.inside
         _helpers.works.discard(self)
-        # A helper that is busy elsewhere has it in its queue still.
+        # A helper that is busy elsewhere still has this work in its queue.
         self.function = self.add = _forget
         self.waiting.clear()
 
@@ -304,8 +304,8 @@ class _Work:
         self.room.get()
         try:
             return self.left.popleft()
-        except IndexError:  # others took the last ones meanwhile, or all have to stop
-            self._make_room(1)  # a thread that waits for room has to leave too
+        except IndexError:  # other threads took the last blocks, or all must stop
+            self._make_room(1)  # wake a thread that waits for room, so that it leaves too
             return None
 
     def _finish(self, index: int, result: Any) -> None:
@@ -324,53 +324,53 @@ class _Work:
                 self.adding.release()
 
 
-PATIENCE = 10.0  # seconds that Ctrl-C waits for the blocks of others; the second one does not
+PATIENCE_SECONDS = 10.0  # seconds that a first Ctrl-C waits for running blocks
 
 
 def _see_through(work: _Work, lead: Callable[[], T]) -> T:
-    """Call ``lead()``; then wait until no thread works, Ctrl-C or not, and raise what went wrong.
+    """Call ``lead()``, wait until no thread works, even after Ctrl-C, and raise the first error.
 
-    What goes wrong on this thread, Ctrl-C among it, comes before what went wrong on others.
+    Errors of this thread, Ctrl-C included, take precedence over errors of other threads.
     """
     found: list[T] = []
-    patience, less = None, PATIENCE
+    patience, less = None, PATIENCE_SECONDS
     try:
         found.append(lead())
     except Exception as error:
         work.stopped, work.error = True, error
     except BaseException as error:
         work.stopped, work.error = True, error
-        patience, less = PATIENCE, 0.0
+        patience, less = PATIENCE_SECONDS, 0.0
     try:
         work.settle(patience)
-    except BaseException as error:  # Ctrl-C, maybe before it had begun to wait
+    except BaseException as error:  # Ctrl-C, possibly before the wait began
         work.stopped, work.error = True, error
         work.settle(less)
     if work.error is not None:
         try:
             raise work.error
         finally:
-            work.error = None  # its traceback leads here: they would keep each other
+            work.error = None  # its traceback refers to this frame: avoid a reference cycle
     return found[0]
 
 
-_POOL_SIZE = 63  # threads are started as they are needed; this is only a ceiling
+_POOL_SIZE = 63  # upper limit; threads start on demand
 
 
 class _Helpers:
-    """Threads that wait to be called. Python ends without them: who called them has waited."""
+    """Daemon threads that wait for work. Python may exit without them: callers wait for results."""
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[_Work] = SimpleQueue()
-        self.works: set[_Work] = set()  # that are under way
+        self.works: set[_Work] = set()  # works in progress
         self.started = 0
 
     def call(self, work: _Work, *, after: _Work | None = None) -> None:
-        """Wake as many as `work` has use for, and start those that are missing.
+        """Wake as many helpers as `work` can use, and start the missing ones.
 
-        One that is about to leave its last work, or `after`, is not missing: threads that start
-        anew have cold caches and no scratch memory yet. Two callers at once, or Ctrl-C, may start
-        one too many, never one too few.
+        A helper that is about to finish its last work, or `after`, is not missing: new threads
+        have cold caches and no scratch memory yet. Two callers at once, or Ctrl-C, may start
+        one helper too many, never one too few.
         """
         self.works.add(work)
         self.works.discard(after)
@@ -378,7 +378,7 @@ class _Helpers:
         while self.started < min(wanted, _POOL_SIZE):
             try:
                 start_new_thread(self._serve, ())
-            except RuntimeError:  # there are no more: the caller works too
+            except RuntimeError:  # the system has no more threads: the caller works too
                 break
             self.started += 1
         for _ in range(min(work.threads - 1, self.started)):

@@ -161,8 +161,9 @@ def _text_column(name: str, cells: Any, how: Reading, marks: Marks | None) -> Co
         truth = pc.utf8_lower(present)
         is_truth = pc.is_in(truth, value_set=pa.array(list(TRUTH), pa.large_string()))
         if pc.sum(is_truth).as_py() == known:
-            values = pc.if_else(pc.is_null(truth), pa.scalar(None, pa.bool_()),
-                                pc.equal(truth, "true"))  # fmt: skip
+            values = pc.if_else(
+                pc.is_null(truth), pa.scalar(None, pa.bool_()), pc.equal(truth, "true")
+            )
             return Column(name, "truth", values, cells)
     dates = bool(some) and all(DATE.fullmatch(value) for value in some)
     return Column(name, "dates" if dates else "text", cells, cells)
@@ -207,22 +208,32 @@ def refuse_column(column: Column, file: str, places: Places, asked: str | None =
         many, row, value = column.bad
         raise FileError(
             "{file}: column {column} holds text in {rows} (first: {place}, {value}).",
-            ("na", value), out,
-            rows=count(many, "row"), place=places.of(row), value=quoted(value), **fields,
-        )  # fmt: skip
+            ("na", value),
+            out,
+            rows=count(many, "row"),
+            place=places.of(row),
+            value=quoted(value),
+            **fields,
+        )
     if column.kind == "unclear":
         value = column.bad[2].strip()
         raise FileError(
             "{file}: column {column} holds {value} ({place}), whose mark may divide thousands or "
             "decimals, and no other cell says which.",
-            ("decimal", "."), ("decimal", ","), out,
-            place=places.of(column.bad[1]), value=quoted(value), **fields,
-        )  # fmt: skip
+            ("decimal", "."),
+            ("decimal", ","),
+            out,
+            place=places.of(column.bad[1]),
+            value=quoted(value),
+            **fields,
+        )
     if column.kind == "dates":
         raise FileError(
-            "{file}: column {column} holds dates.", out,
-            "To use them, choose an encoding, such as days since the first.", **fields,
-        )  # fmt: skip
+            "{file}: column {column} holds dates.",
+            out,
+            "To use them, choose an encoding, such as days since the first.",
+            **fields,
+        )
     if column.kind == "empty":
         raise FileError("{file}: column {column} has no values.", out, **fields)
     raise FileError(

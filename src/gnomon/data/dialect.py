@@ -140,9 +140,12 @@ def sniff(
 
 
 def _sniff(
-    data: NDArray[np.uint8], name: str, na: Sequence[str], delimiters: tuple[str, ...],
+    data: NDArray[np.uint8],
+    name: str,
+    na: Sequence[str],
+    delimiters: tuple[str, ...],
     stated: str | None,
-) -> Dialect:  # fmt: skip
+) -> Dialect:
     sample = _sample(data)
     found = {mark: _records(sample, mark, name) for mark in delimiters}
     if not found[","]:

@@ -19,7 +19,18 @@ from gnomon.data.table import Places
 
 __all__ = ["different_columns", "files_of", "join_parts", "other_columns", "read_folder"]
 
-ENDINGS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt")
+ENDINGS = (
+    ".npy",
+    ".parquet",
+    ".feather",
+    ".arrow",
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".jsonl",
+    ".ndjson",
+    ".xlsx",
+)
 
 # Reads a file; columns of the given names, if they are text, as text.
 ReadFile = Callable[[Path, Collection[str]], RawTable]

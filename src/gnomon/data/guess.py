@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gnomon.data.column_options import ColumnOptions
 from gnomon.data.columns import Column, dressed_number
-from gnomon.data.kinds import KIND, NEARLY_ALL, Measured, differ, find_strangers, measure
+from gnomon.data.kinds import KIND, NEARLY_ALL, KindMeasures, differ, find_strangers, measure
 from gnomon.data.names import is_id_like, is_index_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
 from gnomon.data.table import LeftOut
-from gnomon.data.wishes import Wishes
+from gnomon.inputs.csr import is_sparse
 
 __all__ = ["Guess", "matrix_column"]
 
@@ -48,17 +49,22 @@ class Guess:
         Columns that are no features, and why.
     """
 
-    def __init__(self, raw: RawTable, wishes: Wishes, seen: dict[str, Column]) -> None:
-        self.raw, self.wishes, self.seen, self.n = raw, wishes, seen, raw.n_rows
+    def __init__(self, raw: RawTable, options: ColumnOptions, seen: dict[str, Column]) -> None:
+        self.raw, self.options, self.seen, self.n = raw, options, seen, raw.n_rows
         self.least = 1 if raw.more else 2  # values of a group, in these rows
-        self.named = {*wishes.keep, *wishes.drop, *(wishes.columns or ()), *(wishes.features or ())}
-        self.label, self.id = wishes.label, wishes.id
+        self.named = {
+            *options.keep,
+            *options.drop,
+            *(options.columns or ()),
+            *(options.features or ()),
+        }
+        self.label, self.id = options.label, options.id
         self.label_why = self.id_why = ""
         self.numbers: list[str] = []
         # Columns that are no features, and why; an id may be shown as well.
-        self.shown = {name for name in wishes.shown.values() if name != wishes.id}
+        self.shown = {name for name in options.shown.values() if name != options.id}
         self.why: dict[str, str] = dict.fromkeys(self.shown, "shown on the page")
-        self.measured: dict[str, Measured] = {}
+        self.measured: dict[str, KindMeasures] = {}
         self._find_ids()
         self._find_labels()
         self._find_features()
@@ -84,7 +90,7 @@ class Guess:
         column = self.seen[name]
         return column.kind == "numbers" and not column.category and name not in self.raw.beside
 
-    def measure(self, name: str) -> Measured:
+    def measure(self, name: str) -> KindMeasures:
         """What the first rows of a column of numbers say, looked at once."""
         if name not in self.measured:
             self.measured[name] = measure(self.seen[name], named=self.raw.named)
@@ -105,9 +111,11 @@ class Guess:
         if len(free) > 1:
             others = (name for name in free if name not in ids and self.is_number(name))
             ids += [name for name in others if self._numbers_rows(name)]
-            ids = ids if any(name not in ids and self._is_usable(name) for name in free) else [
-                name for name in ids if is_id_like(name) or name in first
-            ]  # fmt: skip
+            ids = (
+                ids
+                if any(name not in ids and self._is_usable(name) for name in free)
+                else [name for name in ids if is_id_like(name) or name in first]
+            )
         self._index_of_matrix()
         for name in ids:
             if self.id is None:
@@ -130,7 +138,9 @@ class Guess:
     def _index_of_matrix(self) -> None:
         """0, 1, 2 … in the first column of an array."""
         raw = self.raw
-        if raw.matrix is None or raw.matrix.shape[1] < 2 or raw.matrix_names[0] in self.named:
+        if raw.matrix is None or is_sparse(raw.matrix):  # which holds one kind of numbers
+            return
+        if raw.matrix.shape[1] < 2 or raw.matrix_names[0] in self.named:
             return
         name = raw.matrix_names[0]
         if name not in (self.label, self.id, *self.why) and _counts_up(raw.matrix[:, 0]):
@@ -163,7 +173,7 @@ class Guess:
 
     def _find_labels(self) -> None:
         """Rule 3: the column that colours the rows; others like it are kept for colour."""
-        few = self._few() if self.wishes.columns is None else set()
+        few = self._few() if self.options.columns is None else set()
         groups = [name for name in self.free if name in few or self._is_label(name)]
         order = sorted(groups, key=self._label_rank)
         best = next((name for name in order if self._groups(name, self.n - 1)), None)
@@ -208,9 +218,12 @@ class Guess:
     def _few(self) -> set[str]:
         """Columns of few whole numbers that are labels without a name that says so."""
         numbers = [name for name in self.open if self.is_number(name)]
-        wanted = self.wishes.features or ()
-        few = [name for name in numbers if self._has_few(name) and name not in wanted
-               and not self._named_like_label(name)]  # fmt: skip
+        wanted = self.options.features or ()
+        few = [
+            name
+            for name in numbers
+            if self._has_few(name) and name not in wanted and not self._named_like_label(name)
+        ]
         if not 0 < len(few) <= MOST_FEW:
             return set()
         width = 0 if self.raw.matrix is None else self.raw.matrix.shape[1]
@@ -243,13 +256,13 @@ class Guess:
 
     def _find_features(self) -> None:
         """Rule 4: in the order of the file, or of `columns`."""
-        wishes, raw = self.wishes, self.raw
-        if wishes.columns is not None:
-            self.numbers = list(wishes.columns)
+        options, raw = self.options, self.raw
+        if options.columns is not None:
+            self.numbers = list(options.columns)
             self.why = dict.fromkeys(self.shown, "shown on the page")
             rest = "not among the model's columns"
-        elif wishes.features is not None:
-            wanted = {*wishes.features, *wishes.keep} - {*wishes.drop}
+        elif options.features is not None:
+            wanted = {*options.features, *options.keep} - {*options.drop}
             self.numbers = [name for name in raw.names if name in wanted]
             rest = "not among the features"
         else:
@@ -257,10 +270,10 @@ class Guess:
             return
         used = {*self.numbers, *self.why, self.label, self.id}
         self.why |= {name: rest for name in raw.names if name not in used}
-        self.why |= dict.fromkeys(wishes.drop, "as asked")
+        self.why |= dict.fromkeys(options.drop, "as asked")
 
     def _guess_features(self) -> None:
-        wishes, raw = self.wishes, self.raw
+        options, raw = self.options, self.raw
         free = [name for name in self.free if self._is_feature(name)]
         vectors = [name for name in free if self.seen[name].kind == "vectors"]
         self._refuse_two_vectors(vectors)
@@ -272,9 +285,9 @@ class Guess:
             strangers = find_strangers([self.measure(name) for name in numbers])
         strange = [name for name in strangers if name in free]
         self.why |= dict.fromkeys(strange, "beside columns of another kind")
-        self.why |= dict.fromkeys(wishes.drop, "as asked")
-        used = {*free, *raw.matrix_names, *wishes.keep}
-        out = {*self.why, *({self.label, self.id} - {*wishes.keep})}
+        self.why |= dict.fromkeys(options.drop, "as asked")
+        used = {*free, *raw.matrix_names, *options.keep}
+        out = {*self.why, *({self.label, self.id} - {*options.keep})}
         self.numbers = [name for name in raw.names if name in used and name not in out]
         rest = (name for name in self.free if name not in used)
         self.why |= {name: self._reason(name) for name in rest}
@@ -285,8 +298,11 @@ class Guess:
         return kind in used and not self.seen[name].category and name not in self.raw.beside
 
     def _refuse_two_vectors(self, vectors: list[str]) -> None:
-        kept = [name for name in self.wishes.keep if name in self.seen
-                and self.seen[name].kind == "vectors"]  # fmt: skip
+        kept = [
+            name
+            for name in self.options.keep
+            if name in self.seen and self.seen[name].kind == "vectors"
+        ]
         if vectors and len(vectors) + len(kept) > 1:
             both = [*vectors, *kept]
             raise FileError(
@@ -312,7 +328,7 @@ class Guess:
 
     def _colours(self, name: str) -> bool:
         """Whether a column that is no feature is kept for colour."""
-        if self.wishes.columns is not None or name in self.wishes.drop or name not in self.seen:
+        if self.options.columns is not None or name in self.options.drop or name not in self.seen:
             return False
         column, why = self.seen[name], self.why[name]
         if why in ("another id", COUNTS):
@@ -324,7 +340,7 @@ class Guess:
         return (column.category or column.kind in GROUPS) and self._groups(name)
 
     def _can_be_kept(self, name: str) -> bool:
-        if self.wishes.columns is not None or name in self.wishes.drop:
+        if self.options.columns is not None or name in self.options.drop:
             return False
         kinds = ("numbers", "codes", "truth")
         return name not in self.seen or self.seen[name].kind in kinds
@@ -337,7 +353,7 @@ class Guess:
         if (cell := dressed_number(column)) is not None:
             return f"text such as {quoted(cell)}", False, False
         counted = self.id is None or bool(self.id_why)  # rows are better named than counted
-        if counted and self.wishes.columns is None and self._names_rows(name):
+        if counted and self.options.columns is None and self._names_rows(name):
             return "text, different in every row", False, True
         return why, False, False
 
@@ -379,6 +395,7 @@ def _counts_up(values: NDArray[Any]) -> bool:
 def matrix_column(raw: RawTable, name: str) -> Column:
     """A column of the array as one like those of other files."""
     assert raw.matrix is not None
-    values: NDArray[Any] = raw.matrix[:, raw.matrix_names.index(name)]
+    j = raw.matrix_names.index(name)
+    values: Any = raw.matrix[:, [j]].toarray()[:, 0] if is_sparse(raw.matrix) else raw.matrix[:, j]
     cells = pa.chunked_array([pa.array(np.ascontiguousarray(values))])
     return Column(name, "numbers", cells, cells)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from gnomon.data.columns import Column, numbers_of_column
 from gnomon.data.names import stem_of
 
-__all__ = ["KIND", "NEARLY_ALL", "Measured", "differ", "find_strangers", "measure", "outsized"]
+__all__ = ["KIND", "NEARLY_ALL", "KindMeasures", "differ", "find_strangers", "measure", "outsized"]
 
 KIND = 50  # columns from which others beside them are strangers
 NEARLY_ALL = 0.9
@@ -41,7 +41,7 @@ TWICE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class KindMeasures:
     """What the first rows of a column of numbers say.
 
     Attributes
@@ -75,7 +75,7 @@ class Measured:
         return max(abs(self.low), abs(self.high))
 
 
-def measure(column: Column, *, named: bool) -> Measured:
+def measure(column: Column, *, named: bool) -> KindMeasures:
     """Look at the first rows of a column of numbers; `named` if its name is from the file."""
     some: Any = column.values.slice(0, PROBE_ROWS)
     values = numbers_of_column(Column(column.name, column.kind, some, some))
@@ -83,17 +83,17 @@ def measure(column: Column, *, named: bool) -> Measured:
     low, high = (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
     whole = pa.types.is_integer(some.type) or bool((np.rint(known) == known).all())
     stem = stem_of(column.name) if named else None
-    return Measured(column.name, stem, whole, low, high, values[:TOTAL_ROWS])
+    return KindMeasures(column.name, stem, whole, low, high, values[:TOTAL_ROWS])
 
 
-def differ(a: Measured, b: Measured) -> bool:
+def differ(a: KindMeasures, b: KindMeasures) -> bool:
     """Whether two columns are plainly of two kinds: by type, or by ranges that do not overlap."""
     if a.stem is not None and a.stem == b.stem:
         return False
     return a.whole != b.whole or a.low > b.high or b.low > a.high
 
 
-def find_strangers(columns: Sequence[Measured]) -> tuple[str, ...]:
+def find_strangers(columns: Sequence[KindMeasures]) -> tuple[str, ...]:
     """Columns of another kind beside at least `KIND` columns of one."""
     stems = Counter(column.stem for column in columns)
     stems[None] = 0  # no stem makes no kind
@@ -122,7 +122,7 @@ def outsized(sizes: NDArray[Any], usual: NDArray[Any] | None = None) -> NDArray[
     return np.where(np.abs(logs - middle) > away, signs, 0)
 
 
-def _unlike(kind: Sequence[Measured], others: Sequence[Measured]) -> tuple[str, ...]:
+def _unlike(kind: Sequence[KindMeasures], others: Sequence[KindMeasures]) -> tuple[str, ...]:
     """Those of `others` that differ from most of `kind` in type or size, or are their total."""
     varying = [column for column in kind if not column.constant]
     whole = sum(column.whole for column in varying) * 2 > len(varying)
@@ -144,7 +144,7 @@ def _unlike(kind: Sequence[Measured], others: Sequence[Measured]) -> tuple[str, 
     return tuple(column.name for column in others if column.name in unlike)
 
 
-def _totals(columns: Sequence[Measured], among: set[str]) -> set[str]:
+def _totals(columns: Sequence[KindMeasures], among: set[str]) -> set[str]:
     """Columns that are more than twice all others in every row: `n_umi`, and then `n_genes`."""
     found: set[str] = set()
     if len(columns) < 2:

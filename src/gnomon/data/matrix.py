@@ -12,8 +12,9 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.data.columns import Column, refuse_column
 from gnomon.data.dialect import is_number
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, quoted
+from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.data.roles import Roles
+from gnomon.inputs.csr import is_sparse
 
 __all__ = ["gather_numbers", "number_codes", "vector_width"]
 
@@ -37,6 +38,8 @@ def gather_numbers(
     """
     if raw.matrix is not None and roles.numbers == raw.matrix_names and not number_codes(na):
         return raw.matrix, raw.matrix_names  # as it lies in the file: nothing is copied
+    if is_sparse(raw.matrix):
+        return _sparse_numbers(raw, roles, na)
     places = {name: j for j, name in enumerate(raw.matrix_names)}
     parts = [_part(name, raw, roles, places, widths or {}) for name in roles.numbers]
     names: list[str] = []
@@ -58,6 +61,23 @@ def gather_numbers(
     map_blocks(fill, row_blocks(raw.n_rows, BLOCK_ROWS))
     X.setflags(write=False)
     return X, tuple(names)
+
+
+def _sparse_numbers(raw: RawTable, roles: Roles, na: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+    """Some columns of a sparse matrix; columns beside it would make it dense."""
+    beside = [name for name in roles.numbers if name not in raw.matrix_names]
+    if beside:
+        raise OptionError(
+            f"{raw.name} holds a sparse matrix, and column {quoted(beside[0])} beside it is dense.",
+            ("drop", beside[0]),
+        )
+    if number_codes(na):
+        raise OptionError(
+            f"{raw.name} holds a sparse matrix, whose missing values are NaN.", "Leave na out."
+        )
+    place = {name: j for j, name in enumerate(raw.matrix_names)}
+    assert raw.matrix is not None
+    return raw.matrix[:, [place[name] for name in roles.numbers]], roles.numbers
 
 
 def _narrowest(parts: list[Any], kind: np.dtype[Any]) -> np.dtype[Any]:
@@ -140,8 +160,10 @@ def _vectors(column: Column, raw: RawTable, usual: int) -> NDArray[Any]:
             ("drop", column.name),
         )
     if usual == 0:
-        raise FileError(f"{raw.name}: column {quoted(column.name)} holds vectors of length 0.",
-                        ("drop", column.name))  # fmt: skip
+        raise FileError(
+            f"{raw.name}: column {quoted(column.name)} holds vectors of length 0.",
+            ("drop", column.name),
+        )
     known = np.asarray(lengths.is_valid())
     inner = pc.list_flatten(cells)
     if pa.types.is_decimal(inner.type):

@@ -19,7 +19,7 @@ from gnomon.pca import PCA
 from gnomon.pca.impute import Imputation, fill_rows
 from gnomon.typing import Vector
 
-__all__ = ["CHOICES", "Filling", "fill", "learn_filling", "refuse_gaps", "refuse_infinities"]
+__all__ = ["CHOICES", "FilledGaps", "fill", "learn_filling", "refuse_gaps", "refuse_infinities"]
 
 
 CHOICES = ("error", "drop", "mean", "em")
@@ -30,7 +30,7 @@ LEAST_PENALTY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Filling:
+class FilledGaps:
     """What `em` learned, in the units of (x − centre) / unit.
 
     Attributes
@@ -47,7 +47,7 @@ class Filling:
     penalty: Vector
 
 
-def learn_filling(table: Table, spread: Spread, *, standardize: bool) -> tuple[Filling, str]:
+def learn_filling(table: Table, spread: Spread, *, standardize: bool) -> tuple[FilledGaps, str]:
     """The components from which gaps are filled in, and a sentence about them."""
     X = table.X
     empty = np.flatnonzero(np.isnan(X).all(axis=1))
@@ -68,10 +68,10 @@ def learn_filling(table: Table, spread: Spread, *, standardize: bool) -> tuple[F
     pca = PCA(missing="em", random_state=0).fit(Z)
     how: Imputation = pca.missing_
     penalty = np.maximum(how.penalty, LEAST_PENALTY)
-    return Filling(spread.mean, unit, pca.mean_, how.components, penalty), how.title()
+    return FilledGaps(spread.mean, unit, pca.mean_, how.components, penalty), how.title()
 
 
-def fill(X: NDArray[Any], filling: Filling) -> NDArray[Any]:
+def fill(X: NDArray[Any], filling: FilledGaps) -> NDArray[Any]:
     """`X` with its gaps filled in, row by row; a copy, in which known values are untouched."""
     Z = (X.astype(np.float64) - filling.centre) / filling.unit
     how = Imputation(

@@ -103,9 +103,12 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
     close = difflib.get_close_matches(name, list(names), 1)
     way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
     raise OptionError(
-        "{file} has no column {column}, named by the option {parameter}.", way,
-        file=file, column=quoted(name), parameter=Parameter(option),
-    )  # fmt: skip
+        "{file} has no column {column}, named by the option {parameter}.",
+        way,
+        file=file,
+        column=quoted(name),
+        parameter=Parameter(option),
+    )
 
 
 def find_names(
@@ -125,8 +128,10 @@ def find_names(
             raise OptionError(
                 "{file} has no column that fits {pattern}, named by the option {parameter}.",
                 f"It has {listed(list(names))}.",
-                file=file, pattern=quoted(each), parameter=Parameter(option),
-            )  # fmt: skip
+                file=file,
+                pattern=quoted(each),
+                parameter=Parameter(option),
+            )
         found.update(fitting)
     return tuple(name for name in names if name in found)
 

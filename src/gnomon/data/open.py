@@ -6,14 +6,20 @@ fit into the memory allowed, or if it is to be worked on by a cluster.
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gnomon.budget import Budget, Memory
 from gnomon.data import samples
-from gnomon.data.arrow_files import parquet_bytes
-from gnomon.data.blocks import AbsentError
+from gnomon.data.column_options import as_column_options
+from gnomon.data.file_content import Stream
 from gnomon.data.folder import files_of
+from gnomon.data.formats.arrow import parquet_bytes
+from gnomon.data.formats.h5ad import is_h5ad
+from gnomon.data.formats.parts import AbsentError
+from gnomon.data.formats.sparse import find_10x
+from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.read import read, read_source
 from gnomon.data.refusals import OptionError, lacks_columns
@@ -21,7 +27,6 @@ from gnomon.data.row_names import read_row_names
 from gnomon.data.samples import Sample
 from gnomon.data.sources import FileSource
 from gnomon.data.table import SHOWN, Places, Table
-from gnomon.data.wishes import as_wishes
 from gnomon.engine import Source
 from gnomon.engine.arrays import as_source
 from gnomon.errors import Parameter, ParameterError, refuse
@@ -32,7 +37,7 @@ __all__ = ["fits", "open_table", "table_of_source"]
 # A table of this share of the memory there is would not fit with what is done to it.
 HELD_SHARE = 0.5
 SMALL_BYTES = 100e6  # smaller tables are always held
-READING = ("label", "id", "keep", "drop", "na", "features", "decimal", "columns", *SHOWN)
+READING = ("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet", *SHOWN)
 
 
 def open_table(
@@ -41,6 +46,7 @@ def open_table(
     memory: Memory = None,
     in_blocks: bool = False,
     row_names: bool = True,
+    spool: str | os.PathLike[str] | None = None,
     **reading: Any,
 ) -> Table:
     """A table from wherever it lies, with what names and colours its rows.
@@ -57,6 +63,9 @@ def open_table(
     row_names : bool
         Whether ids, labels and what else goes with the rows of blocks is read: it takes a pass over
         these columns.
+    spool : path, optional
+        Where temporary copies of text, compressed files and standard input are kept while they are
+        read in blocks; by default among the temporary files of the system.
     reading : optional
         What `gnomon.data.read.read` takes.
     """
@@ -66,27 +75,63 @@ def open_table(
                 raise ParameterError(f"`{name}` is for files. Give it to gnomon.source.")
         return table_of_source(known, memory=memory, row_names=row_names)
     if not isinstance(source, (str, os.PathLike, Sample, Table)):
-        refuse("source", "be a path, a sample, a Table or a source", type(source).__name__,
-               "Use gnomon.source for arrays and dataframes.", kind=True)  # fmt: skip
-    if isinstance(source, (Sample, Table)) or _is_sample(source) or os.fspath(source) == "-":
+        refuse(
+            "source",
+            "be a path, a sample, a Table or a source",
+            type(source).__name__,
+            "Use gnomon.source for arrays and dataframes.",
+            kind=True,
+        )
+    if isinstance(source, (Sample, Table)) or _is_sample(source):
         if in_blocks:
             given: Any = source.name if isinstance(source, (Sample, Table)) else source
             raise ParameterError(
                 "{parameter} works through blocks, and only files and folders are read in blocks; "
                 "got {table}. Leave it out, or give an array by gnomon.source.",
-                parameter=Parameter("engine"), table=repr(str(given)),
-            )  # fmt: skip
+                parameter=Parameter("engine"),
+                table=repr(str(given)),
+            )
         return read_source(source, memory=memory, **reading)
+    if os.fspath(source) == "-" or _is_pipe(Path(source)):
+        return _open_stream(source, memory, in_blocks, reading, row_names=row_names, spool=spool)
     path = Path(source)
     if in_blocks or not fits(path, memory):
-        return _open_blocks(path, memory, reading, row_names=row_names)
+        return _open_blocks(path, memory, reading, row_names=row_names, spool=spool)
     return read(source, memory=memory, **reading)
+
+
+def _is_pipe(path: Path) -> bool:
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
+def _open_stream(
+    source: str | os.PathLike[str],
+    memory: Memory,
+    in_blocks: bool,
+    reading: dict[str, Any],
+    *,
+    row_names: bool,
+    spool: str | os.PathLike[str] | None,
+) -> Table:
+    """What can be read only once: from memory where it is small, otherwise from a copy on disk."""
+    stream = Stream(source, SMALL_BYTES)
+    if stream.whole and not in_blocks:
+        return read(stream, memory=memory, **reading)
+    copy = Spool(stream.name, spool)
+    path = copy.store(stream.chunks(), stream.name)
+    if not in_blocks and fits(path, memory):
+        return replace(read(path, memory=memory, **reading), folder=None)
+    table = _open_blocks(path, memory, reading, row_names=row_names, spool=spool)
+    table.X.files[0].origin = copy  # it is removed with its reader
+    return replace(table, folder=None)
 
 
 def fits(path: Path, memory: Memory) -> bool:
     """Whether the table of a file or folder fits into memory, as far as its size can tell."""
     if not (path.is_file() or path.is_dir()):
         return True  # a pipe, or nothing at all
+    if find_10x(path) is not None or is_h5ad(path):  # which are held or refused
+        return True
     size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
     return size < SMALL_BYTES or size <= HELD_SHARE * Budget.from_memory(memory).bytes
 
@@ -119,30 +164,41 @@ def _is_sample(source: Any) -> bool:
     return isinstance(source, str) and source in samples.names() and not Path(source).exists()
 
 
-def _open_blocks(path: Path, memory: Memory, reading: dict[str, Any], *, row_names: bool) -> Table:
+def _open_blocks(
+    path: Path,
+    memory: Memory,
+    reading: dict[str, Any],
+    *,
+    row_names: bool,
+    spool: str | os.PathLike[str] | None,
+) -> Table:
     columns = reading.pop("columns", None)
     name = shown_name(path) or str(path)
     # Workers have folders of their own: they need to be told where the file is.
     files = files_of(path.resolve())
     asked = {option: reading.get(option) for option in READING if option != "columns"}
     if columns is None:
-        found = FileSource(files, as_wishes(**asked, columns=None))
+        found = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
         return table_of_source(found, name, memory, row_names=row_names)
-    found = _with_columns(files, name, columns, asked)
+    found = _with_columns(files, name, columns, asked, spool)
     table = table_of_source(found, name, memory, row_names=row_names)
     return table.with_numbers(table.X, tuple(columns))
 
 
 def _with_columns(
-    files: Sequence[Path], name: str, columns: Sequence[str], asked: dict[str, Any]
+    files: Sequence[Path],
+    name: str,
+    columns: Sequence[str],
+    asked: dict[str, Any],
+    spool: str | os.PathLike[str] | None,
 ) -> FileSource:
     """The files with the columns of a model: by name, or in their order where they have none."""
     try:
-        return FileSource(files, as_wishes(**asked, columns=list(columns)))
+        return FileSource(files, as_column_options(**asked, columns=list(columns)), spool=spool)
     except AbsentError as error:
         raise lacks_columns(name, list(error.fields["absent"]), len(columns)) from None
     except OptionError:
-        nameless = FileSource(files, as_wishes(**asked, columns=None))
+        nameless = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
         if nameless.names is not None:
             raise
         if nameless.columns != len(columns):

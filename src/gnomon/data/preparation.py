@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.missing import CHOICES, Filling, fill, refuse_gaps, refuse_infinities
-from gnomon.data.prepared import PreparedTable, drop_gaps, measure
+from gnomon.data.missing import CHOICES, FilledGaps, fill, refuse_gaps, refuse_infinities
+from gnomon.data.prepared import PreparedTable, drop_gaps, measure, rows_without_gaps
 from gnomon.data.refusals import lacks_columns
 from gnomon.data.spread import measure_spread
 from gnomon.data.table import Table, count
 from gnomon.engine import Engine, as_engine
 from gnomon.errors import DataError
+from gnomon.inputs.csr import is_sparse
 from gnomon.records import Record
 from gnomon.typing import Vector
 
@@ -40,8 +41,9 @@ class Preparation(Record):
         A sentence about `em`, or nothing.
     mean, std : array (d,)
         Of the values that were known; `std` is 1 where a column is constant. "standard" is
-        (x − mean) / std; `mean` is also what "mean" fills in.
-    filling : Filling or None
+        (x − mean) / std; `mean` is also what "mean" fills in. Of a sparse table that is scaled,
+        `mean` is 0.
+    filling : FilledGaps or None
         What "em" fills in.
     """
 
@@ -55,7 +57,7 @@ class Preparation(Record):
     filled: str
     mean: Vector
     std: Vector
-    filling: Filling | None = None
+    filling: FilledGaps | None = None
 
     @classmethod
     def unlearned(cls, columns: tuple[str, ...]) -> "Preparation":
@@ -109,10 +111,14 @@ class Preparation(Record):
         table, kept = self._without_gaps(table, gaps)
         return Prepared(self.scaled(table.X), table, kept, self)
 
-    def scaled(self, X: NDArray[Any]) -> NDArray[Any]:
+    def scaled(self, X: Any) -> Any:
         """Rows without gaps, scaled in float64; `X` itself if there is nothing to do."""
         if self.scale != "standard":
             return X
+        if is_sparse(X):  # its mean is 0: zeros stay zeros
+            Z = X.astype(self.scaled_type(X.dtype))
+            Z.data /= self.std[Z.indices]
+            return Z
         Z = np.empty(X.shape, self.scaled_type(X.dtype))
         step = max(1, 2**20 // max(1, X.shape[1]))
         for start in range(0, X.shape[0], step):
@@ -172,7 +178,7 @@ class Preparation(Record):
         if not gaps.any():
             return table, None
         if self.missing == "drop":
-            kept = np.flatnonzero(~np.isnan(table.X).any(axis=1)).astype(np.int64)
+            kept = np.flatnonzero(rows_without_gaps(table.X)).astype(np.int64)
             if kept.size == 0:
                 refuse_gaps(table, gaps, ("missing", "mean"), "Every row has one.")
             return table.take(kept), kept
@@ -204,9 +210,13 @@ class Preparation(Record):
             d = len(columns)
             filling = None
             if "em_unit" in arrays:
-                filling = Filling(**{name: np.asarray(arrays[f"em_{name}"]) for name in FILLING})
-            made = cls(**{**plain, "columns": columns}, mean=np.asarray(arrays["mean"]),
-                       std=np.asarray(arrays["std"]), filling=filling)  # fmt: skip
+                filling = FilledGaps(**{name: np.asarray(arrays[f"em_{name}"]) for name in FILLING})
+            made = cls(
+                **{**plain, "columns": columns},
+                mean=np.asarray(arrays["mean"]),
+                std=np.asarray(arrays["std"]),
+                filling=filling,
+            )
             shapes = made.mean.shape == made.std.shape == (d,)
             if filling is not None:
                 q = filling.penalty.size

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.budget import Budget, Memory
-from gnomon.data.missing import CHOICES, Filling, learn_filling, refuse_gaps, refuse_infinities
+from gnomon.data.missing import CHOICES, FilledGaps, learn_filling, refuse_gaps, refuse_infinities
 from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.prepared import drop_gaps, measure, unmeasured
 from gnomon.data.refusals import FileError, quoted
@@ -16,6 +16,7 @@ from gnomon.data.table import Table
 from gnomon.engine import Engine, as_engine
 from gnomon.engine.arrays import hold
 from gnomon.inputs import check_choice
+from gnomon.inputs.csr import is_sparse
 
 __all__ = ["FOLD", "Preparation", "Prepared", "Scale", "choose_scale", "prepare"]
 
@@ -70,13 +71,24 @@ def prepare(
         name = table.columns[empty[0]]
         raise FileError(f"{table.name}: column {quoted(name)} has no values.", ("drop", name))
     plain = Preparation(
-        columns=table.columns, missing=missing, scale="none", why="", n_rows=n,
-        n_missing=int(gaps.sum()), n_dropped=0, filled="", mean=spread.mean, std=spread.std,
-    )  # fmt: skip
+        columns=table.columns,
+        missing=missing,
+        scale="none",
+        why="",
+        n_rows=n,
+        n_missing=int(gaps.sum()),
+        n_dropped=0,
+        filled="",
+        mean=spread.mean,
+        std=spread.std,
+    )
     if missing == "drop" and gaps.any():
         table, spread = _drop(table, plain, spread, engine)
         gaps = spread.gaps
-    chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)
+    if is_sparse(table.X):
+        chosen = _choose_sparse(table, asked, missing, bool(gaps.any()))
+    else:
+        chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)
     filling, filled = None, ""
     if missing == "em" and gaps.any():
         filling, filled = _learn(table, spread, chosen, engine, memory)
@@ -86,13 +98,26 @@ def prepare(
         why=chosen.why,
         n_dropped=n - table.n_rows,
         filled=filled,
-        mean=spread.mean,
+        mean=np.zeros(d) if is_sparse(table.X) and chosen.standardize else spread.mean,
         std=np.where(spread.std > 0, spread.std, 1.0),
         filling=filling,
     )
     ready = preparation.ready(table, gaps)
     kept = table.places.rows if preparation.n_dropped else None
     return replace(ready, kept=kept)
+
+
+def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:
+    """The scale of a sparse table, which stays sparse: its zeros are neither filled nor moved."""
+    if gaps and missing != "drop":
+        raise FileError(
+            f"{table.name} is a sparse matrix: filling in its missing values by {missing} would "
+            "make it dense.",
+            ("missing", "drop"),
+        )
+    if asked is None:
+        return Scale(False, "a sparse matrix: its columns are taken to be of one kind")
+    return Scale(asked, "as asked")
 
 
 def _drop(table: Table, plain: Preparation, spread: Spread, engine: Engine) -> tuple[Table, Spread]:
@@ -109,7 +134,7 @@ def _drop(table: Table, plain: Preparation, spread: Spread, engine: Engine) -> t
 
 def _learn(
     table: Table, spread: Spread, chosen: Scale, engine: Engine, memory: Memory
-) -> tuple[Filling, str]:
+) -> tuple[FilledGaps, str]:
     """What "em" fills in, learned from all rows at once: they are held while it learns."""
     n, d = table.X.shape
     if table.in_blocks:

@@ -15,11 +15,19 @@ from gnomon.data.spread import Spread, Tally, measure_spread
 from gnomon.data.table import Table
 from gnomon.engine import Block, Engine, Partition, Source
 from gnomon.engine.source import Seal
+from gnomon.inputs.csr import is_sparse
 
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
 
-__all__ = ["PreparedTable", "drop_gaps", "first_place", "measure", "unmeasured"]
+__all__ = [
+    "PreparedTable",
+    "drop_gaps",
+    "first_place",
+    "measure",
+    "rows_without_gaps",
+    "unmeasured",
+]
 
 
 class PreparedTable(Source):
@@ -46,13 +54,13 @@ class PreparedTable(Source):
 
     def read(self, partition: Partition) -> NDArray[Any]:
         """The numbers of the source, made ready."""
-        return self.sealed(partition)[0]
+        return self.read_checked(partition)[0]
 
-    def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
+    def read_checked(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
         """Rows made ready, with the checksum of the numbers as the source has them."""
-        X, seal = self.source.sealed(self._original(partition))
+        X, seal = self.source.read_checked(self._original(partition))
         if self.drops:
-            X = X[_without_gaps(X)]
+            X = X[rows_without_gaps(X)]
         elif self.preparation.fills:
             X = self.preparation.fill_in(X)
         return self.preparation.scaled(X), seal
@@ -63,19 +71,19 @@ class PreparedTable(Source):
         some.source = self.source.only([*map(self._original, partitions)])
         return some
 
-    def within(self, memory: int | None) -> Self:
+    def limit(self, memory: int | None) -> Self:
         """Limit the memory of the wrapped source."""
         some = super().only(self.partitions)
-        some.source = self.source.within(memory)
+        some.source = self.source.limit(memory)
         return some
 
-    def soon(self, partitions: Sequence[Partition]) -> None:
+    def prefetch(self, partitions: Sequence[Partition]) -> None:
         """Have the wrapped source prefetch its partitions."""
-        self.source.soon([*map(self._original, partitions)])
+        self.source.prefetch([*map(self._original, partitions)])
 
-    def let_go(self, but: Partition | None = None) -> None:
+    def release(self, but: Partition | None = None) -> None:
         """Have the wrapped source close what it keeps open."""
-        self.source.let_go(None if but is None else self._original(but))
+        self.source.release(None if but is None else self._original(but))
 
     def _original(self, partition: Partition) -> Partition:
         """The partition of the wrapped source."""
@@ -132,7 +140,7 @@ def drop_gaps(
 def first_place(X: Any, bad: Any, engine: Engine) -> tuple[int, int, float]:
     """Row, column and value of the first cell for which the function `bad` is true."""
     if not isinstance(X, Source):
-        row, column = _first(X, bad) or (-1, -1)
+        row, column = (_first_stored if is_sparse(X) else _first)(X, bad) or (-1, -1)
         return row, column, X[row, column]
     places = engine.map(_FirstPlace(bad), X)
     return next(place for place in places if place is not None)
@@ -156,13 +164,18 @@ class _Kept:
 
 
 def _measure_kept(block: Block) -> _Kept:
-    kept = _without_gaps(block.X)
+    kept = rows_without_gaps(block.X)
     tally = Tally.of(block.X[kept], n_jobs=1) if kept.any() else None
     return _Kept(tally, (np.packbits(kept),))
 
 
-def _without_gaps(X: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows that have every value."""
+def rows_without_gaps(X: Any) -> NDArray[np.bool_]:
+    """Rows that have every value, as a mask (n,)."""
+    if is_sparse(X):
+        whole = np.ones(X.shape[0], bool)
+        gaps = np.flatnonzero(np.isnan(X.data)) if X.dtype.kind == "f" else np.empty(0, np.intp)
+        whole[np.searchsorted(X.indptr, gaps, "right") - 1] = False
+        return whole
     if X.dtype.kind != "f":
         return np.ones(X.shape[0], bool)
     full: NDArray[np.bool_] = ~np.isnan(X).any(axis=1)
@@ -180,6 +193,14 @@ class _FirstPlace:
         if found is None:
             return None
         return block.partition.start + found[0], found[1], float(block.X[found])
+
+
+def _first_stored(X: Any, bad: Any) -> tuple[int, int] | None:
+    """Row and column of the first bad entry of a CSR array."""
+    hits = np.flatnonzero(bad(X.data))
+    if not hits.size:
+        return None
+    return int(np.searchsorted(X.indptr, hits[0], "right")) - 1, int(X.indices[hits[0]])
 
 
 def _first(X: NDArray[Any], bad: Any) -> tuple[int, int] | None:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
 from gnomon.data.table import Places
 
 __all__ = ["RawTable"]
@@ -20,7 +18,7 @@ class RawTable:
         The file.
     columns : dict
         Name → pyarrow ChunkedArray of numbers, text, booleans, dates or lists.
-    matrix : array (n, m) or None
+    matrix : array or CSR array (n, m), or None
         Columns that are an array already.
     matrix_names : tuple of str, length m
     places : Places
@@ -44,7 +42,7 @@ class RawTable:
 
     name: str
     columns: dict[str, Any]
-    matrix: NDArray[Any] | None = None
+    matrix: Any = None
     matrix_names: tuple[str, ...] = ()
     places: Places = field(default_factory=Places)
     notes: tuple[str, ...] = ()

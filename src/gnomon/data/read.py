@@ -10,28 +10,34 @@ from numpy.typing import NDArray
 
 from gnomon.budget import Memory
 from gnomon.data import samples
-from gnomon.data.arrow_files import read_feather, read_parquet
+from gnomon.data.column_options import ColumnOptions, as_column_options
 from gnomon.data.columns import colour_of, shown_of, texts_of
-from gnomon.data.content import Content, open_content
-from gnomon.data.csv_files import read_csv
+from gnomon.data.file_content import FileContent, open_content
 from gnomon.data.folder import read_folder
+from gnomon.data.formats.arrow import read_feather, read_parquet
+from gnomon.data.formats.csv import read_csv
+from gnomon.data.formats.excel import read_excel
+from gnomon.data.formats.h5ad import is_h5ad, read_h5ad
+from gnomon.data.formats.json_lines import read_json_lines
+from gnomon.data.formats.numpy import read_npy, read_npz
+from gnomon.data.formats.sparse import find_10x, read_10x, read_mtx
 from gnomon.data.matrix import gather_numbers
-from gnomon.data.numpy_files import read_npy, read_npz
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import lacks_columns
+from gnomon.data.refusals import OptionError, lacks_columns
 from gnomon.data.roles import assign_roles
 from gnomon.data.samples import Sample
 from gnomon.data.table import SHOWN, Table, table_of_sample
-from gnomon.data.wishes import Wishes, as_wishes
 from gnomon.errors import Parameter, ParameterError
 
 __all__ = ["read", "read_source"]
 
-READERS: dict[str, Callable[[Content], RawTable]] = {
+READERS: dict[str, Callable[[FileContent], RawTable]] = {
     "parquet": read_parquet,
     "feather": read_feather,
     "npy": read_npy,
     "zip": read_npz,
+    "jsonl": read_json_lines,
+    "mtx": read_mtx,
 }
 
 
@@ -49,11 +55,20 @@ def read(
     text: str | None = None,
     image: str | None = None,
     link: str | None = None,
+    sheet: str | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
+    normalize: str | None = None,
     memory: Memory = None,
 ) -> Table:
-    r"""Read a table from a file: CSV and its kin (also gz), Parquet, Feather, .npy or .npz.
+    r"""Read a table from a file.
 
-    A folder is read as one table: its files in the order of their names, one below the other.
+    CSV and its kin (also gz), Parquet, Feather, .npy, .npz, JSON lines (.jsonl, .ndjson), Excel or
+    OpenDocument workbooks (extra ``gnomon[excel]``), sparse matrices (SciPy's .npz, Matrix Market,
+    10x folders), and AnnData files (.h5ad, extra ``gnomon[anndata]``).
+
+    A folder is read as one table: its files in the order of their names, one below the other; or
+    as the matrix of a 10x folder. Sparse matrices (SciPy's .npz, .mtx, 10x, .h5ad) stay sparse.
 
     The format is told by the file's first bytes. Of a text, the encoding, the delimiter, the
     decimal point and the line of names are guessed. Columns of numbers are features; the others
@@ -86,6 +101,13 @@ def read(
     text, image, link : str, optional
         Columns that a page shows for each row: what it says; its picture, as bytes or as a path
         below the file's folder; and an address. They are no features.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default its first one.
+    layer, use_rep : str, optional
+        Key of `layers` or of `obsm` of an AnnData file. By default, as in scanpy, ``X_pca`` where
+        there are more than 50 genes, otherwise X; "X" takes X itself.
+    normalize : {"log1p"}, optional
+        Scale the counts of each cell of an AnnData file to 10,000, then take log(1 + x).
     memory : int or str, optional
         Bytes, or a size such as "2GB", that may be used; by default what the machine has free.
 
@@ -106,23 +128,44 @@ def read(
       label     species
       note      columns are divided by semicolons; decimals are written with a comma
     """
-    wishes = as_wishes(
-        label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
-        decimal=decimal, text=text, image=image, link=link,
-    )  # fmt: skip
+    options = as_column_options(
+        label=label,
+        id=id,
+        keep=keep,
+        drop=drop,
+        na=na,
+        columns=columns,
+        features=features,
+        decimal=decimal,
+        text=text,
+        image=image,
+        link=link,
+        sheet=sheet,
+    )
 
     def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
-        return _read_raw(open_content(file, memory), wishes, texts)
+        return _read_raw(open_content(file, memory), options, texts)
 
+    if (layer or use_rep or normalize) and not is_h5ad(Path(path)):
+        raise OptionError(
+            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
+        )
     folder = os.fspath(path) != "-" and Path(path).is_dir()
-    raw = read_folder(Path(path), read_file) if folder else read_file(path)
-    roles = assign_roles(raw, wishes)
-    X, names = gather_numbers(raw, roles, wishes.na)
-    if wishes.columns is not None:
-        X, names = _in_order(X, names, wishes.columns, raw)
+    if folder and (cells := find_10x(Path(path))) is not None:
+        raw = read_10x(cells, Path(path).name, memory)
+    elif os.fspath(path) != "-" and is_h5ad(Path(path)):
+        raw = read_h5ad(
+            Path(path), layer=layer, use_rep=use_rep, normalize=normalize, memory=memory
+        )
+    else:
+        raw = read_folder(Path(path), read_file) if folder else read_file(path)
+    roles = assign_roles(raw, options)
+    X, names = gather_numbers(raw, roles, options.na)
+    if options.columns is not None:
+        X, names = _in_order(X, names, options.columns, raw)
     used, seen = replace(roles.names, features=names), roles.seen
-    labels = None if used.label is None else texts_of(seen[used.label], wishes.na, gaps=True)
-    ids = None if used.id is None else texts_of(seen[used.id], wishes.na, gaps=False)
+    labels = None if used.label is None else texts_of(seen[used.label], options.na, gaps=True)
+    ids = None if used.id is None else texts_of(seen[used.id], options.na, gaps=False)
     return Table(
         name=raw.name,
         X=X,
@@ -133,7 +176,7 @@ def read(
         id_name=used.id,
         roles=used,
         others=tuple(
-            (left.column, colour_of(seen[left.column], wishes.na)) for left in used.kept_for_colour
+            (left.column, colour_of(seen[left.column], options.na)) for left in used.kept_for_colour
         ),
         **{role: shown_of(seen[name], role) for role, name in roles.shown.items()},
         folder=None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent,
@@ -155,12 +198,13 @@ def read_source(
         source = samples.load(source)
     if not isinstance(source, (Sample, Table)):
         return read(source, memory=memory, **reading)
-    for name in ("label", "id", "keep", "drop", "na", "features", "decimal", *SHOWN):
+    for name in ("label", "id", "keep", "drop", "na", "features", "decimal", "sheet", *SHOWN):
         if reading.get(name):
             raise ParameterError(
                 "{parameter} is for files; {table} is in memory already. Leave it out.",
-                parameter=Parameter(name), table=source.name,
-            )  # fmt: skip
+                parameter=Parameter(name),
+                table=source.name,
+            )
     return source if isinstance(source, Table) else table_of_sample(source)
 
 
@@ -177,9 +221,13 @@ def _in_order(
     return X[:, [place[name] for name in columns]], columns
 
 
-def _read_raw(content: Content, wishes: Wishes, texts: Collection[str]) -> RawTable:
-    if content.kind == "text":
-        shown = wishes.shown.values()
-        literal = [name for name in (wishes.label, wishes.id, *shown, *texts) if name is not None]
-        return read_csv(content, literal=literal, na=wishes.na, decimal=wishes.decimal)
+def _read_raw(content: FileContent, options: ColumnOptions, texts: Collection[str]) -> RawTable:
+    if content.kind == "text" and options.sheet is None:
+        shown = options.shown.values()
+        literal = [name for name in (options.label, options.id, *shown, *texts) if name is not None]
+        return read_csv(content, literal=literal, na=options.na, decimal=options.decimal)
+    if content.kind == "excel":
+        return read_excel(content, options.sheet)
+    if options.sheet is not None:
+        raise OptionError(f"{content.name} has no sheets: --sheet is for Excel workbooks.")
     return READERS[content.kind](content)

@@ -53,8 +53,11 @@ def lacks_columns(file: str, absent: list[str], d: int) -> LackingError:
     return LackingError(
         "{file} lacks {many:,} of the {d:,} columns of the model: {columns}.",
         "Columns are found by their names, in any order.",
-        file=file, many=len(absent), d=d, columns=listed(absent),
-    )  # fmt: skip
+        file=file,
+        many=len(absent),
+        d=d,
+        columns=listed(absent),
+    )
 
 
 def option(name: str, value: str, *, command: bool) -> str:

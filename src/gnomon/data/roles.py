@@ -20,12 +20,12 @@ reversed by an option.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gnomon.data.column_options import ColumnOptions, found_in
 from gnomon.data.columns import Column, as_column
 from gnomon.data.guess import Guess, matrix_column
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, Way, quoted
 from gnomon.data.table import ColumnRoles
-from gnomon.data.wishes import Wishes, found_in
 
 __all__ = ["Roles", "assign_roles"]
 
@@ -46,25 +46,31 @@ class Roles:
     shown: Mapping[str, str] = field(default_factory=dict)  # columns that a page shows, by role
 
 
-def assign_roles(raw: RawTable, wishes: Wishes) -> Roles:
+def assign_roles(raw: RawTable, options: ColumnOptions) -> Roles:
     """Decide about every column of `raw`."""
-    wishes = found_in(wishes, raw)
-    how = wishes.reading(raw.decimal)
+    options = found_in(options, raw)
+    how = options.reading(raw.decimal)
     seen = {name: as_column(name, cells, how) for name, cells in raw.columns.items()}
     for name in raw.categories:
         seen[name] = replace(seen[name], category=True)
-    for given in (wishes.label, wishes.id):
+    for given in (options.label, options.id):
         if given is not None and given in raw.matrix_names:
             seen[given] = matrix_column(raw, given)
-    guess = Guess(raw, wishes, seen)
+    guess = Guess(raw, options, seen)
     if not guess.numbers:
         raise FileError(f"{raw.name} has no column of numbers to use.", *_instead(raw, guess))
     names = ColumnRoles(
-        tuple(guess.numbers), guess.label, guess.id, tuple(guess.kept), tuple(guess.ignored),
-        guess.label_why, guess.id_why, **wishes.shown,
-    )  # fmt: skip
+        tuple(guess.numbers),
+        guess.label,
+        guess.id,
+        tuple(guess.kept),
+        tuple(guess.ignored),
+        guess.label_why,
+        guess.id_why,
+        **options.shown,
+    )
     notes = _notes(raw, seen, guess.numbers)
-    return Roles(tuple(guess.numbers), names, seen, notes, wishes.asked, wishes.shown)
+    return Roles(tuple(guess.numbers), names, seen, notes, options.asked, options.shown)
 
 
 def _instead(raw: RawTable, guess: Guess) -> list[Way]:

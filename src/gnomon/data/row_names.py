@@ -132,7 +132,7 @@ def read_row_names(source: FileSource, memory: Memory) -> dict[str, Any]:
             f"{listed(left_out)} left out of the results: of all rows more than the "
             f"{readable_bytes(most_bytes)} that may be used for it"
         )
-    guessed = roles.id if source.wishes.id is None else None
+    guessed = roles.id if source.options.id is None else None
     if guessed in raw.columns and pc.count_distinct(raw.columns[guessed]).as_py() < source.rows:
         again = LeftOut(guessed, "names rows more than once", can_name_rows=True)
         roles = replace(roles, id=None, id_why="", ignored=(*roles.ignored, again))
@@ -140,7 +140,7 @@ def read_row_names(source: FileSource, memory: Memory) -> dict[str, Any]:
 
 
 def _fields(source: FileSource, roles: ColumnRoles, raw: RawTable) -> dict[str, Any]:
-    how, na, texts = source.wishes.reading(raw.decimal), source.wishes.na, TextColumn.from_column
+    how, na, texts = source.options.reading(raw.decimal), source.options.na, TextColumn.from_column
     seen = {
         name: replace(as_column(name, cells, how), category=name in raw.categories)
         for name, cells in raw.columns.items()

@@ -4,28 +4,32 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import available_bytes
-from gnomon.data.arrow_blocks import ArrowBlocks
-from gnomon.data.blocks import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
-from gnomon.data.content import kind_of_file
-from gnomon.data.csv_blocks import CsvBlocks
+from gnomon.data.column_options import ColumnOptions, as_column_options
+from gnomon.data.file_content import kind_inside, kind_of_file
 from gnomon.data.folder import different_columns, files_of, join_parts, other_columns
-from gnomon.data.npy_blocks import NpyBlocks
+from gnomon.data.formats.arrow import ArrowTable
+from gnomon.data.formats.csv import CsvTable
+from gnomon.data.formats.numpy import NpyTable, NpzTable
+from gnomon.data.formats.parts import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
+from gnomon.data.formats.spool import Spool
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
-from gnomon.data.wishes import Wishes, as_wishes
 from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
 from gnomon.errors import ChangedSourceError, refuse
+from gnomon.files import shown_name
 from gnomon.inputs import as_table, check_integer, is_sparse
 
 __all__ = ["FileSource", "source"]
+
+Folder: TypeAlias = str | os.PathLike[str] | None
 
 OPEN = 2  # parts of files that are decoded and in use, as a rule
 
@@ -43,6 +47,7 @@ def source(
     decimal: str | None = None,
     names: Sequence[str] | None = None,
     rows: int | None = None,
+    spool: str | os.PathLike[str] | None = None,
 ) -> Source:
     """A table that is read in blocks of rows, again and again.
 
@@ -53,9 +58,9 @@ def source(
     Parameters
     ----------
     table : path, array, Dask array or callable
-        A file (``.npy``, Parquet, Feather, CSV in UTF-8), a folder of such files, taken in the
-        order of their names; an array or a dataframe in memory; a Dask array; or a function that
-        returns a fresh iterator over arrays (m, d), or over dataframes of the same columns.
+        A file (``.npy``, ``.npz``, Parquet, Feather, CSV; also gz), a folder of such files, taken
+        in the order of their names; an array or a dataframe in memory; a Dask array; or a function
+        that returns a fresh iterator over arrays (m, d), or over dataframes of the same columns.
     columns : str or list of str, optional
         Use these columns and no others, in this order.
     features : str or list of str, optional
@@ -78,6 +83,10 @@ def source(
         depend on it, and on nothing else about blocks: not on threads or workers. Row groups of
         Parquet that are no multiple of it end with a shorter block.
         Dask arrays and functions have blocks of their own.
+    spool : path, optional
+        Folder for the temporary copies that text and compressed files are read from, which are
+        removed with the source; by default that of the system. Workers on other machines need one
+        on a disk that they share.
 
     Returns
     -------
@@ -99,15 +108,21 @@ def source(
         rows = check_integer("rows", rows, 1)
     if columns is not None and features is not None:
         refuse("features", "be left out where `columns` names them", features)
-    wishes = as_wishes(
-        label=label, id=id, keep=keep, drop=drop, na=na, columns=columns, features=features,
+    options = as_column_options(
+        label=label,
+        id=id,
+        keep=keep,
+        drop=drop,
+        na=na,
+        columns=columns,
+        features=features,
         decimal=decimal,
-    )  # fmt: skip
+    )
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
             refuse("names", "be left out for files, which have their own", names)
-        return FileSource(files_of(Path(table)), wishes, rows)
-    if wishes != Wishes():
+        return FileSource(files_of(Path(table)), options, rows, spool)
+    if options != ColumnOptions():
         raise OptionError(
             "The options columns, features, keep, drop, label, id, na and decimal are for files.",
             "Take the columns of an array beforehand.",
@@ -143,10 +158,12 @@ class FileSource(Source):
     Parameters
     ----------
     paths : sequence of paths
-    wishes : Wishes
+    options : ColumnOptions
         What the user said about columns.
     rows : int, optional
         Rows of a block.
+    spool : path, optional
+        Where temporary copies are kept of files that cannot be read in any order.
 
     Attributes
     ----------
@@ -156,11 +173,17 @@ class FileSource(Source):
         What had to be assumed about the first file.
     """
 
-    def __init__(self, paths: Sequence[Path], wishes: Wishes, rows: int | None = None) -> None:
-        opened = _opened(paths, wishes, rows)
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        options: ColumnOptions,
+        rows: int | None = None,
+        spool: Folder = None,
+    ) -> None:
+        opened = _opened(paths, options, rows, spool)
         first = opened[0][1]
         self.files = [file for _, file in opened]
-        self.paths = [(path.absolute(), path.stat().st_size) for path, _ in opened]
+        self.paths = [(path.absolute(), path.stat()) for path, _ in opened]
         partitions: list[Partition] = []
         start = 0
         for number, file in enumerate(self.files):
@@ -172,7 +195,7 @@ class FileSource(Source):
                 start += piece.rows
         dtype = np.result_type(*(file.dtype for file in self.files))
         super().__init__(first.columns, dtype, partitions, first.names)
-        self.wishes, self.part_rows = wishes, rows
+        self.options, self.part_rows = options, rows
         self.roles, self.notes = first.roles, first.notes
         self.told: set[int] = set()  # files that know what comes next
         self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
@@ -180,7 +203,7 @@ class FileSource(Source):
     def read(self, partition: Partition) -> NDArray[Any]:
         """Some rows of one of the files."""
         number, place = partition.place
-        self._refuse_other_size(number, partition)
+        self._refuse_changed(number, partition)
         piece = Piece(partition.first, partition.rows, place)
         block = self.files[number].read(piece, 0 if self.scattered else self.at_once)
         return np.asarray(block, self.dtype)
@@ -196,7 +219,7 @@ class FileSource(Source):
                 parts.append(part)
         return join_parts(self.files[0].name, parts)
 
-    def within(self, memory: int | None) -> Self:
+    def limit(self, memory: int | None) -> Self:
         """Half of `memory` is for what must be decoded at once; `OPEN` such parts are in use."""
         if memory is None:
             return self
@@ -204,39 +227,51 @@ class FileSource(Source):
         some.at_once = min(self.at_once, memory // (2 * OPEN))
         return some
 
-    def soon(self, partitions: Sequence[Partition]) -> None:
-        """Told to the files that they stand in."""
+    def prefetch(self, partitions: Sequence[Partition]) -> None:
+        """Prefetch partitions, by the files that they stand in."""
         if not partitions:
             for number in tuple(self.told):
                 self.told.discard(number)
-                self.files[number].soon(())
+                self.files[number].prefetch(())
         pieces: dict[int, list[Piece]] = {}
         for partition in partitions:
             number, place = partition.place
             pieces.setdefault(number, []).append(Piece(partition.first, partition.rows, place))
         for number, coming in pieces.items():
             self.told.add(number)
-            self.files[number].soon(coming, self.at_once)
+            self.files[number].prefetch(coming, self.at_once)
 
-    def let_go(self, but: Partition | None = None) -> None:
-        """Of every file."""
+    def release(self, but: Partition | None = None) -> None:
+        """Release what every file keeps open."""
         here, place = (None, None) if but is None else but.place
         for number, file in enumerate(self.files):
-            file.let_go(place if number == here else None)
+            file.release(place if number == here else None)
 
-    def _refuse_other_size(self, number: int, partition: Partition) -> None:
-        """Sooner and plainer than what would follow from bytes that are somewhere else."""
-        path, size = self.paths[number]
-        now = path.stat().st_size
-        if now != size:
+    def _refuse_changed(self, number: int, partition: Partition) -> None:
+        """Sooner and plainer than what would follow from bytes that are somewhere else.
+
+        A temporary copy stays as it is when the file is written anew; the time tells.
+        """
+        path, before = self.paths[number]
+        now = path.stat()
+        if now.st_size != before.st_size:
             raise ChangedSourceError(
-                f"{partition} changed while it was in use: the file had {size:,} bytes and has "
-                f"{now:,}. Leave it alone and start again."
+                f"{partition} changed while it was in use: the file had {before.st_size:,} bytes "
+                f"and has {now.st_size:,}. Leave it alone and start again."
             )
+        copies = self.files[number].copies
+        if copies and now.st_mtime_ns != before.st_mtime_ns:
+            raise ChangedSourceError(
+                f"{partition} changed while it was in use: the file was written again. Leave it "
+                "alone and start again."
+            )
+        for copy in copies:
+            if not copy.folder.exists():
+                raise copy.missing()
 
 
 def _opened(
-    paths: Sequence[Path], wishes: Wishes, rows: int | None
+    paths: Sequence[Path], options: ColumnOptions, rows: int | None, spool: Folder
 ) -> list[tuple[Path, BlockFile]]:
     """The files that have rows: of a folder that was written in parts, some may be empty."""
     found: list[tuple[Path, BlockFile]] = []
@@ -245,9 +280,9 @@ def _opened(
             continue
         try:
             file = (
-                _open_next(path, found[0][1], wishes, rows)
+                _open_next(path, found[0][1], options, rows, spool)
                 if found
-                else _open(path, wishes, rows, more=len(paths) > 1)
+                else _open(path, options, rows, more=len(paths) > 1, spool=spool)
             )
         except NoRowsError:
             if len(paths) == 1:
@@ -261,11 +296,12 @@ def _opened(
 
 def _open(
     path: Path,
-    wishes: Wishes,
+    options: ColumnOptions,
     rows: int | None,
     like: Chosen | None = None,
     *,
     more: bool = False,
+    spool: Folder = None,
 ) -> BlockFile:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise FileError(
@@ -275,27 +311,39 @@ def _open(
         )
     kind = kind_of_file(path)
     path = path.absolute()  # for whoever reads it from another folder
+    name, copy = shown_name(path), None
+    if kind == "gz" and (kind := kind_inside(path)) != "text":
+        copy = Spool(name, spool)
+        path = copy.unpack(path)
     readers: dict[str, Callable[[], BlockFile]] = {
-        "npy": lambda: NpyBlocks(path, wishes, rows),
-        "text": lambda: CsvBlocks(path, wishes, rows, like, more=more),
-        "parquet": lambda: ArrowBlocks(path, wishes, rows, "parquet", like, more=more),
-        "feather": lambda: ArrowBlocks(path, wishes, rows, "feather", like, more=more),
+        "npy": lambda: NpyTable(path, options, rows),
+        "zip": lambda: NpzTable(path, options, rows, spool=Spool(name, spool)),
+        "text": lambda: CsvTable(path, options, rows, like, more=more, spool=Spool(name, spool)),
+        "parquet": lambda: ArrowTable(path, options, rows, "parquet", like, more=more),
+        "feather": lambda: ArrowTable(path, options, rows, "feather", like, more=more),
     }
     if kind not in readers:
-        raise FileError(
-            f"{path.name} is compressed and cannot be read in blocks.",
-            "Unpack it, or save it as Parquet.",
-        )
-    return readers[kind]()
+        what = {
+            "jsonl": "is JSON lines",
+            "excel": "is an Excel workbook",
+            "mtx": "holds a sparse matrix",
+        }[kind]
+        way = "Allow more memory, or save it as Parquet."
+        raise FileError(f"{name} {what} and cannot be read in blocks.", way)
+    file = readers[kind]()
+    file.unpacked = copy
+    return file
 
 
-def _open_next(path: Path, first: BlockFile, wishes: Wishes, rows: int | None) -> BlockFile:
+def _open_next(
+    path: Path, first: BlockFile, options: ColumnOptions, rows: int | None, spool: Folder
+) -> BlockFile:
     """A file that continues the first one: it must have its columns."""
     if first.names is not None or first.roles.features != first.all_names:
         used = first.roles.features  # not guessed again: an index does not begin again at 0
-        wishes = replace(wishes, columns=used, features=None, keep=(), drop=())
+        options = replace(options, columns=used, features=None, keep=(), drop=())
     try:
-        other = _open(path, wishes, rows, getattr(first, "chosen", None))
+        other = _open(path, options, rows, getattr(first, "chosen", None), spool=spool)
     except AbsentError as error:
         raise _other_columns(
             path.name, first, error.fields["absent"], error.fields["there"]

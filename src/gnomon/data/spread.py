@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.compute.threads import map_blocks, quiet, row_blocks
+from gnomon.inputs.csr import is_sparse
 from gnomon.typing import Vector
 
 __all__ = ["Spread", "Tally", "measure_spread"]
@@ -141,7 +142,45 @@ class Tally:
 
 def measure_spread(X: NDArray[Any], n_jobs: int | None = None) -> Spread:
     """Measure the columns of `X`, shape (n, d); infinities show in `low` and `high`."""
-    return Tally.of(X, n_jobs).spread()
+    return _measure_sparse(X) if is_sparse(X) else Tally.of(X, n_jobs).spread()
+
+
+def _measure_sparse(X: Any) -> Spread:
+    """Measure the columns of a CSR array from its stored entries; all others are zeros."""
+    n, d = X.shape
+    values, at = X.data.astype(np.float64), X.indices
+    known = ~np.isnan(values)
+    stored = np.bincount(at, minlength=d)
+    gaps = np.bincount(at[~known], minlength=d)
+    count = n - gaps
+    some = np.where(known, values, 0.0)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+    np.fmin.at(low, at[known], values[known])
+    np.fmax.at(high, at[known], values[known])
+    zeros = stored < n
+    low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
+    low[count == 0] = high[count == 0] = np.nan
+    # In units of a power of two: no square leaves the range of float64.
+    largest = _largest(low, high)
+    exponent = np.where(largest > 0, np.frexp(largest)[1], 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = np.ldexp(some, -exponent[at])
+        mean = np.bincount(at, unit, d) / np.maximum(count, 1)
+        away = np.where(known, unit - mean[at], 0.0)
+        squares = np.bincount(at, away**2, d) + (n - stored) * mean**2
+        std = np.sqrt(squares / np.maximum(count - 1, 1))
+        std = np.where((low == high) | (std <= EQUAL), 0.0, np.ldexp(std, exponent))
+        mean = np.where(low == high, low, np.ldexp(mean, exponent))
+    whole = X.dtype.kind != "f" or bool((~known | (np.rint(values) == values)).all())
+    empty = count == 0
+    return Spread(
+        mean=np.where(empty, 0.0, mean),
+        std=np.where(empty, 0.0, std),
+        low=low,
+        high=high,
+        gaps=gaps.astype(np.int64),
+        whole=whole,
+    )
 
 
 def _tally(X: NDArray[Any]) -> Tally:

@@ -150,6 +150,11 @@ class Places:
             return f"line {self.first + row}"
         return f"row {row} (rows count from 0)"
 
+    def below(self, lines: int) -> "Places":
+        """The places of rows that stand so many lines further down."""
+        first = None if self.first is None else self.first + lines
+        return replace(self, first=first, lines=None if self.lines is None else self.lines + lines)
+
     def take(self, rows: NDArray[np.int64]) -> "Places":
         """The places of some of the rows."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])

@@ -119,8 +119,9 @@ def _write_parquet(part: Path, names: Sequence[str], columns: Sequence[NDArray[A
         raise ValueError("Columns of a table must have the same length.")
     # What cells of other kinds are is seen from all of them.
     whole = [np.asarray(column).dtype.kind not in "biuf" for column in columns]
-    parts = [pa.array(column) if all_ else column
-             for column, all_ in zip(columns, whole, strict=True)]  # fmt: skip
+    parts = [
+        pa.array(column) if all_ else column for column, all_ in zip(columns, whole, strict=True)
+    ]
 
     def rows(start: int) -> Any:
         cells = [column[start : start + ROW_GROUP] for column in parts]

@@ -1,8 +1,8 @@
-"""Tables in blocks of rows, and who works through them: threads here, or a Dask cluster.
+"""Tables in blocks of rows, and the engines that process them: local threads or a Dask cluster.
 
-A `Source` is a table that is read in partitions, again and again, in the same order. An `Engine`
-maps a function over the partitions and adds the results up in a tree that depends on nothing but
-their order: the same bits for any number of workers, wherever they are.
+A `Source` is a table that is read in partitions, repeatedly, in the same order. An `Engine`
+maps a function over the partitions and adds the results up in a tree that depends only on
+their order: the same bits for any number of workers, wherever they run.
 """
 
 from gnomon.engine.engine import Engine, as_engine

@@ -1,4 +1,4 @@
-"""Tables that are arrays: in memory, mapped into it, or of Dask."""
+"""Arrays as sources: in memory, memory-mapped, or Dask arrays."""
 
 import sys
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ __all__ = ["ArraySource", "DaskArraySource", "as_source", "hold", "names_of", "u
 
 
 def usual_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that blocks of such numbers have: in the machine's order of bytes, float64 at most.
+    """Type of blocks of such numbers: native byte order, float64 at most.
 
-    pyarrow, which checks names, knows no other order and no longer floats.
+    pyarrow, which checks names, supports neither foreign byte order nor longer floats.
     """
     longest = np.dtype(np.float64)
     return longest if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
 
 
 def names_of(table: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a dataframe; None for arrays, and where columns are numbered."""
+    """Column names of a dataframe; None for arrays, and where columns are numbered."""
     if not nw.dependencies.is_into_dataframe(table):
         return None
     names = tuple(nw.from_native(table).columns)
     texts = sum(isinstance(name, str) for name in names)
     if 0 < texts < len(names):
         raise DataTypeError(
-            "The dataframe has names of columns that are text and others that are not. Make all of "
+            "The dataframe mixes column names that are text with others that are not. Make all of "
             "them text: frame.columns = frame.columns.astype(str)."
         )
     return names if texts else None
@@ -48,10 +48,10 @@ class ArraySource(Source):
     ----------
     X : array or CSR array (n, d) of numbers
     rows : int, optional
-        Rows of a partition; by default `partition_rows` of the columns.
+        Rows per partition; by default `partition_rows` of the columns.
     names : sequence of str, optional
     checked : bool
-        Whether each pass sees to it that the numbers are those of the first one.
+        Whether each pass checks that the numbers are those of the first pass.
     """
 
     def __init__(
@@ -71,26 +71,26 @@ class ArraySource(Source):
         self.X, self.part_rows, self.checked = X, rows, checked
 
     def array(self) -> Table:
-        """The array itself; of a memory map that was made a source, None: it is read in parts."""
+        """The array itself; None for a memory map given as a source: it is read in parts."""
         return None if self.checked and _is_mapped(self.X) else self.X
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is a CSR array."""
+        """Whether the array is a CSR array."""
         return is_sparse(self.X)
 
     def read(self, partition: Partition) -> Any:
-        """Rows of the array itself, unless they are of an unusual type."""
+        """Rows of the array, without a copy unless their type is unusual."""
         rows = self.X[partition.start : partition.start + partition.rows]
         return rows if is_sparse(rows) else np.asarray(rows, self.dtype)
 
-    def sealed(self, partition: Partition) -> tuple[Any, Seal]:
-        """Rows and their checksum, unless the array is only read while its owner waits."""
-        return super().sealed(partition) if self.checked else (self.read(partition), 0)
+    def read_checked(self, partition: Partition) -> tuple[Any, Seal]:
+        """Rows and their checksum; no checksum if the array cannot change during the call."""
+        return super().read_checked(partition) if self.checked else (self.read(partition), 0)
 
 
 def _is_mapped(X: Any) -> bool:
-    """Whether the numbers of an array lie in a file."""
+    """Whether the numbers of an array are memory-mapped."""
     while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
         X = X.base
     return isinstance(X, np.memmap)
@@ -102,8 +102,8 @@ class DaskArraySource(Source):
     Parameters
     ----------
     X : dask.array.Array (n, d) of numbers
-        Chunks of known size. Columns that are in several chunks are brought together. Masked cells
-        are missing values. What a cluster holds (`persist`) is asked of that cluster.
+        Chunks of known size. Columns in several chunks are brought together. Masked cells
+        are missing values. Chunks that a cluster holds (`persist`) are fetched from that cluster.
     names : sequence of str, optional
     """
 
@@ -125,12 +125,12 @@ class DaskArraySource(Source):
         ]
         dtype = np.dtype(np.uint8) if X.dtype.kind == "b" else usual_type(X.dtype)
         if isinstance(X._meta, np.ma.MaskedArray) and dtype.kind != "f":
-            dtype = np.dtype(np.float64)  # which has a place for what is missing
+            dtype = np.dtype(np.float64)  # float64 can hold NaN for missing values
         super().__init__(int(X.shape[1]), dtype, partitions, names)
         self.held = _client_of(X) is not None
 
     def read(self, partition: Partition) -> NDArray[Any]:
-        """One chunk, computed on the thread that asks for it."""
+        """Compute one chunk on the calling thread."""
         block = as_table(self._computed(self.X.blocks[partition.place]))
         if is_sparse(block):
             raise DataError(
@@ -138,7 +138,7 @@ class DaskArraySource(Source):
             )
         if not np.can_cast(block.dtype, self.dtype, "same_kind"):
             raise DataTypeError(
-                f"{partition}: the chunk holds {block.dtype}, and the Dask array says that it has "
+                f"{partition}: the chunk has dtype {block.dtype}, but the Dask array declares "
                 f"{self.dtype}. Use X.astype('{block.dtype}')."
             )
         dense: NDArray[Any] = block.astype(self.dtype, copy=False)
@@ -151,14 +151,14 @@ class DaskArraySource(Source):
 
         try:
             get_worker()
-        except ValueError:  # this is none
+        except ValueError:  # not on a worker
             return _client_of(chunk).compute(chunk).result()
-        with worker_client() as client:  # its thread is for others meanwhile
+        with worker_client() as client:  # frees the worker's thread meanwhile
             return client.compute(chunk).result()
 
 
 def _client_of(X: Any) -> Any:
-    """The client of a Dask array that a cluster holds, or holds parts of; None of all others."""
+    """Client of a Dask array that a cluster holds at least partly; otherwise None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import Future
@@ -168,7 +168,7 @@ def _client_of(X: Any) -> Any:
 
 
 def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
-    """`table` brought into memory, its parts cut anew by the rule."""
+    """Read `table` into memory, repartitioned by `partition_rows`."""
     X = np.empty(table.shape, table.dtype)
     done = 0
 
@@ -188,7 +188,7 @@ def _rows_of(block: Block) -> NDArray[Any]:
 
 
 def as_source(X: Any) -> Source | None:
-    """`X` if it is a source, the source of a Dask array, or None for everything else."""
+    """Return `X` if it is a source, the source of a Dask array, or None for everything else."""
     if isinstance(X, Source):
         return X
     if type(X).__module__.startswith("dask.array"):

@@ -1,9 +1,9 @@
-"""Blocks that can only be read from front to back, for threads that ask in nearly that order.
+"""Sequential blocks for threads that request them in nearly sequential order.
 
-An iterator, or the inside of a compressed row group, has no way to begin in the middle. Reading
-a block reads up to it; blocks read on the way are kept for the threads that will want them next.
-Threads take partitions in order, so these are one or two. Asking for a block that has passed starts
-again from the front.
+An iterator, or the inside of a compressed row group, cannot start in the middle. Reading a block
+reads everything before it; blocks read on the way are kept for the threads that request them next.
+Threads take partitions in order, so these are one or two. Requesting an earlier block restarts
+from the front.
 """
 
 import threading
@@ -18,25 +18,25 @@ __all__ = ["Cursor"]
 
 
 class Cursor(Generic[T]):
-    """A place in a sequence of blocks.
+    """A position in a sequence of blocks.
 
     Parameters
     ----------
     begin : callable
-        A fresh iterator over all blocks.
+        Returns a fresh iterator over all blocks.
     """
 
     def __init__(self, begin: Callable[[], Iterator[T]]) -> None:
         self.begin = begin
         self.lock = threading.Lock()
         self.blocks: Iterator[T] | None = None
-        self.at = 0  # the number of the next block that the iterator gives
+        self.at = 0  # index of the iterator's next block
         self.kept: dict[int, T] = {}
         self.most_kept = 2 + thread_count(None)
-        self.given = 0  # how many blocks were asked for and found
+        self.given = 0  # number of blocks returned so far
 
     def take(self, index: int) -> T | None:
-        """Block number `index`; None if the sequence ends before it."""
+        """Return block `index`; None if the sequence ends before it."""
         with self.lock:
             if index in self.kept:
                 self.given += 1
@@ -47,7 +47,7 @@ class Cursor(Generic[T]):
             try:
                 return self._read_up_to(index)
             except BaseException:
-                self.blocks = None  # half way through something: begin again the next time
+                self.blocks = None  # the iterator failed half-way: restart next time
                 raise
 
     def _read_up_to(self, index: int) -> T | None:

@@ -1,17 +1,17 @@
-"""The engine of a Dask cluster: the same tasks as on this machine, added up in the same tree.
+"""The Dask engine: the same tasks as on this machine, added up in the same tree.
 
-1. The task, which is the source and the function, is sent once; the scheduler keeps it, so that a
-   worker that comes later, or in the place of one that died, gets it too.
-2. Partitions are handed out in order, only as many as keep the workers busy: what waits in the
-   cluster's memory does not grow with the table.
-3. `reduce`: sixteen results that lie beside each other are added on a worker, sixteen such sums on
-   another, and so on (`gnomon.engine.tree`); one result comes back. Who finishes first changes
-   nothing.
+1. The task (source and function) is sent once; the scheduler keeps it, so that a
+   worker that joins later, or replaces one that died, gets it too.
+2. Partitions are submitted in order, only as many as keep the workers busy: the memory of pending
+   results does not grow with the table.
+3. `reduce`: sixteen adjacent results are added on a worker, sixteen such sums on
+   another, and so on (`gnomon.engine.tree_sum`); one result comes back. The order in which workers
+   finish changes nothing.
 4. `write`: results come back and are written here, in order. Workers that wrote parts themselves
-   would need a disk that all share, and a worker that died, or ran twice, would leave parts behind.
+   would need a shared disk, and a worker that died, or ran twice, would leave parts behind.
 
-Tasks change nothing but what they return, so Dask may run them again when a worker dies. What is
-waited for, and for how long, is said in `gnomon.engine.dask_run`.
+Tasks have no side effects, so Dask may run them again when a worker dies. Timeouts are described
+in `gnomon.engine.dask_run`.
 """
 
 import signal
@@ -19,29 +19,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from gnomon.engine.dask_run import Run
+from gnomon.engine.dask_run import ClusterPass
 from gnomon.engine.source import Block, Partition, Source
-from gnomon.engine.tree import FAN
+from gnomon.engine.tree_sum import FAN
 from gnomon.errors import DataError, refuse
 from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
 
-AHEAD = 2  # partitions handed out for each thread of the cluster
+PARTITIONS_PER_THREAD = 2  # partitions submitted per thread of the cluster
 
 __all__ = ["DaskEngine", "dask_setup"]
 
 
 class DaskEngine:
-    """Partitions on the workers of a Dask cluster; the methods are those of `Engine`.
+    """Process partitions on the workers of a Dask cluster; implements `Engine`.
 
     Parameters
     ----------
     client : distributed.Client
-        Its scheduler and workers must have the same version of Gnomon, and the workers see the
-        source's files under the same names.
+        Its scheduler and workers must have the same version of Gnomon, and the workers must find
+        the source's files at the same paths.
     processes : int
-        How many of its workers are processes of this machine that share the memory allowed here.
+        Number of workers that are processes of this machine and share the memory allowed here.
     on : callable, optional
         Called with an event after every block of every pass.
     """
@@ -55,7 +55,7 @@ class DaskEngine:
 
     @property
     def workers(self) -> int:
-        """Blocks in this process at a time; those of the workers are not in it."""
+        """Number of blocks in this process at a time, not counting those on workers."""
         return 1
 
     def map(
@@ -81,8 +81,8 @@ class DaskEngine:
         on: On | None = None,
     ) -> None:
         """See `Engine.write`."""
-        with Run(self.client, source, function, beside) as run:
-            count, ahead = len(source.partitions), AHEAD * run.threads + 2
+        with ClusterPass(self.client, source, function, beside) as run:
+            count, ahead = len(source.partitions), PARTITIONS_PER_THREAD * run.threads + 2
             waiting: deque[Any] = deque()
             worked, total, reports = 0, _rows(source.partitions), both(self.on, on)
             for at in range(count + ahead):
@@ -104,10 +104,10 @@ class DaskEngine:
     ) -> T:
         """See `Engine.reduce`."""
         if not source.partitions:
-            raise DataError("The source has no rows: there is nothing to add up.")
-        with Run(self.client, source, function, beside) as run:
+            raise DataError("The source has no rows. Add rows.")
+        with ClusterPass(self.client, source, function, beside) as run:
             tree = _FutureTree(lambda children: run.node(children, combine))
-            most = 1 + AHEAD * run.threads // FAN
+            most = 1 + PARTITIONS_PER_THREAD * run.threads // FAN
             waiting: deque[tuple[int, Any]] = deque()
             count, worked = len(source.partitions), 0
             total, reports = _rows(source.partitions), both(self.on, on)
@@ -126,9 +126,9 @@ class DaskEngine:
 
 
 class _FutureTree:
-    """The tree of `gnomon.engine.tree` from its second level on, of sums that are still to come.
+    """The tree of `gnomon.engine.tree_sum` from its second level on, over futures.
 
-    Each is handed to the cluster as soon as its parts are: so few of them are waiting at any time.
+    Each sum is submitted as soon as its parts are, so that few sums wait at any time.
     """
 
     def __init__(self, node: Callable[[list[Any]], Any]) -> None:
@@ -136,7 +136,7 @@ class _FutureTree:
         self.levels: list[list[Any]] = []
 
     def add(self, future: Any, level: int = 0) -> None:
-        """The next sum of a level."""
+        """Append the next sum of a level."""
         if level == len(self.levels):
             self.levels.append([])
         here = self.levels[level]
@@ -146,7 +146,7 @@ class _FutureTree:
             self.add(self.node(here), level + 1)
 
     def total(self) -> Any:
-        """The root: what is left on each level, with what came up from below as the last part."""
+        """Future of the root: the rest of each level, with the sum from below as the last part."""
         carried: list[Any] = []
         for here in self.levels:
             if here or carried:
@@ -155,7 +155,7 @@ class _FutureTree:
 
 
 def dask_setup(_: Any) -> None:
-    """What a worker of our own does first, as Dask calls it: Ctrl-C is for who started it."""
+    """Preload hook of Dask in our own workers: ignore Ctrl-C, which the parent process handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,10 +1,10 @@
-"""What an engine is: the partitions of a source worked through, in one of three ways.
+"""The contract of an engine: process the partitions of a source in one of three ways.
 
-All three read every partition once, run ``function(block)`` on it wherever there is room, and hand
-the results over in the order of the partitions. A function that is to run on a cluster is one that
-can be pickled, with little data of its own; what belongs to single partitions (weights of rows)
-goes beside them. ``on(event)`` is called here for the rows of a pass that are done; True from it
-raises `Interrupted`.
+All three read every partition once, run ``function(block)`` on it wherever there is capacity, and
+deliver the results in the order of the partitions. A function for a cluster must be picklable and
+carry little data; data of single partitions (weights of rows) is passed in `beside`.
+``on(event)`` is called in this process with the rows done in a pass; returning True raises
+`Interrupted`.
 """
 
 import copy
@@ -22,27 +22,27 @@ __all__ = ["Engine", "as_engine"]
 
 
 class Engine(Protocol):
-    """Who works through the partitions of a source.
+    """Processes the partitions of a source.
 
     Attributes
     ----------
     on : callable or None
-        Called with an event after every block of every pass, beside the `on` of a single pass.
+        Called with an event after every block of every pass, besides the `on` of a single pass.
     """
 
     on: On | None
 
     @property
     def workers(self) -> int:
-        """How many blocks are worked on in this process at the same time, at most."""
+        """Maximum number of blocks that are processed in this process at the same time."""
 
     @property
     def is_local(self) -> bool:
-        """Whether all of the work is done in this process."""
+        """Whether all work is done in this process."""
 
     @property
     def processes(self) -> int:
-        """How many other processes of this machine work for this one, and take of its memory."""
+        """Number of other processes of this machine that work for this one and share its memory."""
 
     def map(
         self,
@@ -52,7 +52,7 @@ class Engine(Protocol):
         beside: Sequence[Any] | None = None,
         on: On | None = None,
     ) -> list[T]:
-        """``[function(block) for every block]``, for results that are small."""
+        """Return ``[function(block) for every block]``, for results that are small."""
 
     def reduce(
         self,
@@ -63,9 +63,9 @@ class Engine(Protocol):
         beside: Sequence[Any] | None = None,
         on: On | None = None,
     ) -> T:
-        """The results added up by `combine`, in the tree of `gnomon.engine.tree`.
+        """Add up the results by `combine`, in the tree of `gnomon.engine.tree_sum`.
 
-        `combine` returns a new sum and leaves the two it is given as they are.
+        `combine` returns a new sum and does not modify its operands.
         """
 
     def write(
@@ -77,16 +77,16 @@ class Engine(Protocol):
         beside: Sequence[Any] | None = None,
         on: On | None = None,
     ) -> None:
-        """Call ``add(result)`` for one block after the other, here, in order.
+        """Call ``add(result)`` for one block after the other, in this process, in order.
 
-        Results wait for their turn, and only a few of them at a time.
+        Results wait for their turn, only a few of them at a time.
         """
 
 
 def as_engine(engine: Any = None, *, n_jobs: int | None = None, on: On | None = None) -> Engine:
-    """`engine` itself, the engine of a Dask client, or threads on this machine for None.
+    """Return `engine` itself, the engine of a Dask client, or local threads for None.
 
-    With `on` it is an engine of its own, which reports every pass to it.
+    With `on`, returns a new engine that reports every pass to it.
     """
     if engine is None:
         return LocalEngine(n_jobs, on)
@@ -100,7 +100,7 @@ def as_engine(engine: Any = None, *, n_jobs: int | None = None, on: On | None = 
         for method in ("map", "reduce", "write", "workers", "is_local", "processes")
     ):
         must = "be None, a Dask client or an engine"
-        refuse("engine", must, type(engine).__name__, "None works on this machine.", kind=True)
+        refuse("engine", must, type(engine).__name__, "Use None for threads.", kind=True)
     chosen: Engine = engine
     if on is not None:
         chosen = copy.copy(engine)

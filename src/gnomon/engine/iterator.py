@@ -17,19 +17,19 @@ __all__ = ["IteratorSource"]
 
 
 class IteratorSource(Source):
-    """Blocks of rows from a function that can be called again and again.
+    """Blocks of rows from a function that can be called repeatedly.
 
-    They are counted in a first pass; those without rows are passed over. Every later pass must give
-    the same rows in the same blocks; on a cluster each worker reads from the front, so files are
-    better there.
+    A first pass counts them; blocks without rows are skipped. Every later pass must yield
+    the same rows in the same blocks. On a cluster each worker reads from the front, so files are
+    faster there.
 
     Parameters
     ----------
     function : callable
-        Returns a fresh iterator over arrays (m, d) of numbers, m as it likes, d always the same; or
-        over dataframes of the same columns in the same order.
+        Returns a fresh iterator over arrays (m, d) of numbers, with any m and always the same d; or
+        over dataframes with the same columns in the same order.
     names : sequence of str, optional
-        By default those of the dataframes.
+        Column names; by default those of the dataframes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class IteratorSource(Source):
         for number, (block, called) in enumerate(self._tables()):
             rows, kind = block.shape[0], _Kind(block.shape[1], block.dtype, called)
             if first is None or (rows and not partitions):
-                first = kind  # what has no rows may have no types either
+                first = kind  # a block without rows may lack types
             if not rows:
                 continue
             first.refuse_other(kind, number)
@@ -54,7 +54,7 @@ class IteratorSource(Source):
             seals[index] = checksum(block)
             start += rows
         if first is None:
-            raise DataError("The function gave no blocks. It must return a fresh iterator.")
+            raise DataError("The function returned no blocks. It must return a fresh iterator.")
         names = first.names if names is None else names
         super().__init__(first.columns, first.dtype, partitions, names)
         self.seals = seals
@@ -65,7 +65,7 @@ class IteratorSource(Source):
         return {**super().__getstate__(), "cursor": None}
 
     def read(self, partition: Partition) -> NDArray[Any]:
-        """The block, from an iterator that stands close before it if there is one."""
+        """Read the block, from an iterator that is positioned shortly before it if there is one."""
         if self.cursor is None:
             self.cursor = Cursor(self._blocks)
         block = self.cursor.take(partition.index)
@@ -73,7 +73,7 @@ class IteratorSource(Source):
         if last and self.cursor.take(self.count) is not None:
             raise ChangedSourceError(
                 f"The iterator gave more than {self.count} blocks this time. It must give the same "
-                "rows in the same blocks whenever the function is called."
+                "rows in the same blocks on every call of the function."
             )
         return np.empty((0, self.columns), self.dtype) if block is None else block
 
@@ -81,39 +81,39 @@ class IteratorSource(Source):
         return (block for block, _ in self._tables() if len(block))
 
     def _tables(self) -> Iterator[tuple[NDArray[Any], tuple[str, ...] | None]]:
-        """What the function gives, as arrays, and the names of their columns."""
+        """Blocks of the function as arrays, with their column names."""
         for block in _iterator(self.function):
             table = as_table(block)
             if is_sparse(table):
-                raise DataError("The function gave a sparse block. Use block.toarray().")
+                raise DataError("The function returned a sparse block. Use block.toarray().")
             yield np.ascontiguousarray(table, usual_type(table.dtype)), names_of(block)
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What all blocks have in common."""
+    """Columns, names and dtype that all blocks share."""
 
     columns: int
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None
 
     def refuse_other(self, other: "_Kind", number: int) -> None:
-        """Raise an error if block `number` is not of this kind."""
+        """Raise an error if block `number` differs in columns, names or dtype."""
         if (other.columns, other.dtype) != (self.columns, self.dtype):
             raise DataError(
-                f"Block {number} has {other.columns} columns of {other.dtype}, and the first has "
+                f"Block {number} has {other.columns} columns of {other.dtype}, but the first has "
                 f"{self.columns} of {self.dtype}; they must agree."
             )
         if other.names != self.names:
             raise DataError(
-                f"Block {number} has {_listed(other.names)}, and the first has "
+                f"Block {number} has {_listed(other.names)}, but the first has "
                 f"{_listed(self.names)}. Give the same columns in the same order."
             )
 
 
 def _listed(names: tuple[str, ...] | None, most: int = 5) -> str:
     if names is None:
-        return "no names of columns"
+        return "no column names"
     shown = ", ".join(f'"{name}"' for name in names[:most])
     return f"the columns {shown}" + (f" and {len(names) - most:,} more" * (len(names) > most))
 

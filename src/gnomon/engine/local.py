@@ -1,7 +1,7 @@
-"""The engine of this machine: partitions on the threads of `gnomon.compute.threads`.
+"""The local engine: partitions on the threads of `gnomon.compute.threads`.
 
-Each thread reads a partition and works on it, so that one reads while another computes. At most one
-more result than there are threads waits for its turn.
+Each thread reads a partition and processes it, so that one reads while another computes. At most
+one more result than there are threads waits for its turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gnomon.compute.threads import fold_blocks, row_blocks, thread_count
 from gnomon.engine.source import Block, Source
 from gnomon.engine.task import Part, Task
-from gnomon.engine.tree import Tree
+from gnomon.engine.tree_sum import Tree
 from gnomon.errors import DataError
 from gnomon.events import On, both, report_rows
 
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 __all__ = ["LocalEngine"]
 
-SOON = 8  # partitions that a source is told of before they are asked for
+PREFETCH_PARTITIONS = 8  # partitions that a source prefetches
 
 
 class LocalEngine:
-    """Threads on this machine; the methods are those of `gnomon.engine.engine.Engine`.
+    """Process partitions on threads of this machine; implements `gnomon.engine.engine.Engine`.
 
     Parameters
     ----------
     n_jobs : int, optional
-        Threads: None or −1 for all CPUs. The bits of results do not depend on it.
+        Threads: None or −1 for all CPUs. They do not change the bits of results.
     on : callable, optional
         Called with an event after every block of every pass.
     """
@@ -37,14 +37,14 @@ class LocalEngine:
 
     @property
     def workers(self) -> int:
-        """How many threads work."""
+        """Number of threads."""
         return thread_count(self.n_jobs)
 
     is_local = True
 
     @property
     def processes(self) -> int:
-        """None but this one."""
+        """Number of other processes: 0."""
         return 0
 
     def map(
@@ -71,7 +71,7 @@ class LocalEngine:
     ) -> T:
         """See `Engine.reduce`."""
         if not source.partitions:
-            raise DataError("The source has no rows: there is nothing to add up.")
+            raise DataError("The source has no rows. Add rows.")
         tree = Tree(combine)
         self.write(function, source, tree.add, beside=beside, on=on)
         return tree.total()
@@ -88,16 +88,16 @@ class LocalEngine:
         """See `Engine.write`."""
         partitions, task = source.partitions, Task(source, function)
         extras = [None] * len(partitions) if beside is None else beside
-        threads = 1 if len(partitions) == 1 else self.workers  # counting CPUs takes its time
+        threads = 1 if len(partitions) == 1 else self.workers  # counting CPUs is slow
 
         def run(at: int, _: int) -> Part[T]:
             partition, next_ = partitions[at], at + threads
             if next_ < len(partitions) and not source.scattered:
-                source.soon(partitions[next_ : next_ + SOON])
+                source.prefetch(partitions[next_ : next_ + PREFETCH_PARTITIONS])
             return task(partition, source.seals.get(partition.index), extras[at])
 
         worked, reports = 0, both(self.on, on)
-        total = sum(partition.rows for partition in partitions)  # there may be gaps
+        total = sum(partition.rows for partition in partitions)  # may be a subset
 
         def take(part: Part[T]) -> None:
             nonlocal worked
@@ -107,10 +107,10 @@ class LocalEngine:
             report_rows(reports, worked, total)
 
         try:
-            if len(partitions) == 1:  # threads share the work within it
+            if len(partitions) == 1:  # threads share the work within the partition
                 take(run(0, 1))
             else:
                 fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
         finally:
-            source.soon(())
-            source.let_go()  # reading does not go on from where the last cursor stands
+            source.prefetch(())
+            source.release()  # the next pass starts from the front

@@ -1,4 +1,4 @@
-"""Blocks of rows written one after the other into one file, which is whole or not there."""
+"""Write blocks of rows, one after the other, into one file, atomically."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,16 +28,16 @@ def writing_blocks(
     force: bool = False,
     beside: Mapping[str, Any] | None = None,
 ) -> Iterator[Add]:
-    """A function that appends a block (m, d) to the file `path`, which appears at the end.
+    """Open `path` for blocks; yield a function that appends a block (m, d).
 
     Parameters
     ----------
     path : path
-        Ending in one of `ENDINGS`.
+        Output file, with a suffix in `ENDINGS`; it appears under its name at the end.
     rows : int
-        How many rows there will be in all.
+        Total number of rows.
     names : sequence of str, length d
-        Of the columns; ``.npy`` has none.
+        Column names; ``.npy`` has none.
     force : bool
         Whether a file that exists is replaced.
     beside : mapping of str to array (rows,), optional
@@ -60,7 +60,7 @@ def writing_blocks(
 
 
 class _Npy:
-    """The header first, which is of the first block's type; then rows as they are."""
+    """Write a header with the type of the first block, then the raw rows."""
 
     def __init__(self, file: BinaryIO, rows: int, columns: int) -> None:
         self.file, self.shape = file, (rows, columns)
@@ -73,12 +73,12 @@ class _Npy:
         self.file.write(np.ascontiguousarray(block).data)
 
     def close(self) -> None:
-        """A table of no rows has a header too."""
+        """Write the header of a table without rows, if there was no block."""
         if not self.begun:
             self._begin(np.dtype(np.float64))
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
     def _begin(self, dtype: np.dtype[Any]) -> None:
         self.begun = True
@@ -111,21 +111,21 @@ class _Parquet:
         self._writer(table.schema).write_table(table, row_group_size=max(1, table.num_rows))
 
     def close(self) -> None:
-        """Write what stands at the end of a Parquet file."""
+        """Write the footer of the Parquet file."""
         import pyarrow as pa
 
         self._writer(pa.schema([(name, pa.float64()) for name in self.names])).close()
 
     def abandon(self) -> None:
-        """Let go of the file, which will be removed."""
+        """Close the file, which will be removed."""
         if self.writer is not None:
-            with suppress(Exception):  # a full disk is full for this too
+            with suppress(Exception):  # closing writes too, which fails on a full disk
                 self.writer.close()
 
     def _writer(self, schema: Any) -> Any:
         if self.writer is None:
             import pyarrow.parquet as pq
 
-            # numbers that were computed hardly repeat: looking for repetitions costs a third
+            # computed numbers rarely repeat: dictionary encoding would take a third longer
             self.writer = pq.ParquetWriter(self.file, schema, use_dictionary=False)
         return self.writer

@@ -1,9 +1,9 @@
-"""What a table in blocks is.
+"""The contract of a table in blocks.
 
 A source knows its columns and lists its partitions: small references (a file, a range of rows),
-never data. `Source.read` turns one of them into an array. It may be called for any partition, any
-number of times, on several threads and in other processes, and gives the same numbers each time;
-`gnomon.engine.task` holds it to that by counting rows and comparing checksums.
+never data. `Source.read` reads one of them as an array. It may be called for any partition, any
+number of times, on several threads and in other processes, and returns the same numbers each time;
+`gnomon.engine.task` enforces this by counting rows and comparing checksums.
 """
 
 import copy
@@ -27,11 +27,11 @@ __all__ = [
 
 Seal: TypeAlias = int | tuple[tuple[int, int, "Seal"], ...]
 
-# What a partition holds unless something else is asked for: 8 MB of float64. Large enough that
-# reading and handing out work cost nothing beside it, and small enough that threads share a table
-# of a few partitions evenly. Of more than 256 columns it holds up to four times as much: d × d sums
-# are added up once a partition, and 4,096 rows may be added in float32 (`numeric.moments`). The
-# numbers are from fits of 10,000 × 50 to 70,000 × 784 in alternation with other lengths.
+# Default size of a partition: 8 MB of float64. Large enough that the overhead of reading and
+# scheduling is negligible, and small enough that threads share a table of a few partitions evenly.
+# With more than 256 columns it holds up to four times as much: d × d sums are added once per
+# partition, and 4,096 rows may be added in float32 (`numeric.moments`). `benchmarks/part_rows.py`
+# compares these lengths with others.
 PARTITION_NUMBERS = 2**20
 WIDE_TIMES = 4
 WIDE_ROWS = 4096
@@ -44,17 +44,17 @@ class Partition:
     Attributes
     ----------
     index : int
-        Its place in the order of all partitions, from 0.
+        Position in the order of all partitions, from 0.
     start : int
-        Its first row, counted over the whole table.
+        First row, counted over the whole table.
     rows : int
-        How many rows it has.
+        Number of rows.
     file : str
-        The file it stands in, or what the table is called where there is none.
+        File of the rows, or the name of the table if there is no file.
     first : int
-        Its first row, counted in that file.
+        First row, counted in that file.
     place : object
-        What the source needs besides to find it: a byte, row groups. Small, and can be pickled.
+        Position within the file for the source: a byte offset, row groups. Small and picklable.
     """
 
     index: int
@@ -70,9 +70,9 @@ class Partition:
 
 @dataclass(frozen=True)
 class Block:
-    """What a task is given: the rows of one partition, and what goes with them.
+    """Input of a task: the rows of one partition, and the data that goes with them.
 
-    `X` is (rows, d) and is not to be written to; `beside` is whatever the caller of the engine gave
+    `X` is (rows, d) and read-only; `beside` is the data that the caller of the engine passed
     for this partition (weights of its rows, for instance).
     """
 
@@ -82,30 +82,30 @@ class Block:
 
 
 class Source(ABC):
-    """A table that is read in blocks of rows, again and again, in the same order.
+    """A table that is read in blocks of rows, repeatedly, in the same order.
 
     Attributes
     ----------
     columns : int
-        How many columns every block has.
+        Number of columns of every block.
     names : tuple of str or None
-        Their names, where they have any.
+        Column names, if any.
     dtype : dtype
-        The type of the numbers in every block.
+        Type of the numbers in every block.
     partitions : sequence of Partition
-        All of them, in order.
+        All partitions, in order.
     seals : mapping of int to Seal
-        Checksums of the partitions read so far, by their index; see `gnomon.engine.task`. A source
-        that is made of others has theirs: what one pass saw holds for the passes of all.
+        Checksums of the partitions read so far, by index; see `gnomon.engine.task`. A source
+        made of others shares theirs: a checksum of one pass is checked in every later pass.
     held_from : Source or None
-        Where a table that was brought into memory came from.
+        The original source of a table that was read into memory.
     part_rows : int or None
-        Rows of a partition, where the user asked for so many.
+        Rows per partition requested by the user.
     scattered : bool
-        Whether the partitions are few and far apart, so that those between are not read.
+        Whether the partitions are few and far apart, so that reading ahead would be wasted.
 
-    A copy that was pickled for a worker reads like any other, but has no list of partitions: it is
-    told which to read.
+    A copy pickled for a worker reads like any other, but has no list of partitions: the task
+    passes the partition to read.
     """
 
     def __init__(
@@ -134,10 +134,10 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, partition: Partition) -> NDArray[Any]:
-        """The rows of one partition, shape (partition.rows, columns), of type `dtype`."""
+        """Read the rows of one partition, shape (partition.rows, columns), of type `dtype`."""
 
     def array(self) -> Any:
-        """The whole table, an array or a CSR array, where it is in memory; otherwise None."""
+        """The whole table as an array or CSR array if it is in memory; otherwise None."""
         return None
 
     @property
@@ -145,41 +145,41 @@ class Source(ABC):
         """Whether blocks are CSR arrays."""
         return False
 
-    def sealed(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
-        """The same, and the checksum of what was read, which must not change."""
+    def read_checked(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
+        """Read a partition and its checksum, which must not change."""
         X = self.read(partition)
         return X, checksum(X)
 
     def only(self, partitions: Sequence[Partition]) -> Self:
-        """Select some of the partitions, which keep their numbers."""
+        """Select some of the partitions, which keep their index."""
         some = copy.copy(self)
         some.partitions, some.seals = partitions, self.seals
         span = partitions[-1].index - partitions[0].index + 1 if partitions else 0
         some.scattered = 0 < 2 * len(partitions) <= span
         return some
 
-    def within(self, memory: int | None) -> Self:
-        """Limit the memory that reading takes to `memory` bytes, where the source can.
+    def limit(self, memory: int | None) -> Self:
+        """Limit the memory of reading to `memory` bytes, if the source can.
 
-        None is what it takes by itself.
+        None means no limit.
         """
         return self
 
-    def soon(self, partitions: Sequence[Partition]) -> None:  # noqa: B027  (most need not know)
+    def prefetch(self, partitions: Sequence[Partition]) -> None:  # noqa: B027  (most ignore it)
         """Prefetch the partitions that will be read next, in order.
 
-        None are any more if there are none: forget what was read.
+        An empty sequence drops everything that was prefetched.
         """
 
-    def let_go(self, but: Partition | None = None) -> None:  # noqa: B027  (most have nothing open)
-        """Close what is kept open for partitions that follow those read so far.
+    def release(self, but: Partition | None = None) -> None:  # noqa: B027  (most keep no file)
+        """Close files kept open for the partitions after those read so far.
 
-        What is kept for those that follow `but` stays open.
+        Files kept open for the partitions after `but` stay open.
         """
 
     @property
     def rows(self) -> int:
-        """Rows of the whole table."""
+        """Number of rows of the whole table."""
         last = self.partitions[-1] if self.partitions else None
         return 0 if last is None else last.start + last.rows
 
@@ -196,25 +196,24 @@ class Source(ABC):
 
 
 def partition_rows(columns: int, rows: int | None = None) -> int:
-    """How many rows a partition has: `rows` if given, otherwise by the number of columns alone."""
+    """Rows per partition: `rows` if given, otherwise a function of the number of columns."""
     if rows is not None:
         return rows
     short = PARTITION_NUMBERS // max(1, columns)
     return max(1, short, min(WIDE_ROWS, WIDE_TIMES * PARTITION_NUMBERS // max(1, columns)))
 
 
-_WORDS = 8192  # 64 kB at a time stay in the cache
+_WORDS = 8192  # 64 kB, which stay in the cache
 _MULTIPLIERS = np.random.default_rng(9).integers(2**63, size=_WORDS, dtype=np.uint64) | np.uint64(1)
-_STEP = 0x9E3779B97F4A7C15  # odd, so that no bit of an earlier chunk is ever multiplied away
+_STEP = 0x9E3779B97F4A7C15  # odd, so that no bit of an earlier chunk is lost in the product
 
 
 def checksum(X: NDArray[Any]) -> int:
-    """64 bits that change with every number of `X` and its place, at the speed of memory.
+    """64-bit checksum that depends on every number of `X` and its position, at memory speed.
 
-    Σ word · odd multiplier within 64 kB, chunks combined by Horner's rule, both modulo 2^64. It is
-    meant for files that were rewritten by accident, not for forgeries. Numbers are taken as they
-    lie in memory, column by column in a Fortran-ordered array: a source gives every block in the
-    same order each time.
+    Σ word · odd multiplier within 64 kB, chunks combined by Horner's rule, both modulo 2^64. It
+    detects accidental changes of files, not forgeries. Numbers are read in memory order, column by
+    column in a Fortran-ordered array: a source returns every block in the same order each time.
     """
     lying = X.T if X.flags.f_contiguous else X
     octets = np.ascontiguousarray(lying).reshape(-1).view(np.uint8)
@@ -222,7 +221,7 @@ def checksum(X: NDArray[Any]) -> int:
     words, rest = octets[: 8 * whole].view(np.uint64), octets[8 * whole :]
     lines = words[: whole // _WORDS * _WORDS].reshape(-1, _WORDS)
     last = words[lines.size :]
-    # Other threads run meanwhile; `dot` of whole numbers would hold them up, and is slower.
+    # Releases the GIL; `dot` of integers would hold it, and is slower.
     found = np.einsum("ij,j->i", lines, _MULTIPLIERS).tolist()
     if last.size:
         found.append(int(np.einsum("i,i->", last, _MULTIPLIERS[: last.size])))

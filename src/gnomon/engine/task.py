@@ -1,12 +1,12 @@
-"""What is done with one partition, wherever that is: read it, see that it is unchanged, use it.
+"""One task: read a partition, check that it is unchanged, call the function; with retries.
 
-1. The block is read. If it has not as many rows as the partition had, the table has changed.
-2. Its checksum is taken, and compared with that of the first time it was read.
+1. The block is read. If its number of rows differs from the partition's, the table has changed.
+2. Its checksum is computed, and compared with that of the first read.
 3. The function runs, with BLAS on one thread.
 
-A task can run again without harm: it changes nothing but what it returns. What goes wrong for
-reasons of its own (a network drive that is away for a moment) is tried three times; errors that
-Gnomon raises on purpose would be the same again, and are raised at once.
+A task can be repeated without harm: it has no side effects. Transient errors (a network drive
+that is unavailable for a moment) are retried up to three times; errors that Gnomon raises on
+purpose would recur, and are raised at once.
 """
 
 import time
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Seals = tuple[tuple[int, Seal], ...]
 
 ATTEMPTS = 3
-PAUSE = 0.05  # seconds before the second attempt; twice as long before the third
+RETRY_SECONDS = 0.05  # seconds before the second attempt; twice as long before the third
 
 OTHER = "its numbers are not those of the first time"
 
@@ -31,7 +31,7 @@ __all__ = ["ATTEMPTS", "Part", "Seals", "Task", "changed"]
 
 @dataclass(frozen=True)
 class Part(Generic[T]):
-    """A result over some partitions: their rows, and their checksums by index."""
+    """A result over some partitions: their number of rows, and their checksums by index."""
 
     value: T
     seals: Seals
@@ -40,7 +40,7 @@ class Part(Generic[T]):
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """`function` over blocks of `source`: one object for all partitions, which can be pickled."""
+    """`function` over blocks of `source`: one picklable object for all partitions."""
 
     source: Source
     function: Callable[[Block], T]
@@ -48,7 +48,7 @@ class Task(Generic[T]):
     def __call__(
         self, partition: Partition, seal: Seal | None = None, beside: Any = None
     ) -> Part[T]:
-        """The function's value for one partition; `seal` is its checksum, once known."""
+        """Run the function on one partition; `seal` is the partition's checksum, once known."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._once(partition, seal, beside)
@@ -60,13 +60,13 @@ class Task(Generic[T]):
                         f"{partition} failed {ATTEMPTS} times; the last time with "
                         f"{type(error).__name__}: {error}"
                     ) from error
-                time.sleep(PAUSE * attempt)
+                time.sleep(RETRY_SECONDS * attempt)
         raise AssertionError("unreachable")
 
     def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
-        X, found = self.source.sealed(partition)
+        X, found = self.source.read_checked(partition)
         if self.source.scattered:
-            self.source.let_go(but=partition)  # the next one may stand in the same row group
+            self.source.release(but=partition)  # the next partition may be in the same row group
         expected = (partition.rows, self.source.columns)
         for has, had, what in zip(X.shape, expected, ("rows", "columns"), strict=True):
             if has != had:
@@ -79,7 +79,7 @@ class Task(Generic[T]):
 
 
 def changed(partition: Partition, how: str = OTHER) -> ChangedSourceError:
-    """What is told of a partition that is not what it was."""
+    """Error about a partition that changed between two reads."""
     return ChangedSourceError(
         f"{partition} changed while it was in use: {how}. Leave it alone and start again."
     )

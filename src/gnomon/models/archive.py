@@ -1,8 +1,8 @@
-"""The archive: exactly two members, stored as they are, that fill the file without gaps.
+"""The archive: exactly two uncompressed members that fill the file without gaps.
 
-Any zip program opens it. Reading is stricter than zip is: nothing compressed (so nothing can
-expand), nothing hidden between or after the members, no other names, and every size is held against
-the file's own before a byte of it is read.
+Any zip program opens it. Reading is stricter than zip: no compression (so nothing can
+expand), nothing hidden between or after the members, no other names, and every size is checked
+against the size of the file before a byte is read.
 """
 
 import os
@@ -20,20 +20,20 @@ __all__ = ["ARRAYS", "DOCUMENT", "read_archive", "write_archive"]
 
 DOCUMENT, ARRAYS = "model.json", "arrays.safetensors"
 MEMBERS = [DOCUMENT, ARRAYS]
-LARGEST_DOCUMENT = 2**26  # bytes of JSON, which takes many times as much when it is read
-NEVER = (1980, 1, 1, 0, 0, 0)  # the same model is the same file, whenever it is saved
+LARGEST_DOCUMENT = 2**26  # bytes of JSON, which needs many times as much memory when parsed
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # fixed date: the same model always gives the same file
 
 LOCAL_HEADER = struct.Struct("<4s22sHH")  # …, lengths of the name and of the extra field
-END = struct.Struct("<4sHHHHIIH")  # …, members, bytes and place of the list of members, comment
+END = struct.Struct("<4sHHHHIIH")  # …, members, size and offset of the directory, comment
 END_64 = struct.Struct("<4sQHHIIQQQQ")
 LOCATOR_64 = struct.Struct("<4sIQI")
-LONGEST_LIST = 512  # bytes that two members can need in the list of members
+LONGEST_LIST = 512  # bytes: two members never need more in the central directory
 CHANGED = "it was packed or changed by another program"
 CUT = "it is cut off, or something was added to it"
 
 
 def write_archive(path: Path, document: bytes, arrays: bytes) -> None:
-    """Both members, one after the other."""
+    """Write both members, one after the other."""
     if len(document) > LARGEST_DOCUMENT:
         raise TooLargeError(
             f"The names and parameters of this model are {readable_bytes(len(document))} of text; "
@@ -41,13 +41,13 @@ def write_archive(path: Path, document: bytes, arrays: bytes) -> None:
         )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, content in zip(MEMBERS, (document, arrays), strict=True):
-            member = zipfile.ZipInfo(name, NEVER)
+            member = zipfile.ZipInfo(name, FIXED_DATE)
             member.external_attr = 0o644 << 16
             archive.writestr(member, content)
 
 
 def read_archive(file: BinaryIO) -> tuple[bytes, bytes]:
-    """`model.json` and `arrays.safetensors`; raises UnfitError for anything else."""
+    """Read `model.json` and `arrays.safetensors`; raise UnfitError for anything else."""
     size = file.seek(0, os.SEEK_END)
     listed = _start_of_list(file, size)
     try:
@@ -73,7 +73,7 @@ def read_archive(file: BinaryIO) -> tuple[bytes, bytes]:
 
 
 def _start_of_list(file: BinaryIO, size: int) -> int:
-    """Where the members end, once the list of them is known to be as short as ours is."""
+    """Offset of the end of the members, if the central directory is as short as ours."""
     if size < END.size:
         raise UnfitError(CUT)
     file.seek(size - END.size)
@@ -84,7 +84,7 @@ def _start_of_list(file: BinaryIO, size: int) -> int:
     at = max(0, end - LOCATOR_64.size - END_64.size)
     file.seek(at)
     tail = file.read(end - at)
-    if tail[-LOCATOR_64.size :].startswith(b"PK\x06\x07"):  # more than 4 GB
+    if tail[-LOCATOR_64.size :].startswith(b"PK\x06\x07"):  # zip64, for more than 4 GB
         end -= LOCATOR_64.size + END_64.size
         if end < 0 or LOCATOR_64.unpack(tail[END_64.size :])[2] != end:
             raise UnfitError(CHANGED)
@@ -102,7 +102,7 @@ def _refuse_foreign(members: list[zipfile.ZipInfo]) -> None:
         if name.startswith(("/", "\\")) or ".." in name or ":" in name:
             raise UnfitError(f"it holds {name[:80]!r}, which points out of it")
         if name not in MEMBERS:
-            raise UnfitError(f"it holds {name[:80]!r}, which is no part of a model")
+            raise UnfitError(f"it holds {name[:80]!r}, which does not belong to a model")
     if names != MEMBERS:
         raise UnfitError(f"it does not hold {DOCUMENT} and {ARRAYS}")
     for member in members:
@@ -113,7 +113,7 @@ def _refuse_foreign(members: list[zipfile.ZipInfo]) -> None:
 
 
 def _begin(file: BinaryIO, member: zipfile.ZipInfo, start: int) -> int:
-    """Where a member's bytes begin, if its header is at `start`."""
+    """Offset of a member's data, if its header is at `start`."""
     file.seek(start)
     header = file.read(LOCAL_HEADER.size)
     if member.header_offset != start or len(header) < LOCAL_HEADER.size:

@@ -1,4 +1,4 @@
-"""`model.json`: what the archive holds, in words that people can read, and its checksums.
+"""`model.json`: the contents of the archive in readable form, and its checksums.
 
 ::
 
@@ -7,7 +7,7 @@
      "content": …,          the model; arrays by name
      "checksum": "…"}       SHA-256 of this text with 64 zeros in its place
 
-Checksums find damage. They do not say who wrote a file: both can be changed together.
+Checksums detect damage. They do not authenticate a file: both can be changed together.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ __all__ = ["read_document", "write_document"]
 FORMAT = "gnomon model"
 ZEROS = b"0" * 64
 AFTER = b'"\n}\n'
-DAMAGED = "it is damaged: its checksum is another"
+DAMAGED = "it is damaged: its checksum does not match"
 
 
 def write_document(content: Any, arrays: bytes) -> bytes:
-    """The text of `model.json`."""
+    """Write the text of `model.json`."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -37,7 +37,7 @@ def write_document(content: Any, arrays: bytes) -> bytes:
         "content": content,
         "checksum": ZEROS.decode(),
     }
-    # Not indented: tables of names would be a line each. One key a line is enough to read it by.
+    # Not indented: names would take a line each. One key per line is readable enough.
     lines = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
         for key, value in document.items()
@@ -48,7 +48,7 @@ def write_document(content: Any, arrays: bytes) -> bytes:
 
 
 def read_document(text: bytes, arrays: bytes) -> Any:
-    """The content, as of today's version, once every checksum holds."""
+    """Return the content, migrated to the current version, after verifying every checksum."""
     end = len(text) - len(AFTER)
     given = text[end - 64 : end]
     plain = text[: end - 64] + ZEROS + text[end:]
@@ -59,14 +59,14 @@ def read_document(text: bytes, arrays: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise UnfitError(f"its model.json cannot be read ({error})") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UnfitError("its model.json is of another kind")
+        raise UnfitError("its model.json has another format")
     version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
         raise UnfitError("its format has no version")
     if version > VERSION:
         by = str(document.get("gnomon"))[:20]
         raise UnfitError(
-            f"it is of format {version} (gnomon {by}), and gnomon {version_of('gnomon')} reads "
+            f"it is of format {version} (gnomon {by}), but gnomon {version_of('gnomon')} reads "
             f"formats up to {VERSION}",
             "Update gnomon.",
         )

@@ -1,4 +1,4 @@
-"""The state of a scikit-learn estimator: parameters, fitted attributes, the output asked for."""
+"""The state of a scikit-learn estimator: parameters, fitted attributes, configured output."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -10,11 +10,11 @@ __all__ = ["estimator_state", "new_estimator"]
 Estimator = TypeVar("Estimator")
 
 OUTPUTS = ("default", "pandas", "polars")
-OUTPUT = "_sklearn_output_config"  # where scikit-learn keeps what `set_output` was told
+OUTPUT = "_sklearn_output_config"  # where scikit-learn stores the setting of `set_output`
 
 
 def estimator_state(model: Any, fields: Fields, **replaced: Any) -> dict[str, Any]:
-    """What the file holds of `model`; callbacks are code and stay behind.
+    """State of `model` for the file; callbacks are code and are left out.
 
     `replaced` are parameters that are stored as something else.
     """
@@ -29,17 +29,17 @@ def new_estimator(
     state: dict[str, Any],
     unpack: Callable[[Any, Mapping[str, Any]], dict[str, Any]],
 ) -> Estimator:
-    """The estimator again; `unpack(attributes, parameters)` checks what was fitted.
+    """Restore an estimator; `unpack(attributes, parameters)` checks its fitted attributes.
 
-    Every estimator has `_check_parameters`, which `fit` begins with. Parameters that a newer
-    version has and the file has not get their defaults.
+    Every estimator has `_check_parameters`, which `fit` calls first. Parameters that are missing
+    from the file, because a newer version added them, get their defaults.
     """
     if not {"parameters", "attributes"} <= state.keys() <= {"parameters", "attributes", "output"}:
         raise UnfitError(f"its {kind.__name__} has no parameters and attributes")
     parameters, output = state["parameters"], state.get("output")
     known = kind._get_param_names()  # type: ignore[attr-defined]
     if not isinstance(parameters, dict) or not parameters.keys() <= set(known):
-        raise UnfitError(f"its {kind.__name__} has parameters that are unknown")
+        raise UnfitError(f"its {kind.__name__} has unknown parameters")
     if output is not None and output not in OUTPUTS:
         raise UnfitError("its output is of an unknown kind")
     model = kind(**parameters)

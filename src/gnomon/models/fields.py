@@ -1,8 +1,8 @@
-"""What a model's state is made of, said once and used both ways.
+"""The schema of a model's state, declared once for packing and unpacking.
 
 A table of fields (name → kind) packs attributes into plain values, and unpacks a file's values with
-every type, shape and range checked. Files come from strangers: compiled loops trust the arrays that
-they are handed, so nothing gets to them unchecked. Sizes have names: every "n" in one table is the
+every type, shape and range checked. Files are untrusted: compiled loops do not check the arrays
+that they get, so no array reaches them unchecked. Sizes have names: every "n" in one table is the
 same number.
 """
 
@@ -38,13 +38,13 @@ __all__ = [
 
 Sizes = dict[str, int]
 LARGEST_WHOLE = 2**62
-EXPONENTS = 5000  # of powers of two; float64 has 2,100
+LARGEST_EXPONENT = 5000  # largest exponent of a power of two; float64 needs 2,100
 
 
 class UnfitError(Exception):
-    """A file's content is not what a model is made of.
+    """The content of a file does not describe a model.
 
-    The message goes on from "the file is not loaded, because"; `way_out` is a sentence.
+    The message continues "the file is not loaded, because"; `way_out` is a sentence.
     """
 
     def __init__(self, what: str, way_out: str = "Copy the file or save the model again.") -> None:
@@ -56,20 +56,20 @@ class Field:
     """One kind of value."""
 
     def pack(self, value: Any) -> Any:
-        """As plain values and arrays."""
+        """Convert to plain values and arrays."""
         return value
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """The value again, checked; raises UnfitError."""
+        """Restore and check the value; raises UnfitError."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Anything(Field):
-    """Plain values that are checked where they are used, such as parameters."""
+    """Plain values that are checked on use, such as parameters."""
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """As it is."""
+        """Return the value unchecked."""
         return value
 
 
@@ -78,9 +78,9 @@ class Nothing(Field):
     """None."""
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """None, or refused."""
+        """Accept only None."""
         if value is not None:
-            raise UnfitError("should be nothing")
+            raise UnfitError("should be null")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Flag(Field):
     """True or False."""
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Either of them."""
+        """Accept True or False."""
         if not isinstance(value, (bool, np.bool_)):
             raise UnfitError("should be true or false")
         return value
@@ -96,14 +96,14 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Whole(Field):
-    """An integer from `low` to `high`, or the number that a size has."""
+    """Integer from `low` to `high`, or equal to a named size."""
 
     low: int = 0
     high: int = LARGEST_WHOLE
     size: str | None = None
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Within its range."""
+        """Check the range."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise UnfitError("should be an integer")
         if not self.low <= value <= self.high:
@@ -115,13 +115,13 @@ class Whole(Field):
 
 @dataclass(frozen=True)
 class Real(Field):
-    """A number from `low` to `high`; NaN where nothing bounds it."""
+    """Number from `low` to `high`; NaN is allowed if there is no bound."""
 
     low: float = -np.inf
     high: float = np.inf
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Within its range."""
+        """Check the range."""
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
             raise UnfitError("should be a number")
         if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
@@ -134,12 +134,12 @@ class Real(Field):
 
 @dataclass(frozen=True)
 class Text(Field):
-    """A piece of text, or one of a few."""
+    """Text, optionally one of a few."""
 
     among: tuple[str, ...] = ()
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """A string."""
+        """Check that the value is a string."""
         if not isinstance(value, str) or (self.among and value not in self.among):
             raise UnfitError("should be text" if not self.among else f"should be in {self.among}")
         return value
@@ -156,7 +156,7 @@ class Member(Field):
         return value.name
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """The member of that name."""
+        """Member with that name."""
         if not isinstance(value, str) or value not in self.kind.__members__:
             raise UnfitError(f"should be one of {list(self.kind.__members__)}")
         return self.kind[value]
@@ -164,12 +164,12 @@ class Member(Field):
 
 @dataclass(frozen=True)
 class Names(Field):
-    """Names of columns: an array of text objects, as scikit-learn keeps them."""
+    """Column names: an array of text objects, as in scikit-learn."""
 
     size: str
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """As many as there are columns."""
+        """Check that there are as many names as columns."""
         if not isinstance(value, np.ndarray) or value.dtype != object or value.ndim != 1:
             raise UnfitError("should be a list of names")
         _bind(self.size, len(value), sizes)
@@ -182,14 +182,14 @@ class Array(Field):
     Parameters
     ----------
     kinds : str
-        Dtypes, or letters of NumPy's kinds, separated by blanks.
+        Dtypes, or letters of NumPy's kinds, separated by spaces.
     *shape : str or int
         A named size or a number for each axis.
     finite : bool
-        Whether infinities are refused: `transform` would hand them on. False is for numbers in the
-        data's own units that may lie beyond the largest float.
+        Whether infinities are refused: `transform` would pass them on. False for numbers in the
+        data's own units that may exceed the largest float.
     nan : bool
-        Whether NaN and both infinities are allowed, for what is no number but a name.
+        Whether NaN and both infinities are allowed, for values that are labels.
     low, high : number, optional
         Bounds of every entry.
     """
@@ -239,14 +239,14 @@ def _bind(name: str, have: int, sizes: Sizes) -> None:
 
 @dataclass(frozen=True)
 class Csr(Field):
-    """A sparse array, every index within it: square with non-negative entries, or a general one.
+    """Sparse array with every index in range: square and non-negative, or a general one.
 
     Attributes
     ----------
     size : str
         Named number of rows.
     columns : str, optional
-        Named number of columns of one that is not square. Its entries may be negative.
+        Named number of columns of a matrix that is not square. Its entries may be negative.
     """
 
     size: str
@@ -257,7 +257,7 @@ class Csr(Field):
         return {"data": value.data, "indices": value.indices, "indptr": value.indptr}
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Only if it is whole: loops over it look at nothing but its arrays."""
+        """Restore the matrix if it is consistent: loops over it check nothing."""
         parts = Fields(
             {
                 "data": Array("f4 f8", "stored", low=0.0 if self.columns is None else None),
@@ -278,21 +278,21 @@ class Csr(Field):
 
 @dataclass(frozen=True)
 class Either(Field):
-    """None or one other kind, or the first of several that fits."""
+    """None or another kind, or the first of several that fits."""
 
     kinds: tuple[Field, ...]
 
     @classmethod
     def none_or(cls, kind: Field) -> "Either":
-        """None, or `kind`."""
+        """Field that is None or of `kind`."""
         return cls((Nothing(), kind))
 
     def pack(self, value: Any) -> Any:
-        """As the last kind says; None as it is."""
+        """Pack by the last kind; None stays None."""
         return None if value is None else self.kinds[-1].pack(value)
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """As the first kind that fits says."""
+        """Unpack by the first kind that fits."""
         for kind in self.kinds[:-1]:
             trial = dict(sizes)
             try:
@@ -306,12 +306,12 @@ class Either(Field):
 
 @dataclass(frozen=True)
 class TupleOf(Field):
-    """A tuple with one kind for each entry; or, if there is one kind and `...`, of any length."""
+    """Tuple with one kind for each entry; with one kind and `...`, of any length."""
 
     kinds: tuple[Any, ...]
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Every entry, checked."""
+        """Unpack and check every entry."""
         if not isinstance(value, tuple):
             raise UnfitError("should be a tuple")
         kinds = self.kinds
@@ -324,12 +324,12 @@ class TupleOf(Field):
 
 @dataclass(frozen=True)
 class DictOf(Field):
-    """A table of values of one kind by names, whatever they are called."""
+    """Dictionary of values of one kind, with any names."""
 
     kind: Field
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """Every value, checked."""
+        """Unpack and check every value."""
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
             raise UnfitError("should be a table of values by name")
         return {name: self.kind.unpack(item, sizes) for name, item in value.items()}
@@ -359,7 +359,7 @@ class RecordOf(Field):
     ) -> None:
         self.kind, self.table, self.without, self.check = kind, Fields(table), without, check
         known = {field.name for field in fields(kind)}
-        if known != {*table, *without}:  # a field was added to the class and forgotten here
+        if known != {*table, *without}:  # a new field of the class is missing here
             raise TypeError(f"{kind.__name__} has other fields: {known ^ {*table, *without}}")
 
     def pack(self, value: Any) -> Any:
@@ -367,7 +367,7 @@ class RecordOf(Field):
         return self.table.pack({name: getattr(value, name) for name in self.table.table})
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """All fields, checked."""
+        """Unpack and check all fields."""
         content = self.table.unpack(value, sizes)
         record = self.kind(**content, **dict.fromkeys(self.without))
         if self.check is not None:
@@ -382,7 +382,7 @@ class Fields:
         self.table = dict(table)
 
     def pack(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """Those attributes that the table has."""
+        """Pack the attributes that are in the table."""
         return {
             name: kind.pack(attributes[name])
             for name, kind in self.table.items()
@@ -392,9 +392,9 @@ class Fields:
     def unpack(
         self, state: Any, sizes: Sizes, *, optional: frozenset[str] = frozenset()
     ) -> dict[str, Any]:
-        """All attributes of the table, checked; nothing missing but `optional`, nothing else."""
+        """Unpack and check all attributes; none may be missing but `optional`, none unknown."""
         if not isinstance(state, dict):
-            raise UnfitError("a part of it is no table of values")
+            raise UnfitError("a part of it is not a table of values")
         unknown, missing = state.keys() - self.table.keys(), self.table.keys() - state.keys()
         if unknown:
             raise UnfitError(f"it holds {sorted(map(str, unknown))[0][:60]!r}, which is unknown")
@@ -411,7 +411,7 @@ class Fields:
 
 
 def _placed(name: str, what: str) -> str:
-    """Where it stands, from the inside out: its affinities_.indices should …."""
+    """Prefix an error with the path of its field: its affinities_.indices should …."""
     if what.startswith("should "):
         return f"its {name} {what}"
     if what.startswith("its ") and " should " in what:

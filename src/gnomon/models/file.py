@@ -1,12 +1,12 @@
 """Saving and loading models.
 
-1. The model gives out its state as plain values and arrays (`classes.py`, `fields.py`).
+1. The model returns its state as plain values and arrays (`classes.py`, `fields.py`).
 2. Values become JSON, arrays stay arrays (`plain.py`), stored as safetensors.
-3. Both go into one archive (`archive.py`), with checksums (`document.py`), written in one step.
+3. Both go into one archive (`archive.py`), with checksums (`document.py`), written atomically.
 
-Loading goes the same way back, and believes nothing: sizes are held against the file before memory
-is taken, checksums before anything is read, and every value against what the model is made of. It
-takes about twice the file's size in memory for a moment.
+Loading reverses this and trusts nothing: sizes are checked against the file before memory
+is allocated, checksums before anything is parsed, and every value against the schema of the model.
+It briefly needs about twice the file's size in memory.
 """
 
 from pathlib import Path
@@ -18,33 +18,33 @@ from numpy.typing import NDArray
 from gnomon.errors import GnomonError, ModelFileError, refuse
 from gnomon.files import refuse_existing, writing
 from gnomon.models.archive import read_archive, write_archive
-from gnomon.models.classes import Stored, name_of
 from gnomon.models.document import read_document, write_document
 from gnomon.models.fields import UnfitError
-from gnomon.models.plain import Packed, pack, unpack
+from gnomon.models.plain import Packed, pack, unpack_value
+from gnomon.models.registry import Stored, name_of
 
 __all__ = ["load", "read_model", "save"]
 
 KINDS = ("PCA", "TSNE", "Procrustes")
-ANEW = "Save the model again."
+SAVE_AGAIN = "Save the model again."
 
 
 def save(model: Any, path: Path | str, *, force: bool = False) -> None:
-    """Write a fitted model to a file, or several as one.
+    """Write a fitted model, or several as one, to a file.
 
-    The file is a zip archive of JSON and safetensors. It holds what the model needs to go on as if
-    it had never been away: the same bits from `transform`, `partial_fit`, `merge` and `resume`. A
-    `TSNE` therefore holds its training rows: do not give it to people who may not see them. Of a
-    map in `align_to` only the places and the keys of its rows are kept. Callbacks are not.
+    The file is a zip archive of JSON and safetensors. It holds everything that the model needs to
+    continue: the same bits from `transform`, `partial_fit`, `merge` and `resume`. A
+    `TSNE` therefore holds its training rows: do not share it with people who may not see them. For
+    a map in `align_to` only the positions and keys of its rows are stored. Callbacks are not.
 
     Parameters
     ----------
     model : PCA, TSNE or Procrustes, or dict
         Fitted. A dictionary of named parts becomes one file: models, or plain values and arrays.
     path : path
-        By custom ``"name.gnomon"``.
+        Conventionally ``"name.gnomon"``.
     force : bool, default=False
-        Whether a file that exists is replaced. Either way it is written whole or not at all.
+        Whether a file that exists is replaced. Either way it is written atomically.
 
     Examples
     --------
@@ -59,8 +59,12 @@ def save(model: Any, path: Path | str, *, force: bool = False) -> None:
     (150, 2)
     """
     if not isinstance(model, dict) and name_of(model) is None:
-        refuse("model", f"be a {', '.join(KINDS)} or a dictionary of parts", type(model).__name__,
-               kind=True)  # fmt: skip
+        refuse(
+            "model",
+            f"be a {', '.join(KINDS)} or a dictionary of parts",
+            type(model).__name__,
+            kind=True,
+        )
     refuse_existing(path, force=force)  # before any work
     packed = Packed()
     content = pack(model, packed)
@@ -77,10 +81,10 @@ def _serialised(arrays: dict[str, NDArray[Any]]) -> bytes:
 
 
 def load(path: Path | str) -> Any:
-    """Read what `save` wrote: a model, or a dictionary of parts.
+    """Load what `save` wrote: a model, or a dictionary of parts.
 
-    No code from the file is run and none is imported by a name in it: it may come from anyone. A
-    file that is not a model, or is damaged, raises `gnomon.errors.ModelFileError`.
+    No code from the file is run, and none is imported by a name in it: untrusted files are safe.
+    A file that is not a model, or is damaged, raises `gnomon.errors.ModelFileError`.
 
     Parameters
     ----------
@@ -95,22 +99,22 @@ def load(path: Path | str) -> Any:
 
 
 def read_model(file: BinaryIO, name: str) -> Any:
-    """What `save` wrote, from an open file called `name`."""
+    """Load a model from an open file called `name`."""
     _refuse_by_magic(file, name)
     try:
         document, arrays = read_archive(file)
-        model = unpack(read_document(document, arrays), _arrays(arrays))
+        model = unpack_value(read_document(document, arrays), _arrays(arrays))
         if not isinstance(model, (dict, Stored)):
             raise UnfitError("it holds neither a model nor parts")
         return model
     except UnfitError as error:
         raise ModelFileError(f"{name} is not loaded, because {error}. {error.way_out}") from None
-    except GnomonError as error:  # a parameter, or a part that checks itself
+    except GnomonError as error:  # raised by a parameter check, or by a part that checks itself
         raise ModelFileError(f"{name} is not loaded, because of what it holds: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        # A value that no check foresaw and a constructor did not take.
+        # A value that no check caught and a constructor rejected.
         raise ModelFileError(
-            f"{name} is not loaded, because it holds values that no model has. {ANEW}"
+            f"{name} is not loaded, because it holds values that no model has. {SAVE_AGAIN}"
         ) from None
 
 
@@ -119,17 +123,17 @@ def _refuse_by_magic(file: BinaryIO, name: str) -> None:
     if magic == b"PK\x03\x04":
         return
     if not magic:
-        raise ModelFileError(f"{name} is empty. {ANEW}")
+        raise ModelFileError(f"{name} is empty. {SAVE_AGAIN}")
     if magic[0] == 0x80 and magic[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise ModelFileError(
             f"{name} is a pickle, which could run any code and is never opened. Save the model "
             "with gnomon.save where it was made."
         )
-    raise ModelFileError(f"{name} is no model file of Gnomon. Give a file that gnomon.save wrote.")
+    raise ModelFileError(f"{name} is not a Gnomon model file. Give a file that gnomon.save wrote.")
 
 
 def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays by name; the library holds every length against the bytes that are there."""
+    """Arrays by name; safetensors checks every length against the size of the file."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
 
@@ -137,5 +141,5 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
         found = deserialise(content)
     except (SafetensorError, LookupError, TypeError, ValueError) as error:
         raise UnfitError(f"its arrays cannot be read ({error})") from None
-    # In memory of NumPy's own, as aligned as any other array.
+    # Copied into NumPy's memory, aligned like any other array.
     return {name: np.array(array, order="C") for name, array in found.items()}

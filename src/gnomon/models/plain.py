@@ -1,9 +1,9 @@
-"""Values as JSON beside named arrays, and back, every bit the same.
+"""Conversion of values to JSON with named arrays, and back, bit for bit.
 
-JSON has no word for arrays, tuples, infinities, NumPy's numbers or models: each is an object with
-one key that begins with "$". Numbers of arrays never pass through text. Arrays in Fortran order
-come back in it, since products may round differently in another; an array that stands in two places
-is stored once.
+JSON has no arrays, tuples, infinities, NumPy numbers or models: each is an object with
+one key that begins with "$". Numbers in arrays are never converted to text. Arrays in Fortran
+order keep their order, since products may round differently in another; an array that is
+referenced twice is stored once.
 """
 
 import math
@@ -14,32 +14,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import DataTypeError
-from gnomon.models.classes import class_named, name_of
 from gnomon.models.fields import UnfitError
+from gnomon.models.registry import class_named, name_of
 
-__all__ = ["Packed", "pack", "unpack"]
+__all__ = ["Packed", "pack", "unpack_value"]
 
 DTYPES = frozenset(
-    ["bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
-     "float16", "float32", "float64"]
-)  # fmt: skip
+    [
+        "bool",
+        *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+        "float16",
+        "float32",
+        "float64",
+    ]
+)
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "SFC64")
 DATES = re.compile(r"(datetime|timedelta)64\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
-LARGEST_CODE = 0x10FFFF  # of a character
-DEEPEST = 50  # of values in values; ours have about ten
+LARGEST_CODE = 0x10FFFF  # largest code point of a character
+MOST_LEVELS = 50  # deepest nesting of values; ours have about ten levels
 
 Arrays = dict[str, NDArray[Any]]
 
 
 class Packed:
-    """Arrays by name, collected while values are turned into JSON."""
+    """Arrays by name, collected while values are converted to JSON."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = {}
-        self._seen: dict[int, tuple[str, Any]] = {}  # the object is kept: its id stays its own
+        self._seen: dict[int, tuple[str, Any]] = {}  # keeps the object alive: ids are reused
 
     def add(self, array: NDArray[Any], at: str) -> str:
-        """Keep an array under its place in the tree; the same object only once."""
+        """Add an array under its path in the tree; the same object only once."""
         if id(array) not in self._seen:
             self._seen[id(array)] = at, array
             values = array.T if _is_fortran(array) else array
@@ -53,7 +58,7 @@ def _is_fortran(array: NDArray[Any]) -> bool:
 
 
 def pack(value: Any, packed: Packed, at: str = "") -> Any:
-    """`value` as JSON; its arrays go into `packed`. `at` is where it stands."""
+    """Convert `value` to JSON; its arrays go into `packed`. `at` is its path."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic):
@@ -131,17 +136,17 @@ def _unstorable(what: str, at: str) -> DataTypeError:
     )
 
 
-def unpack(node: Any, arrays: Arrays, depth: int = 0) -> Any:
-    """The value that `pack` made `node` of; UnfitError for anything that `pack` does not write."""
-    if depth > DEEPEST:
+def unpack_value(node: Any, arrays: Arrays, depth: int = 0) -> Any:
+    """Restore the value that `pack` converted; UnfitError for anything that `pack` never writes."""
+    if depth > MOST_LEVELS:
         raise UnfitError("it is nested too deeply")
     if node is None or isinstance(node, (bool, int, float, str)):
         return node
     if isinstance(node, list):
-        return [unpack(item, arrays, depth + 1) for item in node]
+        return [unpack_value(item, arrays, depth + 1) for item in node]
     special = [key for key in node if key.startswith("$")]
     if not special:
-        return {key: unpack(item, arrays, depth + 1) for key, item in node.items()}
+        return {key: unpack_value(item, arrays, depth + 1) for key, item in node.items()}
     if len(special) > 1 or special[0] not in _READERS:
         raise UnfitError(f"it holds an unknown kind of value, {special[0][:40]!r}")
     return _READERS[special[0]](node, arrays, depth + 1)
@@ -154,7 +159,7 @@ def _array(node: Any, arrays: Arrays, _: int) -> NDArray[Any]:
 
 def _named(name: Any, arrays: Arrays) -> NDArray[Any]:
     if not isinstance(name, str) or name not in arrays:
-        raise UnfitError(f"it names an array that is not there, {str(name)[:80]!r}")
+        raise UnfitError(f"it names an array that is missing, {str(name)[:80]!r}")
     return arrays[name]
 
 
@@ -193,31 +198,34 @@ def _number(node: Any, _: Arrays, __: int) -> Any:
     try:
         return np.dtype(pair[0]).type(pair[1])
     except (TypeError, ValueError, OverflowError):
-        raise UnfitError(f"it holds a number that is no {pair[0]}") from None
+        raise UnfitError(f"it holds a number that is not a {pair[0]}") from None
 
 
 def _float(node: Any, _: Arrays, __: int) -> float:
     if node["$float"] not in ("inf", "-inf", "nan"):
-        raise UnfitError("it holds a number that is none")
+        raise UnfitError("it holds an invalid number")
     return float(node["$float"])
 
 
 def _tuple(node: Any, arrays: Arrays, depth: int) -> tuple[Any, ...]:
     if not isinstance(node["$tuple"], list):
-        raise UnfitError("it holds a tuple that is no list")
-    return tuple(unpack(item, arrays, depth) for item in node["$tuple"])
+        raise UnfitError("it holds a tuple that is not a list")
+    return tuple(unpack_value(item, arrays, depth) for item in node["$tuple"])
 
 
 def _dict(node: Any, arrays: Arrays, depth: int) -> dict[Any, Any]:
     try:
         pairs = [(key, item) for key, item in node["$dict"]]
-        return {unpack(key, arrays, depth): unpack(item, arrays, depth) for key, item in pairs}
+        return {
+            unpack_value(key, arrays, depth): unpack_value(item, arrays, depth)
+            for key, item in pairs
+        }
     except (TypeError, ValueError):
-        raise UnfitError("it holds a dictionary that is none") from None
+        raise UnfitError("it holds an invalid dictionary") from None
 
 
 def _generator(node: Any, arrays: Arrays, depth: int) -> Any:
-    state = unpack(node["$generator"], arrays, depth)
+    state = unpack_value(node["$generator"], arrays, depth)
     name = state.get("bit_generator") if isinstance(state, dict) else None
     if name not in GENERATORS:
         raise UnfitError("its random generator is unknown")
@@ -225,14 +233,14 @@ def _generator(node: Any, arrays: Arrays, depth: int) -> Any:
     try:
         source.state = state
         position = state["state"].get("pos", 0) if name == "MT19937" else 0
-        if not 0 <= int(position) <= 624:  # NumPy would read beyond its numbers
+        if not 0 <= int(position) <= 624:  # NumPy would read out of bounds
             raise ValueError
         if node.get("legacy"):
             legacy = np.random.RandomState(source)
             legacy.set_state(state)
             return legacy
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError):
-        raise UnfitError("the state of its random generator is none") from None
+        raise UnfitError("the state of its random generator is invalid") from None
     return np.random.Generator(source)
 
 
@@ -241,9 +249,9 @@ def _model(node: Any, arrays: Arrays, depth: int) -> Any:
     kind = class_named(name) if isinstance(name, str) else None
     if kind is None:
         raise UnfitError(f"it holds a {str(name)[:40]!r}, which this version cannot load")
-    state = unpack(node.get("state"), arrays, depth)
+    state = unpack_value(node.get("state"), arrays, depth)
     if not isinstance(state, dict):
-        raise UnfitError(f"the state of its {name} is none")
+        raise UnfitError(f"the state of its {name} is invalid")
     return kind._from_state(state)
 
 

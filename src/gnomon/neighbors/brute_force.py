@@ -1,17 +1,17 @@
 """Exact nearest neighbours of a small table, by products of matrices in NumPy alone.
 
-A table of a few thousand rows is searched in a fraction of a second by any means, while compiling
+A table of a few thousand rows is searched in a fraction of a second by any method, while compiling
 the kernels of `inverted_lists` takes four seconds on a new machine. For a block of m queries:
 
 1. Squared distances to all n rows, less |q|²: |z|² − 2 q·z, shape (m, n), float64.
-2. The smallest k + `SPARE` of each row are candidates, and those up to a limit that a sample of
-   the columns gives: selecting in the sample takes an eighth of the time.
-3. Distances of the candidates are measured as differences, and ordered by (distance, row number).
-4. A product rounds by the company a query is in. A row z within the k-th distance r of q has
-   |z| ≤ |q| + r, so its rounding is at most about d ε (2|q| + r)². If r² is not below the limit by
-   more than that, the query measures its distance to every row instead.
+2. The smallest k + `SPARE` of each row are candidates, and those up to a limit estimated from a
+   sample of the columns: selecting in the sample takes an eighth of the time.
+3. Distances of the candidates are computed as differences, and sorted by (distance, row number).
+4. The rounding of a product depends on the other queries in it. A row z within the k-th distance r
+   of q has |z| ≤ |q| + r, so its rounding is at most about d ε (2|q| + r)². If r² is not below the
+   limit by more than that, the query computes its distance to every row instead.
 
-So the answer is exact, and does not depend on the other queries.
+So the result is exact, and does not depend on the other queries.
 """
 
 from typing import Any
@@ -24,17 +24,17 @@ from gnomon.compute.threads import map_blocks, quiet, row_blocks
 from gnomon.numeric.scaling import scratch
 from gnomon.typing import Floats64, Indices
 
-SPARE = 4  # candidates beyond those asked for
-EVERY = 8  # so many columns, one is sampled for the limit of the candidates
-QUERIES = 64  # in a block
-PAIR_NUMBERS = 2**15  # differences at a time: 256 kB, which a core's cache holds
+SPARE = 4  # candidates beyond the k requested
+EVERY = 8  # one column in this many is sampled for the limit of the candidates
+QUERIES = 64  # queries in a block
+PAIR_NUMBERS = 2**15  # differences at a time: 256 kB, which fit a core's cache
 EPSILON, SMALLEST = 2.0**-52, 2.0**-1022  # of float64
 
 __all__ = ["BruteForce"]
 
 
 class BruteForce:
-    """The rows of `Z`, shape (n, d), searched one and all."""
+    """Exhaustive search among the rows of `Z`, shape (n, d)."""
 
     def __init__(self, Z: Floats64) -> None:
         self.Z = Z
@@ -49,12 +49,12 @@ class BruteForce:
         own: Indices | None = None,
         n_jobs: int | None = None,
     ) -> tuple[Indices, Floats64]:
-        """The `k` nearest rows to each row of `Q`, and their distances, both (len(Q), k).
+        """Find the `k` nearest rows to each row of `Q`, and their distances, both (len(Q), k).
 
         Parameters
         ----------
         own : array (len(Q),), optional
-            The table's row that each query is, which is no neighbour of itself.
+            The table's row that each query is; it is excluded from its neighbours.
         """
         found, distances = np.empty((len(Q), k), np.int64), np.empty((len(Q), k))
         own = np.full(len(Q), -1) if own is None else own
@@ -75,7 +75,7 @@ class BruteForce:
     def _search_block(
         self, Q: Floats64, own: Indices, found: Indices, distances: Floats64
     ) -> NDArray[np.bool_]:
-        """Fill in `found` and `distances`, (m, k); say for which queries they are sure."""
+        """Fill in `found` and `distances`, (m, k); return which queries are certain."""
         m, k, n = *found.shape, len(self.Z)
         far = np.matmul(-2 * Q, self.Z.T, out=scratch((m, n), Q.dtype))
         far += self.sq
@@ -88,7 +88,7 @@ class BruteForce:
         place = np.arange(query.size) - np.repeat(np.cumsum(counts) - counts, counts)
         rows, away = np.zeros((m, counts.max()), np.int64), np.full((m, counts.max()), np.inf)
         rows[query, place], away[query, place] = row, self._measure(Q, query, row)
-        nearest = np.argsort(away, axis=1, kind="stable")[:, :k]  # rows ascend: of equals the first
+        nearest = np.argsort(away, axis=1, kind="stable")[:, :k]  # ties: lowest row first
         found[...] = np.take_along_axis(rows, nearest, axis=1)
         distances[...] = np.take_along_axis(away, nearest, axis=1)
         length, last = np.sqrt(np.einsum("ij,ij->i", Q, Q)), distances[:, -1]
@@ -109,10 +109,10 @@ class BruteForce:
 
 
 def _limits(far: Floats64, least: int) -> Floats64:
-    """Limits that at least `least` numbers of each row are not above, and seldom many more.
+    """Limits that at least `least` numbers of each row do not exceed, and rarely many more.
 
-    The sample's quantile is taken two standard deviations too high. Rows of which it leaves too few
-    have all of their numbers looked through.
+    The sample's quantile is chosen two standard deviations too high. Rows for which it still
+    leaves too few are searched completely.
     """
     m, n = far.shape
     if least >= n:
@@ -129,5 +129,5 @@ def _limits(far: Floats64, least: int) -> Floats64:
 
 
 def _ranked(numbers: Floats64, rank: int) -> Floats64:
-    """The number of this rank in each row; 0 is the smallest."""
+    """Number of this rank in each row; 0 is the smallest."""
     return np.partition(numbers, rank, axis=1)[:, rank].copy()

@@ -1,18 +1,18 @@
-"""Inverted lists: a table's rows in groups around centres, searched group by group.
+"""Inverted lists: a table's rows grouped around centres, searched group by group.
 
-1. Every row stands in the list of its nearest centre, as its offset from that centre in float32.
-2. A query looks into the lists of its nearest centres. Queries that look into the same list are
-   taken together, so that their distances |q|² + |x|² − 2 q·x are one product of matrices, about
-   four times as quick as one query at a time. The list that is nearest comes first: what it holds
-   bounds what the others may still add.
-3. A few more than asked for are kept. Their distances are measured as differences in float64, and
+1. Every row is in the list of its nearest centre, as its offset from that centre in float32.
+2. A query probes the lists of its nearest centres. Queries that probe the same list are
+   batched, so that their distances |q|² + |x|² − 2 q·x are one product of matrices, about
+   four times as fast as one query at a time. The nearest list comes first: its rows
+   bound what the other lists can still add.
+3. A few more than k are kept. Their distances are computed as differences in float64, and
    the nearest are returned by (distance, row number).
 
-A product of matrices rounds by the company a query is in. With ``alone=True`` the answer does not:
-where the rounding could have changed what was kept, which is known from a bound on it, the query
-measures every row of its lists that may be as near as those it has. So it gets the nearest by
-(distance, row number) and no others. That is rare, except where many rows are at the same distance
-and where columns are so many that the bound is wide; those queries are taken together again.
+The rounding of a matrix product depends on the other queries in it. With ``alone=True`` the result
+does not: where rounding could have changed what was kept, by a bound on it, the query
+computes the distance of every row of its lists that may be as near as those it has. So it gets the
+nearest by (distance, row number) and no others. That is rare, except if many rows are at the same
+distance or the columns are so many that the bound is wide; those queries are batched again.
 """
 
 from typing import Any
@@ -25,17 +25,17 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Floats32, Floats64, Indices
 
-SPARE = 4  # kept beyond what was asked for
-ROOM = 3  # times as many are held before the nearest of them are selected
-QUERIES = 4096  # at a time, in the order of their nearest lists
-TOGETHER = 256  # queries of one product
-LONG = 2048  # rows of one product
-MANY = 200  # neighbours that would move each other too often if inserted as they come
-AGAIN = 2**22  # distances of queries that look again, at a time
-CHUNK = 16  # distances compared with the farthest kept one at a time
+SPARE = 4  # candidates kept beyond the k requested
+ROOM = 3  # buffer size, in multiples of the candidates, before selecting the nearest
+QUERIES = 4096  # queries at a time, in the order of their nearest lists
+TOGETHER = 256  # queries per product
+LONG = 2048  # rows per product
+MANY = 200  # neighbours above which sorted insertion is too slow
+AGAIN = 2**22  # distances at a time of queries that search again
+CHUNK = 16  # distances compared at once with the farthest one kept
 TWO = np.float32(2)
-WILDEST = np.float32(1e16)  # squares of differences must exist in float32
-LARGEST, SMALLEST = 1e38, 2.0**-126  # beyond all of them; below, float32 has fewer digits
+WILDEST = np.float32(1e16)  # squares of differences must not overflow float32
+LARGEST, SMALLEST = 1e38, 2.0**-126  # above all squares; below, float32 is denormal
 
 __all__ = ["WILDEST", "InvertedLists"]
 
@@ -65,7 +65,7 @@ class InvertedLists:
         map_blocks(block, row_blocks(len(centres), 16), n_jobs=n_jobs)
 
     def nearest(self, Q: Floats64, n_probes: int, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """The lists whose centres are nearest to each row of `Q`, nearest first."""
+        """Lists whose centres are nearest to each row of `Q`, nearest first."""
         found = np.empty((len(Q), n_probes), np.int32)
 
         def block(start: int, stop: int) -> None:
@@ -84,23 +84,23 @@ class InvertedLists:
         alone: bool = False,
         n_jobs: int | None = None,
     ) -> tuple[Indices, Floats64]:
-        """The `k` nearest rows to each row of `Q` in `n_probes` lists, and their distances.
+        """Find the `k` nearest rows to each row of `Q` in `n_probes` lists, and their distances.
 
         Parameters
         ----------
         own : array (len(Q),), optional
-            The table's row that each query is, which is no neighbour of itself.
+            The table's row that each query is; it is excluded from its neighbours.
         alone : bool
-            Whether what a query gets is to be the same in any company: the nearest, and of those
-            at the same distance the first of the table.
+            Whether a query's result must not depend on the other queries: the nearest rows, and
+            the lowest row numbers among equal distances.
 
         Returns
         -------
         found : array (len(Q), k)
-            −1 where the lists held too few rows.
+            −1 if the lists held too few rows.
         distances : array (len(Q), k)
         """
-        Q = np.ascontiguousarray(Q)  # compiled loops may round strided rows otherwise
+        Q = np.ascontiguousarray(Q)  # compiled loops may round strided rows differently
         probes = self.nearest(Q, min(n_probes, len(self.centres)), n_jobs)
         found, distances = np.full((len(Q), k), -1), np.full((len(Q), k), np.inf)
         own = np.full(len(Q), -1) if own is None else own
@@ -129,9 +129,9 @@ class InvertedLists:
     def _keep(
         self, Q: Floats64, rows: Indices, probes: NDArray[np.int32], k: int
     ) -> tuple[NDArray[np.int32], Floats64, Floats64]:
-        """A few more than the k nearest rows, roughly measured; −1 where there are none.
+        """A few more than the k nearest rows, by approximate distance; −1 for none.
 
-        With a bound on the squared distances of the others, and how far off such squares may be.
+        Also returns a bound on the squared distances of the others, and the error of such squares.
         """
         n_lists, n_probes = len(self.centres), probes.shape[1]
         later = n_lists * (np.arange(n_probes) > 0)  # nearest lists first
@@ -140,15 +140,27 @@ class InvertedLists:
         pairs = pairs[by_list]
         cuts = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1))
         most = k + 1 + SPARE
-        room = min(ROOM * most, len(self.Z))  # there are no more
+        room = min(ROOM * most, len(self.Z))  # at most all rows
         kept = np.empty((len(rows), room + CHUNK), np.int32)
         bound, slack = np.full(len(rows), np.inf, np.float32), np.zeros(len(rows))
         _look(
-            Q, rows, by_list // n_probes, cuts, pairs[cuts[:-1]] % n_lists, self.centres,
-            self.starts, self.radii, self.offsets, self.sq, most, kept, bound, slack,
-        )  # fmt: skip
+            Q,
+            rows,
+            by_list // n_probes,
+            cuts,
+            pairs[cuts[:-1]] % n_lists,
+            self.centres,
+            self.starts,
+            self.radii,
+            self.offsets,
+            self.sq,
+            most,
+            kept,
+            bound,
+            slack,
+        )
         return (
-            np.ascontiguousarray(kept[:, : most + SPARE]),  # as for one row: the same loop
+            np.ascontiguousarray(kept[:, : most + SPARE]),  # as for one row: same loop
             bound.astype(np.float64),
             (Q.shape[1] + 8) * (2.0**-24 * slack + SMALLEST),
         )
@@ -156,9 +168,9 @@ class InvertedLists:
     def _within(
         self, Q: Floats64, rows: Indices, probes: NDArray[np.int32], limits: Floats64
     ) -> NDArray[np.int32]:
-        """Where in their lists the rows stand whose squared distances may be within the `limits`.
+        """Positions in their lists of the rows whose squared distances may be within `limits`.
 
-        One row for each query; −1 after the last.
+        One row per query; −1 after the last.
         """
         queries, places = [], []
         for at in np.unique(probes):
@@ -183,7 +195,7 @@ class InvertedLists:
 def _nearest(
     Q: Floats64, columns: Floats32, half_sq: Floats32, found: Any, start: int, stop: int
 ) -> None:
-    """The centres with the least |c|²/2 − q·c, in order."""
+    """Centres with the least |c|²/2 − q·c, in order."""
     n_lists, n_probes = half_sq.shape[0], found.shape[1]
     far = np.empty(n_lists, np.float32)
     least = np.empty(n_probes, np.float32)
@@ -210,7 +222,7 @@ def _nearest(
 
 @kernel
 def _offsets(Q: Floats64, rows: Indices, centre: Floats32, out: Floats32, sq: Floats32) -> None:
-    """Rows of `Q` about the centre, and their squared lengths."""
+    """Rows of `Q` relative to the centre, and their squared lengths."""
     for i in range(rows.shape[0]):
         total = 0.0
         for c in range(centre.shape[0]):
@@ -222,11 +234,22 @@ def _offsets(Q: Floats64, rows: Indices, centre: Floats32, out: Floats32, sq: Fl
 
 @kernel
 def _look(
-    Q: Floats64, rows: Indices, queries: Indices, cuts: Indices, lists: Any, centres: Floats32,
-    starts: Indices, radii: Floats64, table: Floats32, table_sq: Floats32, most: int,
-    kept: Any, bound: Floats32, slack: Floats64,
-) -> None:  # fmt: skip
-    """Have the queries between two `cuts` look into one of the lists, list after list."""
+    Q: Floats64,
+    rows: Indices,
+    queries: Indices,
+    cuts: Indices,
+    lists: Any,
+    centres: Floats32,
+    starts: Indices,
+    radii: Floats64,
+    table: Floats32,
+    table_sq: Floats32,
+    most: int,
+    kept: Any,
+    bound: Floats32,
+    slack: Floats64,
+) -> None:
+    """Probe one list with the queries between two `cuts`, list after list."""
     near = np.empty(kept.shape, np.float32)
     count = np.zeros(len(rows), np.int64)
     offsets = np.empty((TOGETHER, Q.shape[1]), np.float32)
@@ -254,10 +277,18 @@ def _look(
 
 @kernel
 def _take(
-    dots: Floats32, table_sq: Floats32, sq: Floats32, queries: Indices, first: int, most: int,
-    near: Floats32, kept: Any, count: Indices, bound: Floats32,
-) -> None:  # fmt: skip
-    """Hold what is nearer than the farthest of the `most` nearest, as far as that is known."""
+    dots: Floats32,
+    table_sq: Floats32,
+    sq: Floats32,
+    queries: Indices,
+    first: int,
+    most: int,
+    near: Floats32,
+    kept: Any,
+    count: Indices,
+    bound: Floats32,
+) -> None:
+    """Keep the rows nearer than the farthest of the `most` nearest known so far."""
     length = table_sq.shape[0]
     for i in range(queries.shape[0]):
         q = queries[i]
@@ -282,20 +313,20 @@ def _take(
 
 @kernel
 def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
-    """Bring the `most` smallest of the first `n`, or a few more, to the front, in order.
+    """Move the `most` smallest of the first `n`, or a few more, to the front, in order.
 
-    Returns how many, and the bound above which the others are. It is found by halving: counting
-    is quick, while sorting pays for every comparison that comes out otherwise than foreseen.
+    Returns how many, and the bound that the others exceed. It is found by bisection: counting
+    is fast, while sorting suffers from mispredicted branches.
     """
     if high == np.inf:
         high = near[0]
         for j in range(n):
             high = max(high, near[j])
-    low, below = np.float32(-np.inf), 0  # so many are not above `low`
+    low, below = np.float32(-np.inf), 0  # number of values not above `low`
     while high > 0:
         middle = np.float32((max(low, np.float32(0)) + high) / 2)
         if middle <= low or middle >= high:
-            break  # all in between are equal
+            break  # all values in between are equal
         count = np.float32(0)
         for j in range(n):
             count += np.float32(near[j] <= middle)
@@ -317,7 +348,7 @@ def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
 
 @kernel
 def _roughly_sort(far: Floats64, names: Indices) -> None:
-    """By (distance, row number), but for the last pass of Shell's sort, which is insertion."""
+    """Sort by (distance, row number), with Shell's sort; its last pass is insertion."""
     gap = 1
     while 9 * gap < far.shape[0]:
         gap = 3 * gap + 1
@@ -335,10 +366,17 @@ def _roughly_sort(far: Floats64, names: Indices) -> None:
 
 @kernel
 def _settle(
-    Q: Floats64, Z: Floats64, order: Indices, rows: Indices, own: Indices, kept: Any,
-    beyond: Floats64, found: Indices, distances: Floats64,
-) -> Any:  # fmt: skip
-    """Measure what was kept as differences; say whether others, `beyond`, may be nearer."""
+    Q: Floats64,
+    Z: Floats64,
+    order: Indices,
+    rows: Indices,
+    own: Indices,
+    kept: Any,
+    beyond: Floats64,
+    found: Indices,
+    distances: Floats64,
+) -> Any:
+    """Compute distances of the kept rows as differences; return whether others may be nearer."""
     k, room = found.shape[1], kept.shape[1]
     unsure = np.zeros(rows.shape[0], np.bool_)
     far, names = np.empty(room), np.empty(room, np.int64)

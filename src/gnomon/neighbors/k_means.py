@@ -1,12 +1,12 @@
-"""Centres of a table's rows, by a few rounds of k-means on a sample.
+"""Centres of a table's rows, by a few iterations of k-means on a sample.
 
-1. A sample of 64 rows for each centre, and that many of its rows as the first centres.
-2. Ten rounds: every row of the sample goes to its nearest centre, every centre to the mean of its
-   rows. A centre without rows takes half of the rows of the largest group: both move a little
-   apart.
+1. Draw a sample of 64 rows per centre, and choose the first centres from it.
+2. Ten iterations: every sampled row is assigned to its nearest centre, every centre moves to the
+   mean of its rows. A centre without rows takes half of the rows of the largest group: both move
+   slightly apart.
 
-Rows are taken in fixed blocks on threads, whose sums are added in order: the bits do not depend on
-the number of threads.
+Rows are processed in fixed blocks on threads, whose sums are added in order: the bits do not depend
+on the number of threads.
 """
 
 from typing import Any
@@ -19,10 +19,10 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.threads import fold_blocks, row_blocks
 from gnomon.typing import Floats32, Floats64
 
-SAMPLED = 64  # rows for each centre
+SAMPLED = 64  # sampled rows per centre
 ROUNDS = 10
 ROWS = 1024
-APART = 1 / 1024  # of itself, by which a centre moves when its group is halved
+APART = 1 / 1024  # relative movement of a centre when its group is halved
 
 __all__ = ["find_centres"]
 
@@ -30,7 +30,7 @@ __all__ = ["find_centres"]
 def find_centres(
     Z: NDArray[Any], count: int, *, largest: float, seed: int, n_jobs: int | None = None
 ) -> Floats32:
-    """So many centres of the rows of `Z`, shape (n, d); numbers beyond `largest` count as that."""
+    """Find centres of the rows of `Z`, shape (n, d); numbers beyond `largest` are clipped."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(Z), min(len(Z), SAMPLED * count), replace=False))
     sample = np.clip(Z[rows], -largest, largest).astype(np.float32)
@@ -46,7 +46,7 @@ def find_centres(
 def _sums(
     sample: Floats32, centres: Floats32, n_jobs: int | None
 ) -> tuple[Floats64, NDArray[np.int64]]:
-    """Sum and number of the rows that are nearest to each centre."""
+    """Sum and number of the rows nearest to each centre."""
     half_sq = ((centres.astype(np.float64) ** 2).sum(axis=1) / 2).astype(np.float32)
     sums, counts = np.zeros(centres.shape), np.zeros(len(centres), np.int64)
 
@@ -69,7 +69,7 @@ def _sums(
 
 
 def _halve_largest(sums: Floats64, counts: NDArray[np.int64]) -> None:
-    """Give every group without rows half of the largest one, at nearly the same mean."""
+    """Give every empty group half of the largest one, at nearly the same mean."""
     apart = np.where(np.arange(sums.shape[1]) % 2 == 0, APART, -APART)
     for empty in np.flatnonzero(counts == 0):
         largest = np.argmax(counts)

@@ -1,4 +1,4 @@
-"""Rows changed so that their Euclidean distances stand for another metric's.
+"""Rows transformed so that their Euclidean distances represent another metric.
 
 ====================  ===========================================  =================================
 metric                rows                                         distance, from the Euclidean r
@@ -9,7 +9,7 @@ metric                rows                                         distance, fro
 ``"hellinger"``       √(x/Σx) / √2                                 r
 ====================  ===========================================  =================================
 
-So every search that knows Euclid's distance finds neighbours by these too.
+So every Euclidean search finds neighbours by these metrics too.
 """
 
 from typing import Any
@@ -29,18 +29,20 @@ __all__ = ["ANGLES", "METRICS", "changed_rows", "unit_rows"]
 
 
 def changed_rows(X: Table, metric: Any, numbers: NDArray[np.intp] | None = None) -> Any:
-    """The rows of `X` changed for `metric`; as they are for Euclid's and those of other programs.
+    """Transform the rows of `X` for `metric`; unchanged for Euclidean and scikit-learn's metrics.
 
-    Errors name rows by `numbers`, if there are any. Sparse tables stay sparse.
+    Errors name rows by `numbers`, if given. Sparse tables stay sparse.
     """
     if metric == "cosine":
         return unit_rows(X, numbers)
     if metric == "correlation":
         if is_sparse(X):
             refuse(
-                "X", "be dense for metric='correlation'", "a sparse table",
+                "X",
+                "be dense for metric='correlation'",
+                "a sparse table",
                 "Use metric='cosine', or X.toarray().",
-            )  # fmt: skip
+            )
         Z = np.asarray(X, np.float64)
         return unit_rows(Z - Z.mean(axis=1, keepdims=True), numbers, "constant", "correlation")
     if metric == "hellinger":
@@ -54,7 +56,7 @@ def unit_rows(
     what: str = "all 0",
     metric: str = "cosine",
 ) -> Any:
-    """Rows divided by their lengths; rows of zeros are refused, by `numbers` if they have some."""
+    """Divide rows by their lengths; rows of zeros are refused, named by `numbers` if given."""
     if is_sparse(X):
         largest = abs(X).max(axis=1).toarray()
         Z = _over(X, largest)
@@ -87,7 +89,7 @@ def _root_shares(X: Table, numbers: NDArray[np.intp] | None) -> Any:
 
 
 def _over(X: Any, divisors: Floats64) -> Any:
-    """Rows of a sparse table over their divisors; rows of zeros stay."""
+    """Divide the rows of a sparse table by their divisors; rows of zeros stay."""
     inverse = np.divide(1.0, divisors, out=np.zeros_like(divisors, float), where=divisors > 0)
     return sp.csr_array(sp.diags_array(inverse) @ X.astype(np.float64))
 

@@ -1,21 +1,21 @@
 """The k nearest neighbours of every row, exact or to a measured recall.
 
-1. Columns are shifted by their medians and all is scaled by a power of two: float32 search on data
+1. Columns are shifted by their medians and scaled by a power of two: float32 search on data
    far from zero is wrong (at mean/spread = 1,000 "exact" search finds half of the neighbours), and
-   a mean would be dragged away by one wild row.
-2. Rows stand in inverted lists (`inverted_lists`): up to 12,000 in one list, which is exact search,
-   also where float32 cannot tell rows apart (up to 2,500 are searched by `brute_force`,
-   which needs nothing compiled); many around centres (`k_means`), of which as many are
-   probed as the recall asked for needs, **measured** on a few hundred rows whose neighbours are
-   searched exactly: in all lists. New rows ask for fewer neighbours, which fewer lists hold to
+   a mean would be moved by one outlier.
+2. Rows are in inverted lists (`inverted_lists`): up to 12,000 in one list, which is exact search,
+   even where float32 cannot separate rows (up to 2,500 are searched by `brute_force`,
+   which compiles nothing); more rows around centres (`k_means`), of which as many are
+   probed as the requested recall needs, **measured** on a few hundred rows whose neighbours are
+   searched exactly: in all lists. New rows need fewer neighbours, which fewer lists hold to
    the same recall.
-3. A row is taken out of its own list by its number, not by its place: copies may come first.
-4. The distances of what was found are computed again as differences in float64, and lists are
-   ordered by (distance, row number). Where more rows are as far away as the last of them, exact
+3. A row is removed from its own list by its number, not by its position: copies may come first.
+4. The distances of the result are recomputed as differences in float64, and lists are
+   sorted by (distance, row number). If more rows are as far away as the last one, exact
    search, and that for new rows, keep those with the lowest numbers.
-5. A search remembers the nearest 15 of each row: trust and page ask for them again.
+5. A search caches the nearest 15 of each row: scores and the page need them again.
 
-What a new row gets does not depend on its company, and nothing on the number of threads.
+The result of a new row does not depend on other new rows, and nothing on the number of threads.
 """
 
 from copy import copy
@@ -32,7 +32,7 @@ from gnomon.compute.threads import map_blocks, row_blocks, thread_count
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer, check_real, is_sparse
 from gnomon.models.fields import (
-    EXPONENTS,
+    LARGEST_EXPONENT,
     Anything,
     Array,
     Csr,
@@ -57,20 +57,20 @@ from gnomon.numeric.scaling import Scaling, scale_rows
 from gnomon.records import Record
 from gnomon.typing import Floats32, Floats64, Indices
 
-SMALL_UP_TO = 2_500  # rows that are not worth compiling a kernel for
-EXACT_UP_TO = 12_000  # rows for which exact search is as quick as building lists
+SMALL_UP_TO = 2_500  # rows below which compiling a kernel costs more than it saves
+EXACT_UP_TO = 12_000  # rows up to which exact search is as fast as building lists
 FEW = 15  # neighbours that fewer lists hold to the same recall
-PROBE = 300  # rows whose true neighbours are found, to measure the recall
-SAMPLE = 4096  # rows that medians are taken of
+PROBE = 300  # rows searched exactly to measure the recall
+SAMPLE = 4096  # rows sampled for the medians
 HALF_DIGITS = 1e-8  # of float64
-WILDEST = 1e150  # squares of differences must exist
+WILDEST = 1e150  # squares of differences must not overflow
 
 __all__ = ["NeighborSearch", "Neighbors", "SearchField", "find_neighbors"]
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbors(Record):
-    """The nearest neighbours of every row, nearest first, the row itself left out.
+    """Nearest neighbours of every row, nearest first, the row itself excluded.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Neighbors(Record):
         Share of the true neighbours that were found, measured on `probed` rows.
     probed : int
     method : str
-        How they were found.
+        Search method.
     """
 
     indices: NDArray[np.int32] = field(repr=False)
@@ -91,16 +91,20 @@ class Neighbors(Record):
     method: str
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         n, k = self.indices.shape
         return f"{k} neighbours of {n:,} rows by {self.method}, recall {self.recall:.3f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the lists themselves."""
+        """Fields as a dictionary, without the neighbours."""
         n, k = self.indices.shape
         return {
-            "n": n, "k": k, "recall": self.recall, "probed": self.probed, "method": self.method,
-        }  # fmt: skip
+            "n": n,
+            "k": k,
+            "recall": self.recall,
+            "probed": self.probed,
+            "method": self.method,
+        }
 
 
 def find_neighbors(
@@ -118,17 +122,17 @@ def find_neighbors(
     Parameters
     ----------
     k : int
-        How many, below n.
+        Number of neighbours, below n.
     metric : str
         ``"euclidean"``, ``"cosine"`` and ``"correlation"`` (the angle between rows, or between
         rows less their means; scikit-learn's t-SNE squares 1 − cos instead) or ``"hellinger"``;
-        any other metric of scikit-learn's, or a function of two rows, exactly, and slower.
+        any other metric of scikit-learn, or a function of two rows, exactly, but slower.
     recall : float
-        Share of true neighbours wanted; 1.0 searches exactly.
+        Requested share of true neighbours; 1.0 searches exactly.
     seed : int
-        For the lists' centres and the probed rows.
+        Seed of the lists' centres and the probed rows.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Threads; they do not change the result.
     """
     n = X.shape[0]
     k = check_integer("k", k, 1, n - 1, f"The table has {n} rows.")
@@ -139,10 +143,10 @@ def find_neighbors(
 
 
 class NeighborSearch:
-    """A table prepared for looking up neighbours, its own rows' or those of new rows.
+    """Index of a table for finding neighbours of its own rows or of new rows.
 
-    Parameters as for `find_neighbors`. The index is left out of pickles and built again, with the
-    same bits, when it is needed. So is what was found.
+    Parameters as for `find_neighbors`. The index and the cached neighbours are left out of pickles;
+    the index is built again, with the same bits, when it is needed.
     """
 
     def __init__(
@@ -157,10 +161,10 @@ class NeighborSearch:
     ) -> None:
         self.metric, self.metric_params = metric, metric_params
         self.recall, self.seed, self.n_jobs = check_real("recall", recall, 0.0, 1.0), seed, n_jobs
-        self.n_probes = self.few_probes = 4  # lists looked into, and for few neighbours
+        self.n_probes = self.few_probes = 4  # lists probed, and for few neighbours
         self._index: InvertedLists | BruteForce | None = None
-        self._known: NDArray[np.int32] | None = None  # the nearest rows of each, once searched
-        self._centres: Floats32 | None = None  # of the lists, once they are known
+        self._known: NDArray[np.int32] | None = None  # cached nearest rows of each row
+        self._centres: Floats32 | None = None  # centres of the lists, once computed
         if self._by_library(X):
             rows = changed_rows(X, metric)
             self.exact, self.Z = True, rows if is_sparse(rows) else np.asarray(rows, np.float64)
@@ -170,7 +174,7 @@ class NeighborSearch:
         self.Z = self._prepared(X)
 
     def among_themselves(self, k: int, rows: Indices | None = None) -> Neighbors:
-        """The `k` nearest neighbours of every row of the table, or of some of its `rows`."""
+        """Find the `k` nearest neighbours of every row of the table, or of its `rows`."""
         n = self.Z.shape[0]
         if rows is not None and len(rows) < n:
             return self._search_all(k, rows)
@@ -179,10 +183,10 @@ class NeighborSearch:
         return found
 
     def nearest(self, k: int, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """The `k` nearest rows of every row, shape (n, k): as found before, if that was done.
+        """Find the `k` nearest rows of every row, shape (n, k), from the cache if possible.
 
-        Where more are asked for than are known, a copy searches, in no more lists than these
-        neighbours need: new rows go on looking into as many as before.
+        If more are requested than cached, a copy searches, probing no more lists than these
+        neighbours need: the number of lists probed for new rows does not change.
         """
         if self._known is None or self._known.shape[1] < k:
             again = copy(self)
@@ -191,7 +195,7 @@ class NeighborSearch:
         return self._known[:, :k]
 
     def _search_all(self, k: int, rows: Indices) -> Neighbors:
-        """What `among_themselves` finds."""
+        """Search for `among_themselves`."""
         if self._by_library(self.Z):
             return self._by_scikit_learn(k, rows)
         index, Z = self._built(), self.Z if len(rows) == len(self.Z) else self.Z[rows]
@@ -211,7 +215,7 @@ class NeighborSearch:
     def of(
         self, X: NDArray[Any], k: int, n_jobs: int | None = None
     ) -> tuple[NDArray[np.int32], Floats64]:
-        """The `k` rows of the table nearest to each row of `X`, and how far they are."""
+        """Find the `k` rows of the table nearest to each row of `X`, and their distances."""
         if self._by_library(self.Z):
             model = self._scikit_learn(k, n_jobs).fit(self.Z)
             Q = changed_rows(X, self.metric)
@@ -236,19 +240,20 @@ class NeighborSearch:
         gaps = self.Z[near] - self.Z[rows][:, None]
         return self._in_units(np.sqrt(np.einsum("ikc,ikc->ik", gaps, gaps)))
 
-    def between(self, rows: Indices, columns: Indices, fine: Floats64) -> Floats64:
-        """Distances from m rows of the table to c of its rows, shape (m, c).
+    def between(self, rows: Indices, columns: Indices | slice, fine: Floats64) -> Floats64:
+        """Distances from m rows of the table to c of its rows, or to a slice, shape (m, c).
 
         By products of matrices, which lose digits of small distances; as differences for rows
         whose distances of the size `fine`, shape (m,), would lose more than half of their digits.
         """
         if self._by_library(self.Z):
-            model = self._scikit_learn(self.Z.shape[0], self.n_jobs).fit(self.Z)
+            some = self.Z[columns]
+            model = self._scikit_learn(some.shape[0], self.n_jobs).fit(some)
             distances, indices = model.kneighbors(self.Z[rows])
             distances = self._in_units(distances)
             out = np.empty_like(distances)
             np.put_along_axis(out, indices.astype(np.int64), distances, axis=1)
-            return out[:, columns]
+            return out
         Q, Z = self.Z[rows], self.Z[columns]
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             lengths = np.einsum("ij,ij->i", Q, Q)
@@ -281,11 +286,11 @@ class NeighborSearch:
         self.exponent = int(np.frexp(size)[1]) if size > 0 else 0
 
     def _shifted(self, X: NDArray[Any]) -> Floats64:
-        """About a shift of the table's own type: long integers lose digits otherwise."""
+        """Subtract a shift of the table's own type: long integers would lose digits otherwise."""
         return np.asarray(Scaling(np.dtype(np.float64), self.shift).apply(X), np.float64)
 
     def _prepared(self, X: NDArray[Any]) -> Floats64:
-        """Rows about the medians, divided by a power of two; changed for the metric."""
+        """Rows relative to the medians, divided by a power of two; transformed for the metric."""
         plain = self.metric == "euclidean"
         Z = self._shifted(X) if plain else changed_rows(X, self.metric)
         Z = np.ldexp(Z - self.median, -self.exponent)
@@ -299,7 +304,7 @@ class NeighborSearch:
         return np.asarray(np.ldexp(distances, self.exponent))
 
     def _by_library(self, X: Any) -> bool:
-        """Whether scikit-learn searches: by a metric of its own, or in a sparse table."""
+        """Whether scikit-learn searches: for one of its metrics, or in a sparse table."""
         return is_sparse(X) or not isinstance(self.metric, str) or self.metric not in METRICS
 
     @property
@@ -309,7 +314,7 @@ class NeighborSearch:
     def _reach(
         self, lists: InvertedLists, k: int, probe: "_Probe", rows: Indices
     ) -> tuple[Indices, Floats64, float, str]:
-        """Neighbours of `rows`, with the recall measured on `probe`, and how."""
+        """Neighbours of `rows`, the recall measured on `probe`, and the method."""
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
         while True:
@@ -331,7 +336,7 @@ class NeighborSearch:
         return found, distances, measured, f"inverted lists ({probed} of {n_lists} probed)"
 
     def _built(self) -> InvertedLists | BruteForce:
-        """The index, built when it is first needed."""
+        """Return the index, building it on first use."""
         if self._index is None and self.exact and len(self.Z) <= SMALL_UP_TO:
             self._index = BruteForce(self.Z)
         elif self._index is None:
@@ -339,7 +344,7 @@ class NeighborSearch:
         return self._index
 
     def _whole(self) -> InvertedLists:
-        """All rows in one list, around the medians."""
+        """Index with all rows in one list, around the medians."""
         return InvertedLists(self.Z, np.zeros((1, self.Z.shape[1]), np.float32), self.n_jobs)
 
     def _lists(self) -> InvertedLists:
@@ -363,14 +368,14 @@ class NeighborSearch:
     def _scikit_learn(self, k: int, n_jobs: int | None) -> Any:
         from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
-        # of a sparse table whose rows were changed for one of ours
+        # for a sparse table whose rows were transformed for one of our metrics
         metric = "euclidean" if self.metric in METRICS else self.metric
         if not callable(metric) and not any(metric in known for known in VALID_METRICS.values()):
             refuse("metric", "be one of scikit-learn's metrics", metric)
         params = dict(self.metric_params or {})
         if self.metric == "mahalanobis":
             params = _with_inverse(params)
-        p = params.pop("p", 2)  # which scikit-learn wants beside the others
+        p = params.pop("p", 2)  # scikit-learn takes it as a separate parameter
         return NearestNeighbors(
             n_neighbors=k,
             metric=metric,
@@ -389,12 +394,14 @@ class NeighborSearch:
 
 
 def _with_inverse(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of Mahalanobis' distance with the inverse covariance, which every search takes."""
+    """Parameters of Mahalanobis' distance with the inverse covariance, which every search uses."""
     if not params.keys() & {"V", "VI"}:
         refuse(
-            "metric_params", "hold V, a covariance, or VI, its inverse, for metric='mahalanobis'",
-            params, "Use {'V': numpy.cov(X.T)}.",
-        )  # fmt: skip
+            "metric_params",
+            "hold V, a covariance, or VI, its inverse, for metric='mahalanobis'",
+            params,
+            "Use {'V': numpy.cov(X.T)}.",
+        )
     return params if "VI" in params else {"VI": np.linalg.inv(np.asarray(params["V"], float))}
 
 
@@ -403,9 +410,9 @@ def _list_count(n: int) -> int:
 
 
 class SearchField(Field):
-    """How a model file holds a search: its rows and the centres of its lists, as plain arrays.
+    """Model-file field of a search: its rows and the centres of its lists, as plain arrays.
 
-    The index is built again from them, with the same bits, when the first new row asks for it.
+    The index is built again from them, with the same bits, for the first new row.
 
     Parameters
     ----------
@@ -429,17 +436,17 @@ class SearchField(Field):
         self.prepared = {
             "shift": Array("f4 f8 i8 u8", columns),
             "median": Array("f8", columns, finite=True),
-            "exponent": Whole(-EXPONENTS, EXPONENTS),
+            "exponent": Whole(-LARGEST_EXPONENT, LARGEST_EXPONENT),
             "_centres": Either.none_or(Array("f4", "lists", columns, finite=True)),
         }
 
     def pack(self, value: Any) -> Any:
-        """Everything but the index."""
+        """Pack everything except the index."""
         table = self.sparse if is_sparse(value.Z) else self.always
         return Fields({**table, **self.prepared}).pack(vars(value))
 
     def unpack(self, value: Any, sizes: Sizes) -> NeighborSearch:
-        """The search again, its index not built yet."""
+        """Restore the search; its index is built on first use."""
         ours = isinstance(value, dict) and "shift" in value and value.get("metric") in METRICS
         sparse = isinstance(value, dict) and isinstance(value.get("Z"), dict)
         always = self.sparse if sparse else self.always
@@ -449,12 +456,12 @@ class SearchField(Field):
         search.__dict__.update(found, _index=None, _known=None)
         centred = ours and found["_centres"] is not None
         if centred and sizes["lists"] != _list_count(len(search.Z)):
-            raise UnfitError("its search has another number of lists than it should")
+            raise UnfitError("its search has the wrong number of lists")
         return search
 
 
 class _Probe:
-    """A few hundred rows whose true neighbours are known: by looking into all of the lists."""
+    """A few hundred rows whose true neighbours are known from probing all lists."""
 
     def __init__(self, lists: InvertedLists, k: int, seed: int, n_jobs: int | None) -> None:
         n = len(lists.Z)
@@ -469,7 +476,7 @@ class _Probe:
     def recall(self, found: Indices) -> float:
         """Share of the neighbours found for these rows that are as near as the true ones.
 
-        Rows at the same distance are as good as each other, so copies do not count as missed.
+        Rows at the same distance are equivalent, so copies do not count as missed.
         """
         found = np.ascontiguousarray(found)
         sq_radius = self.sq_radius[found.shape[1]] * (1 + 1e-12)
@@ -485,7 +492,7 @@ class _Probe:
 def _count_within(
     Z: Floats64, rows: Indices, found: Indices, sq_radius: Floats64, start: int, stop: int
 ) -> int:
-    """How many of the rows found for some of `rows` are no farther than the radius."""
+    """Count the rows found for some of `rows` that are within the radius."""
     count = 0
     for i in range(start, stop):
         for j in range(found.shape[1]):

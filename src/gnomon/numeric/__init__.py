@@ -1,1 +1,1 @@
-"""What PCA, t-SNE and Procrustes share: scaled rows, moments, rounding, certificates."""
+"""Numerical core of PCA, t-SNE and Procrustes: scaled rows, moments, rounding, certificates."""

@@ -1,8 +1,8 @@
-"""An estimator meets a table: its columns checked, a function of rows applied, the result written.
+"""Apply an estimator to a table: check its columns, map rows to rows, write the result.
 
-What takes rows to rows (scores, reconstructions, rows moved by a rotation) is a function of an
-array whose results do not depend on the rows beside one. So an array is worked on as it is, and
-every other table part by part.
+A map from rows to rows (scores, reconstructions, rows moved by a rotation) is a function of an
+array in which each result row depends only on its own input row. So an array is processed in one
+call, and every other table part by part.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gnomon.budget import check_free
-from gnomon.cells import refuse_type
 from gnomon.engine import Block, Source, as_engine
 from gnomon.engine.arrays import ArraySource, as_source
 from gnomon.engine.sink import writing_blocks
 from gnomon.errors import DataError, refuse, warn_caller
 from gnomon.events import On
 from gnomon.inputs import about_table, as_table, check_table, is_sparse
+from gnomon.inputs.cells import refuse_type
 from gnomon.numeric.scaling import working_type
 from gnomon.numeric.view import naming_rows
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, sparse: bool = True) -> Source:
-    """`X` checked as data of `estimator`, as a table; sparse arrays only if `sparse`."""
+    """Check `X` as data of `estimator` and return it as a table; `sparse` allows sparse arrays."""
     source = as_source(X)
     if source is None:
         least = 1 if reset else 0
@@ -58,9 +58,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, sparse: bool = True) -> S
 def check_columns(
     estimator: Any, columns: int, names: Sequence[str] | None, *, reset: bool
 ) -> None:
-    """Keep the columns of a table as those of `estimator` if `reset`; otherwise compare them.
+    """Store the columns of a table on `estimator` if `reset`; otherwise compare them.
 
-    This is for tables that are read in parts; scikit-learn does the same for arrays and dataframes.
+    For tables that are read in parts; scikit-learn does the same for arrays and dataframes.
     """
     if columns == 0:
         raise DataError("{table} has 0 columns; at least 1 is needed.", table="The source")
@@ -76,10 +76,13 @@ def check_columns(
         raise DataError(
             "{table} has {columns} features, but {model} is expecting {expected} features as "
             "input. Give the columns that were fitted.",
-            table="X", columns=columns, model=model, expected=expected,
-        )  # fmt: skip
+            table="X",
+            columns=columns,
+            model=model,
+            expected=expected,
+        )
     kept = names_in(estimator)
-    # The words of both warnings are scikit-learn's, so that one filter serves all tables.
+    # Both warnings use scikit-learn's text, so that one filter matches all tables.
     if kept is None and given is not None:
         warn_caller(
             UserWarning(f"X has feature names, but {model} was fitted without feature names")
@@ -92,17 +95,21 @@ def check_columns(
         raise DataError(
             "The feature names of {table} should match those that {model} was fitted on; column "
             "{at} is '{given}' and was '{fitted}'. Give the same columns in the same order.",
-            table="X", model=model, at=at, given=given[at], fitted=kept[at],
-        )  # fmt: skip
+            table="X",
+            model=model,
+            at=at,
+            given=given[at],
+            fitted=kept[at],
+        )
 
 
 def names_in(estimator: Any) -> NDArray[Any] | None:
-    """Names of the columns that `estimator` was fitted on, if they had any."""
+    """Column names that `estimator` was fitted with, or None."""
     return getattr(estimator, "feature_names_in_", None)
 
 
 def check_transformed(Z: Any, name: str, *widths: int) -> Source:
-    """`Z`, rows as `transform` gives them, as a table that has one of the `widths`."""
+    """Check `Z`, rows as `transform` returns them, as a table with one of the `widths`."""
     source = as_source(Z)
     if is_sparse(Z):
         refuse(name, "be dense", "a sparse matrix", f"Give {name}.toarray().", kind=True)
@@ -118,7 +125,7 @@ def check_transformed(Z: Any, name: str, *widths: int) -> Source:
 
 @dataclass(frozen=True)
 class Output:
-    """Where rows go, who works through them, and the callback that is called for them.
+    """Where rows are written, which engine computes them, and the callback for progress.
 
     Attributes
     ----------
@@ -129,9 +136,9 @@ class Output:
     on : callable or None
         Called with an event after every block.
     engine : Dask client, engine or None
-        None for threads of this process.
+        None means threads of this process.
     beside : mapping of str to array (n,)
-        Columns of a Parquet file that go before those of the rows, such as ids.
+        Columns of a Parquet file written before the columns of the rows, such as ids.
     """
 
     to: str | PathLike[str] | None = None
@@ -142,17 +149,17 @@ class Output:
 
 
 class _Wrapped(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """The `transform` that scikit-learn wraps: its arrays become what `set_output` asks for."""
+    """The `transform` that scikit-learn wraps: `set_output` chooses the container of its arrays."""
 
     def __init_subclass__(
         cls, auto_wrap_output_keys: tuple[str, ...] = ("transform",), **others: Any
     ) -> None:
-        """Pass scikit-learn's own class parameter on, which has no type there."""
+        """Pass on scikit-learn's class parameter, which is untyped."""
         keys: Any = {"auto_wrap_output_keys": auto_wrap_output_keys, **others}
         super().__init_subclass__(**keys)
 
     def _transformed(self, X: Any, output: Output) -> Any:
-        """Rows of `X` after the transformation, as an array or as a file."""
+        """Transform the rows of `X` into an array or a file."""
         raise NotImplementedError
 
     def transform(
@@ -168,10 +175,10 @@ class _Wrapped(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 class RowTransformer(_Wrapped, auto_wrap_output_keys=()):
-    """`transform` of an estimator that takes rows to rows, into memory or into a file.
+    """`transform` of an estimator that maps rows to rows, into memory or into a file.
 
-    A subclass has `_transformed`. If it has a `transform` of its own, it is declared with
-    ``auto_wrap_output_keys=()`` too: scikit-learn would make a dataframe of the path of a file.
+    A subclass defines `_transformed`. If it defines `transform` too, it is declared with
+    ``auto_wrap_output_keys=()``: scikit-learn would convert the path of a file to a dataframe.
     """
 
     n_jobs: int | None
@@ -186,22 +193,22 @@ class RowTransformer(_Wrapped, auto_wrap_output_keys=()):
         engine: Any = None,
         on: On | None = None,
     ) -> Any:
-        """Transform rows; see the class."""
+        """Transform rows, as documented on the class."""
         if to is None:
             return super().transform(X, engine=engine, on=on)
         return self._transformed(X, Output(to, force, on, engine))
 
     def _refuse_unfitted(self) -> None:
-        """scikit-learn's check, which takes as long as the product of a few rows, where needed."""
+        """Check that the estimator is fitted; scikit-learn's check costs as much as a few rows."""
         if "n_features_in_" not in self.__dict__:
             check_is_fitted(self)
 
     def _names(self) -> NDArray[Any] | None:
-        """Names of the columns of X, if it had any."""
+        """Column names of X, or None."""
         return names_in(self)
 
     def _column_names(self) -> list[str]:
-        """Names of the columns of X, made up where it had none."""
+        """Column names of X, generated if X had none."""
         names, d = names_in(self), self.n_features_in_
         return [f"x{j}" for j in range(d)] if names is None else [*names]
 
@@ -212,7 +219,7 @@ class RowTransformer(_Wrapped, auto_wrap_output_keys=()):
         names: Callable[[], Sequence[Any]],
         output: Output,
     ) -> Any:
-        """``function(rows, n_jobs=…)`` of the rows of `table`, by threads of this estimator."""
+        """Apply ``function(rows, n_jobs=…)`` to `table` on this estimator's threads."""
         return apply_rows(
             function, table, names, output, n_jobs=self.n_jobs, columns=names_in(self)
         )
@@ -227,11 +234,11 @@ def apply_rows(
     n_jobs: int | None = None,
     columns: NDArray[Any] | None = None,
 ) -> Any:
-    """``function(rows, n_jobs=…)`` of all rows, as one array or one file.
+    """Apply ``function(rows, n_jobs=…)`` to all rows; return one array or write one file.
 
-    An array is worked on at once, every other table part by part. `names()` are those of the
-    columns of the result, `columns` those of the table, for errors. A file is whole or not there:
-    it takes its name when every part is in it.
+    An array is processed in one call, every other table part by part. `names()` returns the column
+    names of the result; `columns` names those of the table, for errors. A file is written
+    atomically: it gets its name when every part is in it.
     """
     X = table.array()
     if X is not None and output.to is None and output.engine is None and output.on is None:
@@ -246,7 +253,7 @@ def apply_rows(
             ) as add:
                 workers.write(apply, table, add, on=output.on)
             return Path(output.to)
-        check_free(  # the parts, and all together
+        check_free(  # memory for the parts and the whole array
             f"An array of {n:,} × {len(called):,}",
             2.0 * n * len(called) * working_type(table.dtype).itemsize,
             "Write it to a file: `to='rows.npy'`.",
@@ -257,7 +264,7 @@ def apply_rows(
 
 @dataclass(frozen=True)
 class _Apply:
-    """A function of rows, for blocks."""
+    """A function of rows as a function of blocks."""
 
     function: Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -266,5 +273,5 @@ class _Apply:
 
 
 def plain_transform(model: Any, X: Any) -> NDArray[Any]:
-    """``model.transform(X)`` as an array, whatever output scikit-learn is configured to give."""
+    """Return ``model.transform(X)`` as an array, whatever `set_output` is configured."""
     return np.ascontiguousarray(model.transform(X))

@@ -1,4 +1,4 @@
-"""What every result says about its own accuracy."""
+"""The certificate: every result states its own accuracy."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,8 +15,8 @@ __all__ = ["Certificate", "Groups", "Measured", "certify", "inseparable_groups"]
 
 FILLED = "values that were filled in are what they would have been"
 
-# LAPACK's own tests call an eigenvalue or singular value decomposition good when its residual
-# and its loss of orthogonality, divided by ‖A‖ · size · eps, stay below these.
+# LAPACK's own tests accept an eigenvalue or singular value decomposition if its residual and its
+# loss of orthogonality, divided by ‖A‖ · size · eps, are below these thresholds.
 LAPACK_THRESHOLD = {"eigen": 60.0, "svd": 35.0}
 
 
@@ -32,21 +32,21 @@ class Certificate(Record):
     orthogonality : float
         ‖VᵀV − I‖, largest entry.
     residual_in_roundings, orthogonality_in_roundings : float
-        The same in units of size · eps of the components' type, as LAPACK's tests state them;
-        `threshold` is where those tests draw the line for an exact solver.
-        The components are the ones given out, signs and ties settled.
+        Both numbers in units of size · eps of the components' type, as in LAPACK's tests;
+        `threshold` is the limit of those tests for an exact solver. They are measured on the
+        returned components, after signs and ties were settled.
     formation_error : float
-        Estimated error by rounding of Σ itself, relative to λ₁.
+        Estimated rounding error of Σ itself, relative to λ₁.
     angle_bounds : array (k,)
         Bound in radians on the angle between each component and the true one: with the error
         e = residual + formation error, the distance g to the nearest other eigenvalue and the error
         f of that one, arcsin(e / (g − f)) [Davis & Kahan 1970], and a right angle when g ≤ e + f.
-        Of solver ``"svd"``, which squares nothing, the same for singular values [Wedin 1972] where
-        that is better. As good as the estimate of the formation error is.
+        For solver ``"svd"``, which squares nothing, the bound for singular values [Wedin 1972]
+        where it is tighter. The bound is only as good as the estimate of the formation error.
     inseparable : tuple of tuples
         Groups of components (counting from 1) whose variances are too close for their directions
-        to be told apart; only the plane or space they span is determined. A number beyond k is the
-        first component that was not kept.
+        to be distinguished; only the plane or space they span is determined. A number beyond k is
+        the first component that was not kept.
     space_bounds : tuple of float
         Bound in radians on the largest angle between the space that each of these groups spans and
         the true one; a right angle if not all of the group was kept.
@@ -55,11 +55,11 @@ class Certificate(Record):
         without gaps: how far refits moved when as many cells again were held out. None unless
         missing values were filled in; all other numbers are about the table as it was filled in.
     passes : int
-        Times the table was read.
+        Number of times the table was read.
     converged : bool
         Whether every residual is below `tol`.
     assumption : str
-        What is taken for granted, if anything.
+        What the certificate takes for granted, if anything.
     """
 
     solver: str
@@ -79,7 +79,7 @@ class Certificate(Record):
     missing_angles: Vector | None = None
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         if not self.converged:
             return f"PCA by {self.solver}: not converged to {self.tol:.0e}"
         return f"PCA by {self.solver}: residuals within {self._worst():.1e} of the first variance"
@@ -88,7 +88,7 @@ class Certificate(Record):
         return float(self.residuals.max(initial=0.0) + self.formation_error)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The numbers in words."""
+        """Labelled numbers of the summary."""
         angles = np.degrees(self.angle_bounds)
         worst = int(np.argmax(angles)) if angles.size else 0
         lines = [
@@ -103,9 +103,12 @@ class Certificate(Record):
         ]
         if angles.size:
             lines.append(
-                ("angles", f"component {worst + 1} is within {_angle(angles[worst])} of the true "
-                 f"one, the others within {_angle(np.delete(angles, worst).max(initial=0.0))}")
-            )  # fmt: skip
+                (
+                    "angles",
+                    f"component {worst + 1} is within {_angle(angles[worst])} of the true "
+                    f"one, the others within {_angle(np.delete(angles, worst).max(initial=0.0))}",
+                )
+            )
         lines += [
             ("not separable", _group(group, float(np.degrees(bound))))
             for group, bound in zip(self.inseparable, self.space_bounds, strict=True)
@@ -115,9 +118,12 @@ class Certificate(Record):
             worst = int(np.argmax(cost))
             others = _angle(np.delete(cost, worst).max(initial=0.0))
             lines.append(
-                ("missing values", f"may have turned component {worst + 1} by about "
-                 f"{_angle(cost[worst])}, the others by {others}")
-            )  # fmt: skip
+                (
+                    "missing values",
+                    f"may have turned component {worst + 1} by about "
+                    f"{_angle(cost[worst])}, the others by {others}",
+                )
+            )
         lines.append(("passes", f"{self.passes} over the table"))
         if self.assumption:
             lines.append(("assuming", self.assumption))
@@ -135,18 +141,18 @@ def _group(group: tuple[int, ...], degrees: float) -> str:
 
 
 class Measured(NamedTuple):
-    """Values of a decomposition and how far they and their vectors can be off, in the same unit.
+    """Values of a decomposition, with error bounds of values and vectors in the same unit.
 
     Attributes
     ----------
     values : array (k,)
         Eigenvalues or singular values of the components kept, largest first.
     residuals : array (k,)
-        Of their vectors, as measured on the matrix that was decomposed.
+        Residuals of their vectors, measured on the matrix that was decomposed.
     formation : float
         How far that matrix itself can be from the exact one, in the spectral norm.
     following : float
-        What the largest value that was not kept is at most, formation aside; −inf if all were kept.
+        Upper bound of the largest value not kept, formation error aside; −inf if all were kept.
     """
 
     values: Vector
@@ -160,7 +166,7 @@ class Measured(NamedTuple):
         return self.residuals + self.formation
 
     def known(self) -> Vector:
-        """Values kept and the one that follows, if there is one."""
+        """Values kept, then the following one if there is one."""
         return self.values if np.isinf(self.following) else np.append(self.values, self.following)
 
     def sines(self) -> Vector:
@@ -182,7 +188,7 @@ class Measured(NamedTuple):
         return error / room if room > error else 1.0
 
     def turned(self, before: Matrix, after: Matrix, groups: Groups) -> "Measured":
-        """What is known of vectors that were turned within `groups`, which count from 1.
+        """Bounds for vectors that were rotated within `groups`, which count from 1.
 
         A vector Σ c v has the residual Σ c (value of v − its own) v + Σ c (residual of v).
         """
@@ -196,7 +202,7 @@ class Measured(NamedTuple):
         return self._replace(residuals=residuals)
 
     def rounded(self, before: Matrix, after: Matrix) -> "Measured":
-        """What is known of vectors that were rounded to be stored, as float32 for instance.
+        """Bounds for vectors that were rounded for storage, as float32 for instance.
 
         A residual grows by at most the largest value times the length of what was rounded away.
         """
@@ -204,11 +210,11 @@ class Measured(NamedTuple):
             return self
         lost = np.linalg.norm(before - after.astype(before.dtype), axis=1)
         largest = float(self.values.max(initial=0.0) + self.errors.max(initial=0.0))
-        # lengths are no longer 1, which angles are measured by
+        # the vectors are no longer of length 1, on which the angles rely
         return self._replace(residuals=(self.residuals + largest * lost) * (1 + 2 * lost))
 
     def _distances(self) -> tuple[Vector, Vector]:
-        """Distance of each value to those above and below it, less what these can be off."""
+        """Distance of each value to its neighbours above and below, less the errors of those."""
         steps = -np.diff(self.values) - float(np.linalg.norm(self.residuals)) - self.formation
         last = self.values[-1:] - self.following - self.formation
         return np.concatenate([[np.inf], steps]), np.concatenate([steps, last])
@@ -225,11 +231,11 @@ def certify(
     tol: float,
     lost: Vector | None = None,
 ) -> Certificate:
-    """Read the certificate of eigenpairs off their residuals and the gaps between them.
+    """Compute the certificate of eigenpairs from their residuals and the gaps between them.
 
-    `singular` has the same components as singular vectors: where nothing was squared, singular
-    values that are far apart tell components apart whose variances are both next to nothing.
-    `lost` are the angles that missing values may have cost, for a table that was filled in.
+    `singular` has the same components as singular vectors: where nothing was squared, distinct
+    singular values separate components whose variances are both close to zero.
+    `lost` are the angles that missing values may have cost, for a table with imputed values.
     """
     (k, d), precision = components.shape, float(np.finfo(components.dtype).eps)
     top = float(measured.values[0]) if k and measured.values[0] > 0 else 1.0

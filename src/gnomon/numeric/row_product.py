@@ -1,9 +1,9 @@
-"""Rows times a matrix, a row's result never depending on the rows beside it.
+"""Rows times a matrix; the result of a row never depends on the rows beside it.
 
-BLAS may add in another order for another number of rows. So every product is of exactly `ROWS`
-rows, the last block filled up with zeros: the same row gives the same bits in any batch. The
+BLAS may add in another order for another number of rows. So every product has exactly `ROWS`
+rows, the last block padded with zeros: the same row gives the same bits in any batch. The
 products are float64 for float32 tables too: OpenBLAS's float32 product adds in an order that
-depends on a row's place in the block.
+depends on the position of a row in its block.
 """
 
 import numpy as np
@@ -14,9 +14,9 @@ from gnomon.numeric.scaling import Rows
 from gnomon.typing import Floats
 
 ROWS = 256
-RANGE = 16 * ROWS  # what a thread takes at a time
+RANGE_ROWS = 16 * ROWS  # rows that a thread takes at a time
 
-__all__ = ["RANGE", "ROWS", "row_product"]
+__all__ = ["RANGE_ROWS", "ROWS", "row_product"]
 
 
 def row_product(
@@ -46,6 +46,6 @@ def row_product(
                 product += centre
             out[at:end] = product[: end - at]
 
-    # An infinity shows in the product, and the caller refuses it by name.
-    map_blocks(quiet(block), row_blocks(n, RANGE), n_jobs=n_jobs)
+    # An infinity shows in the product; the caller reports it with row and column.
+    map_blocks(quiet(block), row_blocks(n, RANGE_ROWS), n_jobs=n_jobs)
     return out

@@ -13,10 +13,10 @@ A row x of the user's table becomes, in this order,
 - `offset` is the rest of the mean, known after the first pass; `factor` standardises and weighs
   columns. Both are optional.
 
-`Scaling` is that formula, without a table. `Rows` is an array that it is applied to, a block at a
-time; a whole table, wherever it lies, is a `gnomon.numeric.view.View`. Arrays of any order, type
-and byte order, memory maps and CSR arrays are read alike, into one C-ordered buffer of the working
-type: the bits that follow depend on the numbers only. The whole array is never copied.
+`Scaling` is that formula, without a table. `Rows` is an array that it is applied to, block by
+block; a whole table, in memory or not, is a `gnomon.numeric.view.View`. Arrays of any order, type
+and byte order, memory maps and CSR arrays are all read into one C-ordered buffer of the working
+type, so that the bits of a result depend only on the numbers. The whole array is never copied.
 """
 
 import threading
@@ -35,15 +35,17 @@ from gnomon.typing import Floats, Table
 
 # A block of this many bytes stays in a core's cache while it is shifted and multiplied.
 BLOCK_BYTES = 1_500_000
-LONG = 2**26  # numbers of a table; to load a compiled loop takes longer than it saves on fewer
+LONG_NUMBERS = (
+    2**26
+)  # numbers; for smaller tables, loading a compiled loop costs more than it saves
 SAMPLE_ROWS = 1024
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
 __all__ = [
     "BLOCK_BYTES",
     "Rows",
-    "Sample",
     "Scaling",
+    "ShiftSample",
     "amplitude",
     "choose_scaling",
     "evenly_spaced",
@@ -55,8 +57,8 @@ __all__ = [
 ]
 
 
-class Sample(NamedTuple):
-    """Evenly spaced rows (m, d) of a table as they are, in C order, and their weights if any."""
+class ShiftSample(NamedTuple):
+    """Evenly spaced rows (m, d) of a table, unscaled and in C order, with their weights if any."""
 
     X: NDArray[Any]
     weights: NDArray[np.float64] | None
@@ -64,7 +66,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Scaling:
-    """How every row is shifted and scaled (see the module): no table in it.
+    """How every row is shifted and scaled (see the module); holds no table.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class Scaling:
     shift : array (d,)
     exponent : int
     offset, factor : array (d,) or None
-        In units of 2^`exponent`; None is 0 and 1.
+        In units of 2^`exponent`; None means 0 and 1.
     """
 
     work: np.dtype[Any]
@@ -91,10 +93,10 @@ class Scaling:
         out: Floats | None = None,
         long: bool = False,
     ) -> Floats:
-        """The rows of `X`, an array or CSR array of these `columns`, shifted and scaled.
+        """Shift and scale the rows of `X`, an array or CSR array of these `columns`.
 
-        `roots` are √weight of the rows, `out` a buffer for the result; `long` says that a compiled
-        loop pays.
+        `roots` are √weight of the rows, `out` a buffer for the result; `long` enables the compiled
+        loop.
         """
         if is_sparse(X):
             X = X.toarray()
@@ -115,16 +117,16 @@ class Scaling:
         return z
 
     def as_they_are(self, dtype: np.dtype[Any]) -> "Scaling | None":
-        """No shift at all, for rows of floats that are not scaled; None for all others."""
+        """Scaling without a shift, for floats that are not scaled; otherwise None."""
         if dtype.kind != "f" or self.shift.dtype != self.work or self.factor is not None:
             return None
         return replace(self, shift=np.zeros_like(self.shift), offset=None)
 
     def about_rounded_mean(self) -> tuple["Scaling", NDArray[np.float64]]:
-        """One subtraction instead of two for centred rows, and how far off they are.
+        """Scaling with one subtraction instead of two for centred rows, and its error δ.
 
         The offset is folded into the shift, as far as the working type can hold it. Rows then lie
-        about the mean plus δ, in the units of what is read; δ is returned.
+        about the mean plus δ, in the units of the table; δ is returned.
         """
         assert self.offset is not None
         if self.shift.dtype != self.work:
@@ -138,20 +140,20 @@ class Scaling:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """What is subtracted in all, in units of 2^`exponent`."""
+        """Total that is subtracted from a row, in units of 2^`exponent`."""
         shift = np.ldexp(self.shift.astype(np.float64), -self.exponent)
         return shift if self.offset is None else shift + self.offset
 
     def block_rows(self, most: int = 4096) -> int:
-        """How many rows make a block that stays in the cache."""
+        """Number of rows in a block that stays in the cache."""
         return max(32, min(most, BLOCK_BYTES // max(1, self.work.itemsize * self.shift.size)))
 
     def range_rows(self, rows: int, longest: int) -> int:
-        """How many of the `rows` of a part make a range, whose sum is added to the part's.
+        """Number of rows in a range of a part of `rows` rows; the sums of ranges are added.
 
-        Whole blocks, and at most `longest`, the number of rows that may be added in the working
-        precision. A part of full length is one thread's; a shorter one may be a whole table, which
-        threads share: at least 16 ranges then, if they fit.
+        A range is a whole number of blocks, and at most `longest`, the number of rows that may be
+        added in the working precision. A full part is summed by one thread; a shorter one may be a
+        whole table, which threads share: then at least 16 ranges, if they fit.
         """
         step = self.block_rows()
         even = rows if rows >= partition_rows(self.shift.size) else -(-rows // 16)
@@ -160,13 +162,13 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Rows:
-    """An array in memory, or a block of a table, and the scaling it is read with."""
+    """An array in memory, or a block of a table, and the scaling for reading it."""
 
     X: Table
     scaling: Scaling
     roots: NDArray[np.float64] | None = None  # √weight of every row
-    names: NDArray[Any] | None = None  # of the columns, for error messages
-    long: bool | None = None  # whether the table that a block is of is long; None for a whole one
+    names: NDArray[Any] | None = None  # column names, for error messages
+    long: bool | None = None  # whether the table of this block is long; None for a whole table
 
     @property
     def work(self) -> np.dtype[Any]:
@@ -175,8 +177,8 @@ class Rows:
 
     @property
     def is_long(self) -> bool:
-        """Whether compiled loops pay."""
-        return self.shape[0] * self.shape[1] >= LONG if self.long is None else self.long
+        """Whether compiled loops are faster."""
+        return self.shape[0] * self.shape[1] >= LONG_NUMBERS if self.long is None else self.long
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -185,11 +187,11 @@ class Rows:
         return int(n), int(d)
 
     def range_rows(self, longest: int) -> int:
-        """How many rows make a range; see `Scaling.range_rows`."""
+        """Number of rows in a range; see `Scaling.range_rows`."""
         return self.scaling.range_rows(self.shape[0], longest)
 
     def block_columns(self) -> int:
-        """How many columns make a block that stays in the cache, when all rows are read."""
+        """Number of columns in a block that stays in the cache when all rows are read."""
         return max(32, BLOCK_BYTES // max(1, self.work.itemsize * self.shape[0]))
 
     def read(self, start: int, stop: int, out: Floats | None = None) -> Floats:
@@ -203,7 +205,7 @@ class Rows:
         return self.scaling.apply(part, columns=at, roots=self.roots, out=out, long=self.is_long)
 
     def view(self, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """Rows that are not shifted: the array's own memory where it has the layout of a block."""
+        """Unshifted rows: a view of the array where it has the layout of a block."""
         plain = not is_sparse(self.X) and self.X.flags.c_contiguous
         if plain and self.X.dtype == self.work and not self.scaling.exponent:
             own: Floats = self.X[start:stop]
@@ -216,7 +218,7 @@ class Rows:
 
 
 class _Scratch(threading.local):
-    """Buffers that a thread uses again and again: fresh memory costs as much as the arithmetic."""
+    """Buffers that a thread reuses: allocating memory costs as much as the arithmetic."""
 
     def __init__(self) -> None:
         self.bytes: dict[int, NDArray[np.uint8]] = {}
@@ -226,7 +228,7 @@ _scratch = _Scratch()
 
 
 def scratch(shape: tuple[int, int], dtype: np.dtype[Any], slot: int = 0) -> Floats:
-    """An uninitialised array of this thread, valid until the thread asks for that slot again."""
+    """Uninitialised array of this thread, valid until the thread requests that slot again."""
     size = shape[0] * shape[1] * dtype.itemsize
     buffer = _scratch.bytes.get(slot)
     if buffer is None or buffer.size < size:
@@ -246,7 +248,7 @@ def _subtract(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
     if shift.dtype.kind in "iu":
         _subtract_integers(part, shift, out)
     elif shift.dtype.itemsize > out.dtype.itemsize:
-        # float32 rows of a model fitted in float64: the difference needs the longer type
+        # float32 rows, model fitted in float64: the difference needs float64
         out[...] = part.astype(shift.dtype) - shift
     else:
         np.subtract(part, shift, out=out, dtype=out.dtype, casting="unsafe")
@@ -259,10 +261,10 @@ def _lies_in_columns(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> bo
 
 @kernel
 def _shift_and_turn(columns: Floats, shift: Floats, out: Floats) -> None:
-    """out[i, j] = columns[j, i] − shift[j]: the bits of NumPy in a third of its time."""
+    """out[i, j] = columns[j, i] − shift[j]: the same bits as NumPy in a third of the time."""
     d, m = columns.shape
     fours = d // 4 * 4
-    for j in range(0, fours, 4):  # as many as make a vector, which is written as one
+    for j in range(0, fours, 4):  # four columns fill a vector register
         a, b, c, e = shift[j], shift[j + 1], shift[j + 2], shift[j + 3]
         for i in range(m):
             out[i, j] = columns[j, i] - a
@@ -275,7 +277,7 @@ def _shift_and_turn(columns: Floats, shift: Floats, out: Floats) -> None:
 
 
 def _subtract_integers(part: NDArray[Any], shift: NDArray[Any], out: Floats) -> None:
-    """Long integers: the difference first, then the conversion, unless it would wrap around."""
+    """Subtract long integers before converting them, unless the difference would wrap around."""
     rough = part.astype(np.float64) - shift.astype(np.float64)
     out[...] = rough
     if part.dtype.kind == shift.dtype.kind and part.dtype.itemsize == shift.dtype.itemsize:
@@ -300,18 +302,18 @@ def scale_rows(
 ) -> Rows:
     """`X`, an array, with a shift and an exponent chosen from about a thousand evenly spaced rows.
 
-    Evenly spaced, because the first rows may be unlike the rest (blank lines before the data). The
-    rows are copied in C order first: NumPy adds a Fortran-ordered array in another order. Rows of
-    weight 0 are absent.
+    Evenly spaced, because the first rows may differ from the rest (blank lines before the data).
+    The rows are copied to C order first: NumPy adds a Fortran-ordered array in another order. Rows
+    of weight 0 are left out.
     """
     present = None if weights is None else np.flatnonzero(weights)
     n = int(X.shape[0]) if present is None else present.size
     if n == 0:
-        raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
+        raise DataError("There are no rows, or every weight is 0. Add rows or weights.")
     at = evenly_spaced(n, sample_size(X.shape[1]))
     at = at if present is None else present[at]
     rows = X[at].toarray() if is_sparse(X) else X[at]
-    sample = Sample(np.ascontiguousarray(rows), None if weights is None else weights[at])
+    sample = ShiftSample(np.ascontiguousarray(rows), None if weights is None else weights[at])
     return Rows(X, choose_scaling(X.dtype, sample, shift, work, weights), names=names)
 
 
@@ -323,24 +325,24 @@ def evenly_spaced(n: int, few: int) -> NDArray[np.intp]:
 
 
 def sample_size(columns: int) -> int:
-    """How many rows are looked at to choose a shift."""
+    """Number of rows that are sampled to choose a shift."""
     return max(32, min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(1, columns)))
 
 
 def choose_scaling(
     dtype: np.dtype[Any],
-    sample: Sample,
+    sample: ShiftSample,
     shift: NDArray[Any] | None = None,
     work: DTypeLike | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> Scaling:
-    """Working type, shift and exponent for a table of `dtype`, of which `sample` holds some rows.
+    """Working type, shift and exponent for a table of `dtype`, from a `sample` of its rows.
 
-    `weights` are those of all rows.
+    `weights` are the weights of all rows.
     """
     work_type = working_type(dtype) if work is None else np.dtype(work)
     if weights is not None and not 1e-12 < weights.max(initial=0.0) < 1e12:
-        work_type = np.dtype(np.float64)  # their products would leave float32's range
+        work_type = np.dtype(np.float64)  # products of weights would leave the range of float32
     if shift is None:
         long = _needs_integers(sample.X)
         shift = _integer_shift(sample.X) if long else _float_shift(sample.X, work_type)
@@ -355,12 +357,12 @@ def exponent_for(largest: float, work: np.dtype[Any]) -> int:
     if not np.isfinite(largest) or largest == 0:
         return 0
     exponent = int(np.frexp(largest)[1])
-    harmless = 40 if work.itemsize == 4 else 120  # squares of variances must exist too
+    harmless = 40 if work.itemsize == 4 else 120  # squares of variances must be representable too
     return 0 if abs(exponent) <= harmless else exponent
 
 
 def amplitude(rows: Rows, n_jobs: int | None) -> float:
-    """Largest |x − shift| of the whole array: one pass, for tables whose sample misled us."""
+    """Largest |x − shift| of the whole array: one pass, for tables whose sample was misleading."""
     scaling = rows.scaling
     plain = Rows(rows.X, Scaling(scaling.work, scaling.shift))
 
@@ -372,7 +374,7 @@ def amplitude(rows: Rows, n_jobs: int | None) -> float:
 
 
 def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
-    # NaN and infinities are found, with their place, later. Dividing first cannot overflow.
+    # NaN and infinities are found, with their position, later. Dividing first cannot overflow.
     with np.errstate(invalid="ignore", over="ignore"):
         mean = (sample * (1.0 / len(sample))).sum(axis=0, dtype=np.float64)
         if work.itemsize == 4 and np.isfinite(mean).all():
@@ -382,9 +384,9 @@ def _float_shift(sample: NDArray[Any], work: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _short(mean: NDArray[np.float64], spread: NDArray[Any]) -> NDArray[np.float64]:
-    """`mean` rounded to a hundredth of `spread` in binary.
+    """Round `mean` to a hundredth of `spread` in binary.
 
-    Whole numbers, and others of few digits, have few digits about such a shift too, and their
+    Whole numbers, and others with few digits, then keep few digits about the shift too, and their
     products and sums are exact in float32.
     """
     digits = np.frexp(spread.astype(np.float64))[1] - 7
@@ -393,7 +395,7 @@ def _short(mean: NDArray[np.float64], spread: NDArray[Any]) -> NDArray[np.float6
 
 
 def _needs_integers(sample: NDArray[Any]) -> bool:
-    """64-bit integers beyond 2^53 somewhere, but within 2^62 of each other in every column."""
+    """Whether 64-bit integers exceed 2^53, but lie within 2^62 of each other in every column."""
     if sample.dtype.kind not in "iu" or sample.dtype.itemsize < 8 or sample.size == 0:
         return False
     low, high = sample.min(axis=0).astype(object), sample.max(axis=0).astype(object)

@@ -1,13 +1,13 @@
-"""A whole table as shifted, scaled rows, wherever it lies: what every sum of a fit is made of.
+"""A whole table as shifted, scaled rows, in memory or not: the input of every sum of a fit.
 
-A `View` is a table, a `Scaling`, and the engine that works through it. It is not read by row
-numbers: a function of `Rows` runs on every part of the table, wherever the engine has room, and the
-results are added up in the order of the parts (`View.total`). Where parts end depends on the number
-of columns alone, and the work within a part is cut into ranges that depend on its shape alone. So
-an array, a memory map and a file give the same bits, on any number of threads or workers.
+A `View` is a table, a `Scaling`, and the engine that reads it. It is not indexed by row numbers: a
+function of `Rows` runs on every part of the table, wherever the engine has capacity, and the
+results are added up in the order of the parts (`View.total`). The boundaries of parts depend only
+on the number of columns, and the ranges within a part only on its shape. So an array, a memory map
+and a file give the same bits, on any number of threads or workers.
 
-All parts have one shift, chosen from evenly spaced rows of a few evenly spaced parts, so that the
-sums of parts can be added as they are.
+All parts share one shift, chosen from evenly spaced rows of a few evenly spaced parts, so that the
+sums of parts can be added directly.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +26,8 @@ from gnomon.inputs import Found, find_bad_values, is_sparse, refuse_bad_values, 
 from gnomon.numeric import scaling as scaled
 from gnomon.numeric.scaling import (
     Rows,
-    Sample,
     Scaling,
+    ShiftSample,
     amplitude,
     choose_scaling,
     evenly_spaced,
@@ -39,7 +39,7 @@ T = TypeVar("T")
 Weights = NDArray[np.float64] | None
 OfRows = Callable[[Rows, Weights, int | None], T]  # rows, their weights, threads
 
-SAMPLE_PARTS = 8  # that are read to choose a shift
+SAMPLE_PARTS = 8  # parts that are read to choose a shift
 
 __all__ = [
     "View",
@@ -54,7 +54,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class View:
-    """A table, how its rows are shifted and scaled, and who reads it (see the module).
+    """A table, the scaling of its rows, and the engine that reads it (see the module).
 
     Attributes
     ----------
@@ -62,10 +62,10 @@ class View:
     scaling : Scaling
     engine : Engine
     roots : array (n,) or None
-        √weight, which rows are multiplied by.
+        √weight of every row, a factor of the row.
     names : array (d,) or None
-        Names of the columns, for error messages.
-    sample : Sample or None
+        Column names, for error messages.
+    sample : ShiftSample or None
         The rows that the scaling was chosen from.
     on : callable or None
         Called with an `Event` after every part of a pass.
@@ -76,7 +76,7 @@ class View:
     engine: Engine = field(default_factory=LocalEngine)
     roots: Weights = None
     names: NDArray[Any] | None = None
-    sample: Sample | None = None
+    sample: ShiftSample | None = None
     on: On | None = None
 
     @property
@@ -96,13 +96,13 @@ class View:
 
     @property
     def array(self) -> Rows | None:
-        """The whole table as one array, where it is in memory and worked on here."""
+        """The whole table as one array, if it is in memory and processed in this process."""
         X = self.table.array() if self.engine.is_local else None
         return None if X is None else Rows(X, self.scaling, self.roots, self.names)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is a sparse array in memory."""
+        """Whether the table is a sparse array in memory."""
         return self.table.is_sparse
 
     @property
@@ -112,7 +112,7 @@ class View:
 
     @property
     def n_jobs(self) -> int | None:
-        """Threads for what is done in this process."""
+        """Threads for work in this process."""
         return self.engine.n_jobs if isinstance(self.engine, LocalEngine) else None
 
     def total(
@@ -123,10 +123,10 @@ class View:
         *,
         grow: Callable[[T, T], T] | None = None,
     ) -> T:
-        """``of(rows, weights, n_jobs)`` of every part, added up by `add` in a fixed order.
+        """Add up ``of(rows, weights, n_jobs)`` over all parts by `add`, in a fixed order.
 
-        `grow` is `add` in the memory of its first operand. It is used in this process only: results
-        of a cluster's tasks may be asked for again.
+        `grow` is `add` in the memory of its first operand. It is used in this process only: a
+        cluster may request the results of its tasks again.
         """
         combine = grow if grow is not None and self.engine.is_local else add
         total: T = self.engine.reduce(
@@ -135,7 +135,7 @@ class View:
         return total
 
     def collect(self, of: OfRows[T], weights: Weights = None) -> list[T]:
-        """``of(rows, weights, n_jobs)`` of every part, in order."""
+        """List ``of(rows, weights, n_jobs)`` of every part, in order."""
         return self.engine.map(
             self._of_block(of), self.table, beside=self._beside(weights), on=self.on
         )
@@ -147,15 +147,20 @@ class View:
     def centred(
         self, offset: NDArray[np.float64], factor: NDArray[np.float64] | None, roots: Weights = None
     ) -> "View":
-        """Copy about the mean, with columns and rows scaled."""
+        """Copy centred on the mean, with columns and rows scaled."""
         return replace(self.scaled(offset=offset, factor=factor), roots=roots)
 
     def about(self, weights: Weights, shift: NDArray[Any], work: DTypeLike) -> "View":
-        """Copy to be read about another shift and in another precision."""
+        """Copy with another shift and another precision."""
         return view_table(
-            self.table, self.engine, shift=shift, work=work, weights=weights,
-            names=self.names, on=self.on,
-        )  # fmt: skip
+            self.table,
+            self.engine,
+            shift=shift,
+            work=work,
+            weights=weights,
+            names=self.names,
+            on=self.on,
+        )
 
     def amplitude(self) -> float:
         """Largest |x − shift| of the whole table, in one pass."""
@@ -179,13 +184,13 @@ class View:
             at = next(i for i, part in enumerate(found) if part[kind].many)
             partition = self.table.partitions[at]
             first = found[at][kind]
-            told = [Found(0, -1, -1), Found(0, -1, -1)]
-            told[kind] = Found(count, partition.first + first.row, first.column)
-            refuse_found(*told, names=self.names, file=partition.file)
+            located = [Found(0, -1, -1), Found(0, -1, -1)]
+            located[kind] = Found(count, partition.first + first.row, first.column)
+            refuse_found(*located, names=self.names, file=partition.file)
 
     def _of_block(self, of: OfRows[T]) -> "_OfBlock":
-        """`of` as engines want it, without anything that belongs to single rows."""
-        long = self.shape[0] * self.shape[1] >= scaled.LONG
+        """Wrap `of` as a function of blocks, without anything that belongs to single rows."""
+        long = self.shape[0] * self.shape[1] >= scaled.LONG_NUMBERS
         n_jobs = self.engine.n_jobs if isinstance(self.engine, LocalEngine) else 1
         return _OfBlock(self.scaling, long, of, n_jobs)
 
@@ -205,8 +210,8 @@ class View:
 class _OfBlock:
     """A function of rows as a function of blocks.
 
-    Threads that are not busy with other parts share the ranges of this one: `n_jobs` counts only
-    where a table has a single part.
+    Threads that are not busy with other parts share the ranges of this one: `n_jobs` matters only
+    if the table has a single part.
     """
 
     scaling: Scaling
@@ -237,7 +242,7 @@ def view_array(
     weights: Weights = None,
     names: NDArray[Any] | None = None,
 ) -> View:
-    """`view_table` for an array or a CSR array, on threads of this process."""
+    """View of an array or a CSR array (`view_table`), on threads of this process."""
     engine = LocalEngine(n_jobs)
     return view_table(
         ArraySource(X, checked=False), engine, shift=shift, work=work, weights=weights, names=names
@@ -254,9 +259,9 @@ def view_table(
     names: NDArray[Any] | None = None,
     on: On | None = None,
 ) -> View:
-    """`table` with a shift and an exponent chosen from a sample of its rows.
+    """View of `table` with a shift and an exponent chosen from a sample of its rows.
 
-    A few parts are read for that, however large the table is. Rows of weight 0 are absent.
+    Only a few parts are read, however large the table is. Rows of weight 0 are left out.
     """
     sample = _sample(table, engine, weights)
     scaling = choose_scaling(table.dtype, sample, shift, work, weights)
@@ -267,14 +272,14 @@ def view_table(
 def naming_rows(
     source: Source, engine: Engine, names: NDArray[Any] | None = None
 ) -> Iterator[None]:
-    """Around work on blocks: bad numbers, told by the rows of a block, are told by file and row.
+    """Rename the rows in errors about bad numbers: file and row instead of the row of a block.
 
-    `names` are of the columns; by default those that the source has.
+    `names` are the column names; by default those of the source.
     """
     try:
         yield
     except DataError as error:
-        if type(error) not in (DataError, MissingValueError):  # of files, which say it already
+        if type(error) not in (DataError, MissingValueError):  # a file error names the row already
             raise
         if names is None and source.names is not None:
             names = np.array(source.names, object)
@@ -283,24 +288,24 @@ def naming_rows(
         raise
 
 
-def _sample(source: Source, engine: Engine, weights: Weights) -> Sample:
-    """About a thousand rows: evenly spaced ones of evenly spaced partitions."""
+def _sample(source: Source, engine: Engine, weights: Weights) -> ShiftSample:
+    """About a thousand evenly spaced rows of evenly spaced partitions."""
     wanted = some_rows(source, weights, sample_size(source.columns))
     by_index = {partition.index: rows for partition, rows in wanted}
     X = source.array() if engine.is_local else None
     if X is not None:
         at = np.concatenate([partition.start + rows for partition, rows in wanted])
         some = X[at].toarray() if is_sparse(X) else X[at]
-        return Sample(np.ascontiguousarray(some, source.dtype), weights_of(wanted, weights))
+        return ShiftSample(np.ascontiguousarray(some, source.dtype), weights_of(wanted, weights))
     chosen = source.only([partition for partition, _ in wanted])
     rows = np.concatenate(engine.map(_SomeRows(by_index), chosen))
-    return Sample(rows, weights_of(wanted, weights))
+    return ShiftSample(rows, weights_of(wanted, weights))
 
 
 def sample_passes(table: Source, engine: Engine) -> int:
     """Passes over `table` to choose a shift: 1 if it has so few parts that all of them are read.
 
-    Rows of an array in memory are taken as they lie there.
+    Rows of an array in memory are read directly, which is no pass.
     """
     in_memory = engine.is_local and table.array() is not None
     return int(not in_memory and len(table.partitions) <= SAMPLE_PARTS)
@@ -311,7 +316,7 @@ def some_rows(
 ) -> list[tuple[Partition, NDArray[np.intp]]]:
     """At most eight evenly spaced partitions, and evenly spaced rows of each, about `size` in all.
 
-    Rows of weight 0 are absent.
+    Rows of weight 0 are left out.
     """
     present = [
         partition
@@ -319,7 +324,7 @@ def some_rows(
         if partition.rows and (weights is None or _slice(weights, partition).any())
     ]
     if not present:
-        raise DataError("There are no rows, or every weight is 0: there is nothing to add up.")
+        raise DataError("There are no rows, or every weight is 0. Add rows or weights.")
     chosen = [present[i] for i in evenly_spaced(len(present), SAMPLE_PARTS)]
     each = max(1, size // len(chosen))
     wanted = []
@@ -333,7 +338,7 @@ def some_rows(
 
 
 def weights_of(wanted: list[tuple[Partition, NDArray[np.intp]]], weights: Weights) -> Weights:
-    """The weights of rows that `some_rows` has chosen."""
+    """Weights of the rows that `some_rows` chose."""
     if weights is None:
         return None
     at = np.concatenate([partition.start + rows for partition, rows in wanted])
@@ -347,7 +352,7 @@ def _slice(weights: NDArray[np.float64], partition: Partition) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class _SomeRows:
-    """Chosen rows of a block; `wanted` has them by the partition's number."""
+    """Chosen rows of a block; `wanted` maps the number of a partition to its rows."""
 
     wanted: dict[int, NDArray[np.intp]]
 

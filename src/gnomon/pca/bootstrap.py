@@ -1,18 +1,18 @@
-"""How sure eigenvalues and loadings are: the model fitted again to resampled rows.
+"""Bootstrap intervals of eigenvalues and loadings: the model fitted again to resampled rows.
 
-1. Draw n rows with replacement. How often each was drawn is its weight; the table is not copied.
+1. Draw n rows with replacement. The count of each row is its weight; the table is not copied.
 2. Fit with the same parameters and the same number of components.
-3. Lay the replicate's components on the model's before anything is averaged. A component's sign is
-   arbitrary, so loadings averaged as they come may cancel to zero; and two components with close
-   variances may change places. So the replicate's components are matched one to one with the
+3. Match the replicate's components to the model's before averaging. A component's sign is
+   arbitrary, so loadings averaged without matching may cancel to zero; and two components with
+   close variances may swap. So the replicate's components are matched one to one with the
    model's, by the largest sum of squared cosines, and get the model's signs.
 4. Intervals are the quantiles over all replicates.
 
 Components are not rotated onto the model's. A Procrustes rotation within the k components would
-undo just what is to be measured: how far each direction turns from sample to sample. Its intervals
+remove exactly what is measured: how far each direction turns from sample to sample. Its intervals
 would be too narrow, and those of eigenvalues would belong to mixtures of components. Where two
 variances are so close that their directions are not determined, the intervals are wide and
-`agreement` is low: that is the truth about them.
+`agreement` is low, as they should be.
 
 Percentile intervals [Efron & Tibshirani 1993]; matching before averaging as in [Milan & Whittaker
 1995] and [Timmerman, Kiers & Smilde 2007].
@@ -54,7 +54,7 @@ class Bootstrap(Record):
     n_boot : int
     level : float
     swapped : int
-        Replicates in which some component had another place in the order of variances.
+        Replicates in which the order of the components changed.
     """
 
     eigenvalues: Matrix
@@ -67,11 +67,11 @@ class Bootstrap(Record):
     swapped: int
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"{100 * self.level:g} % intervals from {self.n_boot} resampled tables"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The first components, and how often their order changed."""
+        """Intervals of the first components, and how often their order changed."""
         lines = [
             (f"component {i + 1}", f"variance {low:.4g} to {high:.4g}, agreement {cosine:.3f}")
             for i, ((low, high), cosine) in enumerate(
@@ -93,7 +93,7 @@ def bootstrap(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Bootstrap:
-    """Intervals for a fitted `PCA`; parameters as in `PCA.bootstrap`.
+    """Bootstrap intervals of a fitted `PCA`; parameters of `PCA.bootstrap`.
 
     Costs `n_boot` fits, and 8 · n_boot · d · k bytes for the loadings of all of them.
     """
@@ -122,7 +122,7 @@ def bootstrap(
     for b in range(n_boot):
         weights = draw.weights()
         distinct = int(np.count_nonzero(weights))
-        if distinct < 2:  # one row over and over: every variance is 0
+        if distinct < 2:  # a single row repeated: every variance is 0
             continue
         # With fewer distinct rows than components, those without a match have no variance.
         asked = {**parameters, "n_components": min(k, distinct)}
@@ -143,7 +143,7 @@ def bootstrap(
         )
     tails = [(1 - level) / 2, (1 + level) / 2]
     unit = model._unit
-    # a component at a time: `quantile` makes a copy
+    # one component at a time: `quantile` makes a copy
     ends = [np.quantile(loadings[:, :, j], tails, axis=0).T for j in range(k)]
     agreement = np.zeros(k)
     agreement[:used] = cosines.mean(axis=0)
@@ -174,7 +174,7 @@ def match(
     Returns
     -------
     mine, theirs : arrays of int
-        Places in `model`, ascending, and of their partners in `replicate`.
+        Indices into `model`, ascending, and of their partners in `replicate`.
     signs : array
         −1 where the partner points the other way.
     cosines : array
@@ -187,7 +187,7 @@ def match(
 
 
 class _Draw:
-    """Rows drawn with replacement, as how often each was drawn."""
+    """Random draws of rows with replacement, as counts per row."""
 
     def __init__(self, n: int, sample_weight: Any, random_state: Any) -> None:
         self.n = n
@@ -207,7 +207,7 @@ class _Draw:
 
 
 def _refit(kind: type, parameters: dict[str, Any], X: Any, weights: Vector) -> Any:
-    """The model of one replicate; what its data lack is not worth a warning each time."""
+    """Fit the model of one replicate, without the data warnings of each fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GnomonWarning)
         return kind(**parameters).fit(X, sample_weight=weights)

@@ -1,7 +1,7 @@
-"""Supplementary columns: how columns that had no part in the fit relate to the components.
+"""Supplementary columns: how columns that were not in the fit relate to the components.
 
-Numbers are correlated with the scores; labels make groups of rows, which are placed among the
-components, as FactoMineR does [Lê, Josse & Husson 2008]. `gnomon.pca.measure` explains the letters.
+Numbers are correlated with the scores; labels define groups of rows, placed among the
+components, as in FactoMineR [Lê, Josse & Husson 2008]. `gnomon.pca.measure` defines the symbols.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ __all__ = ["Categories", "Supplements"]
 
 @dataclass(frozen=True)
 class Categories(Record):
-    """Where the rows of each category lie among the components; m categories.
+    """Position of the rows of each category among the components; m categories.
 
     Attributes
     ----------
     variables : tuple of str
-        The column that each category belongs to; empty if it has no name.
+        Column of each category; empty if it has no name.
     names : tuple of str
     counts : array (m,)
         Rows of each category, or their total weight.
@@ -53,21 +53,23 @@ class Categories(Record):
     v_test: Matrix
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         m, k = self.coordinates.shape
         return f"{m} {'category' if m == 1 else 'categories'}, components: {k}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Count, and where the category stands out most."""
+        """Count of each category, and the component where it stands out most."""
         lines = []
         for i, (variable, name) in enumerate(zip(self.variables, self.names, strict=True)):
             most = int(np.argmax(np.abs(self.v_test[i])))
             lines.append(
-                (f"{variable}: {name}" if variable else name,
-                 f"{self.counts[i]:g} rows; component {most + 1}: coordinate "
-                 f"{self.coordinates[i, most]:.3g}, cos² {self.cos2[i, most]:.2f}, "
-                 f"v-test {self.v_test[i, most]:.2f}")
-            )  # fmt: skip
+                (
+                    f"{variable}: {name}" if variable else name,
+                    f"{self.counts[i]:g} rows; component {most + 1}: coordinate "
+                    f"{self.coordinates[i, most]:.3g}, cos² {self.cos2[i, most]:.2f}, "
+                    f"v-test {self.v_test[i, most]:.2f}",
+                )
+            )
         return lines
 
 
@@ -75,12 +77,12 @@ class Supplements(Measurement):
     """Methods of `PCA` that relate other columns to the components."""
 
     def correlate(self, X: Any, Z: Any, sample_weight: Any = None) -> Matrix | Categories:
-        """Relate supplementary columns `Z`, which had no part in the fit, to the components.
+        """Relate supplementary columns `Z`, which were not in the fit, to the components.
 
         Parameters
         ----------
         X : table (n, d)
-            Rows, as a rule those that the model was fitted on.
+            Rows, usually those that the model was fitted on.
         Z : array or table (n,) or (n, m)
             Numbers, or labels: text, booleans, objects and categorical columns are labels. Numbers
             that are names of groups go to `categories`.
@@ -118,11 +120,11 @@ class Supplements(Measurement):
         Parameters
         ----------
         X : table (n, d)
-            Rows, as a rule those that the model was fitted on.
+            Rows, usually those that the model was fitted on.
         labels : array or table (n,) or (n, m)
-            One column of labels or several, of any kind; numbers are names here. A row whose label
-            is missing (None, NaN) is in no category. Categories are sorted, or in the order that
-            a categorical column gives them; those without rows are left out.
+            One or several columns of labels of any type; numbers count as names. A row whose label
+            is missing (None, NaN) is in no category. Categories are sorted, or in the order of
+            a categorical column; those without rows are left out.
         sample_weight : array (n,), optional
             The rows' weights in `fit`: frequencies, n is their sum. Weights that sum to less than
             the number of rows are first scaled up to it.
@@ -175,7 +177,7 @@ class Supplements(Measurement):
 
 
 def _frequencies(sample_weight: Any, n: int) -> Vector:
-    """Weights that sum to no less than the number of rows that have one."""
+    """Weights scaled to sum to at least the number of rows that have one."""
     weights = check_weights("sample_weight", sample_weight, n, of="row")
     if weights is None:
         return np.ones(n)
@@ -186,9 +188,9 @@ def _frequencies(sample_weight: Any, n: int) -> Vector:
 
 
 def _standardised(A: Matrix, weights: Vector) -> Matrix:
-    """Columns about their weighted mean, times √weight, of length 1; a constant one is 0."""
+    """Columns centred on their weighted mean, times √weight, of length 1; constant ones are 0."""
     scale = np.frexp(np.abs(A).max(axis=0, initial=0.0))[1]
-    A = np.ldexp(A, -scale)  # squares exist
+    A = np.ldexp(A, -scale)  # so that squares do not overflow
     mean = weights @ A / weights.sum()
     A -= mean
     A *= np.sqrt(weights)[:, None]

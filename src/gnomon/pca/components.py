@@ -1,4 +1,4 @@
-"""The PCA model: principal components as plain numbers, and what they do with rows.
+"""The PCA model: principal components as plain numbers, and their use on rows.
 
 `PCA` finds these numbers; workers, maps and pages use them. A row's result never depends on the
 rows beside it (`numeric.row_product`), so that arrays and parts of tables give the same bits.
@@ -31,19 +31,19 @@ class Components:
     W : array (k, d)
         Orthonormal rows.
     variances : array (k,)
-        Of the scores.
+        Variances of the scores.
     rank : int
-        How many of the variances are above rounding.
+        Number of variances above rounding.
     shift, offset : array (d,)
-        What is subtracted from every row, in two steps.
+        Vectors subtracted from every row, in two steps.
     factors : array (d,)
-        What the columns are multiplied by; 0 for constant columns that were to be standardised.
+        Factors of the columns; 0 for constant columns that were to be standardised.
     mean : array (d,)
-        In the user's units.
+        Mean in the units of the table.
     filling : Imputation or None
-        How missing values are filled in; None where they are refused.
+        How missing values are filled in; None if they are refused.
     names : array (d,) of str or None
-        Names of the columns, for error messages.
+        Column names, for error messages.
     """
 
     W: NDArray[np.float64]
@@ -82,7 +82,7 @@ class Components:
         elif self.unit:
             Z = np.ldexp(Z, -self.unit)
         as_they_are = Rows(Z, Scaling(Z.dtype, np.zeros(Z.shape[1], Z.dtype)))
-        # A constant column is restored by its mean.
+        # A constant column is restored from its mean.
         W = np.divide(self.W, self.factors, out=np.zeros_like(self.W), where=self.factors != 0)
         return row_product(as_they_are, W, exponent=self.exponent, centre=self.mean, n_jobs=n_jobs)
 
@@ -98,12 +98,12 @@ class Components:
         return left
 
     def scaling(self, dtype: np.dtype[Any]) -> Scaling:
-        """How rows of `dtype` are centred and scaled."""
+        """Scaling that centres and scales rows of `dtype`."""
         factor = None if (self.factors == 1).all() else self.factors
         return Scaling(working_type(dtype), self.shift, self.exponent, self.offset, factor)
 
     def rows(self, X: Table) -> Rows:
-        """The rows of `X`, centred and scaled."""
+        """Rows of `X`, centred and scaled."""
         return Rows(X, self.scaling(X.dtype))
 
     def project(self, rows: Rows, n_jobs: int | None = None) -> NDArray[Any]:
@@ -111,7 +111,7 @@ class Components:
         return row_product(rows, self.W.T, n_jobs=n_jobs)
 
     def filled(self, X: Table) -> Table:
-        """`X` with its missing values filled in, where the model was fitted to do that."""
+        """Fill in the missing values of `X`, if the model was fitted to do so."""
         if self.filling is None:
             return X
         e = self.exponent

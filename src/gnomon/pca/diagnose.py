@@ -1,9 +1,9 @@
-"""What R users expect of a PCA and Python lacks.
+"""Diagnostics of a PCA that R users expect and Python lacks.
 
-Which rows and columns made a component and how well each is shown by it: in this file. How other
-columns relate to it (`categories`), which rows do not fit the model (`limits`), how likely rows are
-(`likelihood`), and how sure all that is (`bootstrap`): in files of their own. `gnomon.pca.measure`
-explains the letters.
+This file: which rows and columns make up a component, and how well it represents each of them.
+Other files: how other columns relate to it (`categories`), which rows do not fit the model
+(`limits`), how likely rows are (`likelihood`), and intervals (`bootstrap`).
+`gnomon.pca.measure` defines the symbols.
 
 Contributions and cos² are those of FactoMineR [Lê, Josse & Husson 2008].
 """
@@ -44,7 +44,7 @@ class Diagnostics(Supplements, Limits, Likelihood):
 
         Columns: 100 W². Rows: 100 w t² / ((Σw − ddof) λ) with the weights w of the rows. Over all
         columns, or over the rows (with the weights) that the model was fitted on, each
-        component's contributions add up to 100. For other rows it says what a row would add.
+        component's contributions add up to 100. For other rows: what the row would add.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Diagnostics(Supplements, Limits, Likelihood):
         return shares if weights is None else shares * weights[:, None]
 
     def cos2(self, X: Any = None) -> Matrix:
-        """How well each component shows each column, or each row of `X`: 1 is entirely, 0 not.
+        """How well each component represents each column or row of `X`: 1 fully, 0 not at all.
 
         Columns: the squared correlation. Rows: t² / ‖z‖², the squared cosine of the angle between
         the row and the component, where ‖z‖ is the row's whole distance from the mean
@@ -86,7 +86,7 @@ class Diagnostics(Supplements, Limits, Likelihood):
         if X is None:
             return self.correlations() ** 2
         rows = self._measure(X)
-        # Not t² / ‖z‖²: those squares may not exist where their ratio does.
+        # Not t² / ‖z‖²: the squares may overflow although their ratio does not.
         return ratio(rows.scores, np.sqrt(rows.sq_norms)[:, None]) ** 2
 
     def distances(self, X: Any) -> Vector:
@@ -111,16 +111,16 @@ class Diagnostics(Supplements, Limits, Likelihood):
         random_state: Any = 0,
         sample_weight: Any = None,
     ) -> Bootstrap:
-        """Intervals of eigenvalues and loadings from resampled rows; see `Bootstrap`.
+        """Bootstrap intervals of eigenvalues and loadings from resampled rows; see `Bootstrap`.
 
         Parameters
         ----------
         X : table (n, d)
             The rows that the model was fitted on.
         n_boot : int, default=200
-            How many times to resample and fit.
+            Number of resampled fits.
         level : float, default=0.95
-            Probability that an interval is meant to cover the truth with.
+            Nominal coverage of the intervals.
         random_state : int, Generator or None, default=0
             The same seed gives the same bits, for any `n_jobs`.
         sample_weight : array (n,) of whole numbers, optional

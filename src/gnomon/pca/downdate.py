@@ -1,8 +1,8 @@
-"""How well a PCA fits rows that it has not seen: rows of the fit, each left out of it in turn.
+"""Leave-one-out prediction errors of a PCA, without refitting.
 
-Rows of the fit lie nearer to the components than new rows of the same kind do, because the
-components were drawn towards them. Left out of the fit, a row is as good as new. No fit is repeated
-for that:
+Rows of the fit lie nearer to the components than new rows of the same kind do, because they
+attracted the components. A row that was left out of the fit behaves like a new one. No fit is
+repeated:
 
 1. Leaving out a row z (about the mean) of weight w, of W in all, downdates the moments by a matrix
    of rank one, S − c zzᵀ with c = wW/(W − w). About the mean of the others the row is W/(W − w) z.
@@ -10,9 +10,9 @@ for that:
    c Σ u²/(D − μ) = 1, one of them below each entry of D, and the unit eigenvector y of each has
    (yᵀu)² = 1/(c² Σ u²/(D − μ)²) [Golub 1973]. The row's squared error is the sum of these over all
    eigenvectors but the first k.
-3. Of the components that were not kept the variances are known, but not the row's scores: its
-   squared error is shared out in proportion to the variances, as it is on average. Variances far
-   down the spectrum count in groups.
+3. For components that were not kept, the variances are known but not the row's scores: its
+   squared error is distributed in proportion to the variances, its expectation. Variances far
+   down the spectrum are grouped.
 
 With step 3, quantiles of the errors are within 4 % of those of fits without the row, on flat,
 steep, wide and heavy-tailed tables (`tests/pca/test_downdate.py`); where all scores are known they
@@ -27,12 +27,13 @@ from scipy.special import betainccinv, betaincinv
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Matrix, Vector
 
-STEPS, CLOSE = 40, 1e-8  # of the search for a root; a change that the next would square ends it
-CHUNK_NUMBERS = 2**18  # held at once by each thread: they stay in its cache
+# Root search: most steps, and the relative change that ends it, since the next step squares it.
+STEPS, CLOSE = 40, 1e-8
+CHUNK_NUMBERS = 2**18  # numbers per thread and chunk, so that they stay in the cache
 DRAWN_ROWS = 4096
-FEW = 5  # rows beyond a quantile that is read from the rows themselves
+TAIL_ROWS = 5  # rows that must lie beyond an empirical quantile
 
-__all__ = ["SampledRows", "draw_rows", "held_out_errors", "upper_quantile"]
+__all__ = ["SampledRows", "draw_left_out", "held_out_errors", "upper_quantile"]
 
 
 class SampledRows(NamedTuple):
@@ -55,7 +56,7 @@ def held_out_errors(
     left_out: float | Vector = 1.0,
     n_jobs: int | None = 1,
 ) -> Vector:
-    """Squared prediction errors of rows of a fit, had each been left out of it; shape (m,).
+    """Leave-one-out squared prediction errors of rows of a fit; shape (m,).
 
     Parameters
     ----------
@@ -66,15 +67,15 @@ def held_out_errors(
     variances : array (k,)
         Variances of the components that were kept, largest first, all above rounding.
     rest : array (r,)
-        Variances of the other components, largest first; those that are only rounding left out.
+        Variances of the other components above rounding, largest first.
     weight, divisor : float
-        Total weight W of the fit, and what variances were divided by: n and n − 1 without weights.
+        Total weight W of the fit, and the divisor of its variances: n and n − 1 without weights.
     rank : int
         Components that a fit without the row can have at most, min(n − 2, d).
     left_out : float or array (m,)
-        Weight w that is left out of each row.
+        Weight w of each row that is left out.
     n_jobs : int, optional
-        Threads; the result's bits do not depend on it.
+        Threads; they do not change the bits of the result.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def _group(rest: Vector) -> tuple[Vector, Vector]:
 
 
 def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
-    """Σ (yᵀu)² over the eigenvectors y of D − c uuᵀ but the first `kept`; `sq` is u², (m, D.size).
+    """Σ (yᵀu)² over all eigenvectors y of D − c uuᵀ but the first `kept`; `sq` is u², (m, D.size).
 
     The root below each of the last entries of D is D_j − δ, with δ between 0 and the gap to the
     next entry. There f(δ) = c Σ u²/(D − D_j + δ) − 1 has poles at both ends; times δ (gap − δ) it
@@ -125,20 +126,21 @@ def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
     C, own = c[:, None], sq[:, kept:]
     below = np.zeros((len(sq), last.size))
     above = np.broadcast_to(gap, below.shape).copy()
-    above[:, -1] = c * sq.sum(axis=1)  # there is no entry below the last one, and f ≤ 0 here
+    above[:, -1] = c * sq.sum(axis=1)  # no entry below the last one; f ≤ 0 here
     with np.errstate(all="ignore"):
         f_below, f_above = C * own * gap, np.empty_like(below)
         f_above[:, :-1] = -C * own[:, 1:] * gap[:-1]
         f_above[:, -1:] = _times_delta(across[-1:], sq, C, above[:, -1:])
         others = np.where(across == 0, 0.0, 1 / across)
-        first = C * own / (1 - C * np.einsum("rd,md->mr", others, sq))  # BLAS counts the rows
+        # einsum, because the bits of BLAS depend on the number of rows
+        first = C * own / (1 - C * np.einsum("rd,md->mr", others, sq))
         side, delta, found = np.zeros_like(below), below, np.zeros(below.shape, bool)
         for step in range(STEPS):
             to = (below * f_above - above * f_below) / (f_above - f_below)
             if step == 0:
                 to = np.where((first > 0) & (first < above), first, to)
-            to = np.where(np.isfinite(to), to, below)  # entries of D that are equal
-            to = np.where(found, delta, to)  # whatever the other rows do
+            to = np.where(np.isfinite(to), to, below)  # for equal entries of D
+            to = np.where(found, delta, to)  # rows that converged stay, whatever the others do
             found, delta = np.abs(to - delta) <= CLOSE * to, to
             if found.all():
                 break
@@ -156,7 +158,7 @@ def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
 
 
 def _times_delta(across: Matrix, sq: Matrix, C: Matrix, delta: Matrix) -> Matrix:
-    """δ f(δ)."""
+    """Function δ f(δ), which has no pole at 0."""
     product: Matrix = (C * _sum(across, sq, delta, 1) - 1) * delta
     return product
 
@@ -171,10 +173,10 @@ def _sum(across: Matrix, sq: Matrix, delta: Matrix, power: int) -> Matrix:
     return total
 
 
-def draw_rows(
+def draw_left_out(
     variances: Vector, rest: Vector, *, n: int, divisor: float, random: np.random.Generator
 ) -> SampledRows:
-    """Rows as those of a fit of `n` normal rows with these variances: for fits whose rows are gone.
+    """Draw rows like those of a fit of `n` normal rows with these variances, if rows are gone.
 
     Of n centred normal rows, z = √(divisor · λ) u, where the squared length of u has the
     distribution (1 − 1/n) Beta(r/2, (n − 1 − r)/2) for r variances, and its direction is uniform.
@@ -190,16 +192,16 @@ def draw_rows(
 
 
 def upper_quantile(values: Vector, weights: Vector, alpha: float) -> float:
-    """What a new value exceeds with probability `alpha`, given m values of the same kind.
+    """Value that a new one exceeds with probability `alpha`, given m values of the same kind.
 
     A new value falls with the same probability between any two neighbours among them, below the
-    first or beyond the last: m + 1 places. As far as `FEW` values lie beyond it, the quantile is
-    read between those neighbours. Further out, the tail is that of F(h, m), h = 2 mean²/variance:
-    of g·χ²(h) [Box 1954], the scale of which is known from m values only.
+    first or beyond the last: m + 1 intervals. If `TAIL_ROWS` values lie beyond it, the quantile is
+    interpolated between those neighbours. Further out, the tail is that of F(h, m),
+    h = 2 mean²/variance: that of g·χ²(h) [Box 1954] with a scale estimated from m values.
     """
     order = np.argsort(values, kind="stable")
     values, m = values[order], values.size
-    # weights are frequencies: a value has a place for each time it was seen
+    # weights are frequencies: a value counts once for each time it was seen
     counts = weights[order] * max(1.0, m / float(weights.sum()))
     last = np.cumsum(counts)
     total = float(last[-1])
@@ -208,7 +210,7 @@ def upper_quantile(values: Vector, weights: Vector, alpha: float) -> float:
         return 0.0
     places = np.stack([last - counts + np.minimum(counts, 1.0), last], axis=1).ravel()
     beyond = 1 - places / (total + 1)
-    seen = max(alpha, min(0.5, FEW / (total + 1)))
+    seen = max(alpha, min(0.5, TAIL_ROWS / (total + 1)))
     quantile = float(np.interp(-seen, -beyond, np.repeat(values, 2)))
     variance = float(counts @ (values - mean) ** 2) / total
     if seen == alpha or variance <= 0:
@@ -218,6 +220,6 @@ def upper_quantile(values: Vector, weights: Vector, alpha: float) -> float:
 
 
 def _tail(a: float, b: float, alpha: float) -> float:
-    """What the distribution F(a, b) exceeds with probability `alpha`."""
+    """Value that the distribution F(a, b) exceeds with probability `alpha`."""
     beta = float(betainccinv(a / 2, b / 2, alpha))
     return b * beta / (a * float(betaincinv(b / 2, a / 2, alpha)))

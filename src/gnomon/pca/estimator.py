@@ -1,4 +1,4 @@
-"""The PCA estimator: checks, plan, solver, certificate, and what a fitted model can do."""
+"""The PCA estimator: checks, plan, solver, certificate, and the methods of a fitted model."""
 
 from dataclasses import replace
 from functools import partial
@@ -26,8 +26,8 @@ from gnomon.inputs import (
     random_generator,
 )
 from gnomon.late import Shown
-from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
+from gnomon.models.registry import Saved
 from gnomon.numeric.apply import check_rows
 from gnomon.numeric.certificate import Groups, Measured, certify, inseparable_groups
 from gnomon.numeric.moments import Moments, moments_of
@@ -38,33 +38,33 @@ from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.downdate import SampledRows
 from gnomon.pca.export import as_sklearn
 from gnomon.pca.impute import angles_lost, impute
+from gnomon.pca.pca_schema import FIELDS, unpack
+from gnomon.pca.pca_warnings import log_ignored_parameters, warn_of_giants, warn_of_solution
 from gnomon.pca.plan import ALIASES, SOLVER_NAMES, SOLVERS, Plan, krylov_passes, make_plan
 from gnomon.pca.rank import Request
 from gnomon.pca.signs import align_to, settle
 from gnomon.pca.solvers import covariance
 from gnomon.pca.solvers.problem import Problem, Question, Solution
-from gnomon.pca.state import FIELDS, unpack
 from gnomon.pca.transform import ComponentTransformer
-from gnomon.pca.warn import tell_of_no_effect, warn_of_giants, warn_of_solution
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.typing import Matrix, Table, Vector
 
 DEFAULT_TOL = 1e-5
-EXACT = 256 * float(np.finfo(np.float64).eps)  # of √d: residuals that rounding alone can leave
+EXACT = 256 * float(np.finfo(np.float64).eps)  # times √d: residuals that rounding alone can leave
 FEATURE_WEIGHTS = (
     1e-100,
     1e100,
-)  # least and largest: their squares, and sums of those, are numbers
+)  # range of weights: their squares, and sums of those, are finite
 
-# float32 sums are redone in float64 when their rounding is more than this of the smallest variance
-# that is wanted: its direction would be lost.
+# float32 sums are repeated in float64 if their rounding exceeds this share of the smallest variance
+# requested: its direction would be lost.
 FINEST = 1e-2
 
-HELD = 2  # times its bytes that must be free for a table to be brought into memory
+HOLD_FACTOR = 2  # free memory needed to hold a table, in multiples of its bytes
 
-LEAST_SAMPLED = 200  # rows that limits for new rows are read from, if there are so many
+LEAST_SAMPLED = 200  # rows that limits for new rows are estimated from, if there are so many
 
-# What `partial_fit` leaves to be computed when it is first looked at.
+# Attributes that `partial_fit` defers until they are first accessed.
 _SOLVED = frozenset(
     {
         "components_",
@@ -112,7 +112,7 @@ class PCA(
 ):
     """Principal components: the orthonormal basis with the least reconstruction error.
 
-    With the centred (and, if asked, standardised) rows x, the covariance Σ and its eigenpairs
+    With the centred (and optionally standardised) rows x, the covariance Σ and its eigenpairs
     Σw = λw, the scores are z = Wᵀx, the reconstruction is x̂ = Wz, the variance captured by k
     components is λ₁ + … + λₖ and the mean squared error of the reconstruction is the sum of the
     others ([Selitskii 2025], eqs. (3), (13), (18), (24), (26), (33)).
@@ -132,24 +132,24 @@ class PCA(
         zero columns.
     solver : str, default="auto"
         ``"covariance"``, ``"gram"``, ``"svd"``, ``"deflation"`` or ``"krylov"``; ``"auto"``
-        chooses by `plan`. scikit-learn's names are understood too.
+        chooses by `plan`. scikit-learn's names are accepted too.
     ddof : int, default=1
         Variances are divided by Σw − ddof: 1 as in scikit-learn and R, 0 as in the lecture notes.
     feature_weight : array (d,), optional
         Positive weights of the columns; they enter the scores as √w, as in FactoMineR.
     missing : {"error", "em"}, default="error"
-        What to do about NaN. ``"em"`` fills them in by iterated, regularised low-rank
+        How to treat NaN. ``"em"`` imputes them by iterated, regularised low-rank
         reconstruction (see `missing_`).
     tol : float, optional
         Largest residual ‖Σv − λv‖ / λ₁ of a component; by default 1e-5, and as small as rounding
-        allows for ``svd_solver="arpack"``. 0 asks for the latter too. Exact solvers are far below
+        allows for ``svd_solver="arpack"``. 0 means the latter too. Exact solvers are far below
         it; ``"krylov"`` stops there, and float32 sums that would not reach it are redone in
         float64.
     random_state : int, Generator or None, default=None
-        For ``"krylov"``'s first block and the rules that simulate. None is as good as 0: a fit
+        Seed of ``"krylov"``'s first block and of the rules that simulate. None means 0: a fit
         gives the same bits every time.
     n_jobs : int or None, default=None
-        Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
+        Threads: None or −1 for all CPUs. They do not change the bits of the result.
     svd_solver : str, optional
         scikit-learn's name for `solver`.
     copy, iterated_power, n_oversamples, power_iteration_normalizer : optional
@@ -159,8 +159,8 @@ class PCA(
     Attributes
     ----------
     components_ : array (k, d)
-        Orthonormal rows, largest variance first; each one's largest loading is positive. float32
-        for a float32 table, and `certificate_` counts that rounding.
+        Orthonormal rows, largest variance first; the largest loading of each is positive. float32
+        for a float32 table, and `certificate_` includes that rounding.
     explained_variance_, explained_variance_ratio_ : array (k,)
     singular_values_ : array (k,)
     captured_variance_, lost_variance_, total_variance_ : float
@@ -177,11 +177,11 @@ class PCA(
     rank_ : int
         Numerical rank of the components kept.
     certificate_ : Certificate
-        How exact all this is.
+        Accuracy of the components.
     plan_ : Plan
     solver_ : str
     moments_ : Moments
-        What `partial_fit` and `merge` add up; None after solvers that do not form it.
+        Moments for `partial_fit` and `merge`; None after solvers that do not form them.
     missing_ : Imputation
         Only with ``missing="em"``: how the missing values were filled in.
 
@@ -241,25 +241,25 @@ class PCA(
         memory: int | str | None = None,
         engine: Any = None,
     ) -> Self:
-        """Find the components of `X`.
+        """Fit the components of `X`.
 
         Parameters
         ----------
         X : array, dataframe, pyarrow table, sparse matrix, Dask array or source, shape (n, d)
             A source (see `gnomon.source`) or a Dask array is read in blocks, and as a whole only
-            where the solver needs it so and it fits twice into `memory`.
+            if the solver needs all of it and it fits twice into `memory`.
         y : ignored
         sample_weight : array (n,), optional
             Frequencies: an integer weight is that many copies of the row, 0 an absent row.
         like : PCA, optional
-            A former model whose signs, and directions inside near-ties, are kept.
+            A former model whose signs, and directions inside near-ties, are preserved.
         memory : int or str, optional
-            Bytes, or a size such as "1GB", that may be used beyond the table; by default what the
-            machine has free. A source is read in one pass if d × d sums fit into it, and otherwise
-            in a number of passes that `plan` tells. Workers of a Dask cluster are not counted.
+            Bytes, or a size such as "1GB", that may be used beyond the table; by default the free
+            memory of the machine. A source is read in one pass if d × d sums fit into it, and
+            otherwise in a number of passes that `plan` states. Dask workers are not counted.
         engine : Dask client or engine, optional
-            Who works through the blocks; by default `n_jobs` threads of this process. The bits of
-            the result do not depend on it.
+            Engine that processes the blocks; by default `n_jobs` threads of this process. It does
+            not change the bits of the result.
         """
         self._forget()
         self._check_parameters()
@@ -274,13 +274,13 @@ class PCA(
         workers = as_engine(engine, n_jobs=self.n_jobs)
         held = self._holds(table, memory, workers)
         plan = self._plan(table, request, memory, workers, held=held)
-        table = table.within(None if memory is None else parse_bytes(memory))
+        table = table.limit(None if memory is None else parse_bytes(memory))
         with Steps(self, total=None, name="step") as steps:
 
             def on(event: Event) -> bool:
                 return steps.done(rows=event.done, of=event.total)
 
-            # arrays are read in no time
+            # reading an array takes no time worth reporting
             reported = None if as_source(X) is None else on
             if held:
                 table = hold(table, workers, on=reported)
@@ -313,7 +313,7 @@ class PCA(
         return self
 
     def _measured_sample(self, view: View) -> SampledRows:
-        """Scores and errors of evenly spaced rows, a few of the table, for limits of new ones."""
+        """Scores and errors of a few evenly spaced rows, for the limits of new rows."""
         assert view.sample is not None
         X, weights = view.sample
         some = evenly_spaced(len(X), max(LEAST_SAMPLED, view.shape[0] // 32))
@@ -325,7 +325,7 @@ class PCA(
         return SampledRows(scores, sq_errors, None if weights is None else weights[some])
 
     def _solve(self, problem: Problem, plan: Plan) -> Solution:
-        """Solve in the table's own precision, and again in float64 where that is not enough."""
+        """Solve in the table's own precision, and again in float64 if that is not enough."""
         solution = SOLVERS[plan.solver].solve(problem)
         if _too_coarse(solution, problem):
             view = problem.view.about(problem.weights, solution.moments.mean, "f8")
@@ -336,20 +336,20 @@ class PCA(
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those already seen. Any batches give what one `fit` of all rows gives.
+        """Add rows to those already seen. Any batches give the same result as one `fit`.
 
-        Only the moments are updated; components are computed when one of them is looked at.
+        Only the moments are updated; components are computed when one is first accessed.
         """
         first = not hasattr(self, "moments_")
         moments = None if first else self._mergeable("partial_fit")
         X = self._check(X, reset=first, min_rows=1)
         if self.missing == "em":
             refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
-        if moments is None:  # an error now rather than at the end, or when memory runs out
+        if moments is None:  # fail now rather than at the end, or when memory runs out
             Request.parse(self.n_components, X.shape[1], X.shape[1])
             make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
-        # each batch about its own mean: the first may be unlike the rest (blank rows)
+        # each batch about its own mean: the first may differ from the rest (blank rows)
         view = view_array(X, self.n_jobs, weights=weights, names=self._names())
         batch = moments_of(view, weights)
         moments = batch if moments is None else moments + batch
@@ -358,7 +358,7 @@ class PCA(
         return self
 
     def merge(self, other: "PCA") -> "PCA":
-        """The model of both models' rows, with this model's parameters."""
+        """Model of the rows of both models, with the parameters of this one."""
         if not isinstance(other, PCA):
             refuse("other", "be a fitted PCA", type(other).__name__, kind=True)
         check_is_fitted(self)
@@ -366,8 +366,8 @@ class PCA(
         mine, yours = self._names(), other._names()
         if mine is not None and yours is not None and not np.array_equal(mine, yours):
             raise DataError(
-                f"The two models were fitted on other columns, or in another order: {list(mine)} "
-                f"and {list(yours)}."
+                f"The two models were fitted on different columns, or in another order: "
+                f"{list(mine)} and {list(yours)}."
             )
         both = self._mergeable("merge") + other._mergeable("merge")
         merged = type(self)(**self.get_params())
@@ -378,7 +378,7 @@ class PCA(
         return merged
 
     def plan(self, X: Any, *, memory: int | str | None = None, engine: Any = None) -> Plan:
-        """What `fit` would do with `X`, what it would cost, and why. Nothing is computed."""
+        """Plan of `fit` for `X`: solver, cost and reason. Nothing is computed."""
         self._check_parameters()
         table = check_rows(type(self)(), X, reset=True)
         workers = as_engine(engine, n_jobs=self.n_jobs)
@@ -387,12 +387,12 @@ class PCA(
         return self._plan(table, request, memory, workers, held=held)
 
     def to_sklearn(self) -> decomposition.PCA:
-        """A fitted scikit-learn PCA that gives the same scores, for export to ONNX and the like.
+        """Export as a fitted scikit-learn PCA that gives the same scores, for ONNX for instance.
 
         Components, mean, variances and whitening are this model's, in the type of `components_`.
-        Standardised or weighted columns are refused, for which scikit-learn's PCA has no place:
-        put a scaler before it. Directions below the numerical rank, which whitening leaves at
-        zero here, are divided by the square root of the least variance of that type there.
+        Standardised or weighted columns are refused, because scikit-learn's PCA cannot represent
+        them: put a scaler before it. Directions below the numerical rank, which whitening sets to
+        zero here, are divided by the square root of the smallest variance of that type there.
 
         Examples
         --------
@@ -406,7 +406,7 @@ class PCA(
         return as_sklearn(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Solve for the components when they are first looked at after `partial_fit`."""
+        """Solve for the components when they are first accessed after `partial_fit`."""
         if name in _SOLVED and self.__dict__.get("moments_") is not None:
             if "components_" not in self.__dict__:
                 self._solve_moments()
@@ -442,25 +442,25 @@ class PCA(
         check_integer("ddof", self.ddof, 0)
         if self.tol is not None:
             check_real("tol", self.tol, 0.0, 1.0)
-        tell_of_no_effect(self)
+        log_ignored_parameters(self)
 
     def _refuse_too_few(self, n: int) -> None:
         if n < 2:
             refuse("X", "have at least 2 rows for a variance", f"{n} sample", "Add rows.")
 
     def _holds(self, table: Source, memory: int | str | None, workers: Engine) -> bool:
-        """Whether a table is brought into memory first: a solver needs it as a whole, and it fits.
+        """Whether to read the table into memory first: a solver needs all of it, and it fits.
 
-        Tables that a cluster works on are not.
+        Tables on a cluster are never read into memory.
         """
         if table.array() is not None or not workers.is_local:
             return False
         room = available_bytes() if memory is None else parse_bytes(memory)
-        if HELD * _bytes_of(table) > room:
+        if HOLD_FACTOR * _bytes_of(table) > room:
             return False
         solver = ALIASES.get(self._solver(), self._solver())
         wide = solver in ("auto", "krylov") and table.rows < table.columns
-        fills = self.missing == "em" and table.dtype.kind == "f"  # integers have no gaps
+        fills = self.missing == "em" and table.dtype.kind == "f"  # integers have no NaN
         return wide or fills or (solver in SOLVERS and SOLVERS[solver].NEEDS_ARRAY)
 
     def _plan(
@@ -478,7 +478,7 @@ class PCA(
         blocks, partitions, processes = None, 0, 0
         if not held and (X is None or not workers.is_local):
             processes, partitions = workers.processes, len(table.partitions)
-            # one for each thread, one that waits; as the file has it, and as rows
+            # one block per thread and one that waits; once as stored, once as rows
             blocks = 2 * (workers.workers + 1 + 2 * processes) * table.block_bytes
         return make_plan(
             n=n,
@@ -501,7 +501,7 @@ class PCA(
         return self.solver if self.svd_solver is None else self.svd_solver
 
     def _fills(self, table: Source, workers: Engine, *, held: bool) -> bool:
-        """Whether `fit` works on a filled-in float64 copy of the table; integers have no gaps."""
+        """Whether `fit` works on a filled-in float64 copy of the table; integers have no NaN."""
         if self.missing != "em" or table.dtype.kind != "f":
             return False
         X = table.array()
@@ -517,7 +517,7 @@ class PCA(
         return True
 
     def _feature_weights(self, d: int) -> Vector | None:
-        """Weights of the columns, whose squares are within the range of float64."""
+        """Weights of the columns, with squares in the range of float64."""
         weights = check_weights(
             "feature_weight", self.feature_weight, d, of="column", positive=True
         )
@@ -531,12 +531,12 @@ class PCA(
                 "feature_weight",
                 f"lie between {low:.0e} and {high:.0e}",
                 float(weights[at]),
-                f"It stands at position {at}. Divide all weights by their mean.",
+                f"It is at position {at}. Divide all weights by their mean.",
             )
         return weights
 
     def _asked(self, d: int, dtype: np.dtype[Any], request: Request) -> dict[str, Any]:
-        """The fields of a `Question` about a table of d columns of `dtype`."""
+        """Fields of a `Question` about a table of d columns of `dtype`."""
         return {
             "request": request,
             "dtype": dtype,
@@ -549,7 +549,7 @@ class PCA(
         }
 
     def _tolerance(self, d: int) -> float:
-        """The largest relative residual allowed; 0, and ARPACK's default, mean rounding."""
+        """Largest relative residual allowed; 0, and ARPACK's default, mean rounding."""
         if self.tol is None and self._solver() != "arpack":
             return DEFAULT_TOL
         return max(0.0 if self.tol is None else float(self.tol), EXACT * float(np.sqrt(d)))
@@ -557,7 +557,7 @@ class PCA(
     def _model(self) -> Components:
         """The fitted components as plain numbers."""
         return Components(
-            W=np.asarray(self.components_, np.float64),  # solves what `partial_fit` has put off
+            W=np.asarray(self.components_, np.float64),  # solves what `partial_fit` deferred
             variances=self._variances,
             rank=self.rank_,
             shift=self._shift,
@@ -571,11 +571,11 @@ class PCA(
         )
 
     def _factor(self) -> NDArray[np.float64]:
-        """The columns' factors, 1 where a column is constant and there is nothing to scale."""
+        """Factors of the columns; 1 for constant columns, which are not scaled."""
         return np.where(self._factors == 0, 1.0, self._factors)
 
     def _forget(self, *, keep_columns: bool = False) -> None:
-        """Drop what an earlier fit left."""
+        """Delete the attributes of an earlier fit."""
         for name in [*_SOLVED, "moments_", "missing_", "_sample", "_held_out_errors"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
@@ -591,7 +591,7 @@ class PCA(
     ) -> None:
         """Turn a solver's answer about a table of `dtype` into the fitted attributes."""
         moments, k = solution.moments, solution.variances.size
-        # Only ties within rounding: inside those, any basis is as good as another.
+        # Only ties within rounding: inside those, any basis is equally good.
         finest = solution.singular or solution.measured
         groups = inseparable_groups(finest.known(), np.full(k, finest.formation), k, times=1.0)
         components = settle(solution.components, groups)
@@ -622,13 +622,13 @@ class PCA(
         self._shift, self._offset, self._exponent = moments.shift, moments.offset, moments.exponent
         self.mean_ = moments.mean
         self._set_variances(solution, moments, components)
-        self.components_ = stored  # last: `__getattr__` takes it for the sign that all is there
+        self.components_ = stored  # set last: `__getattr__` tests it
         warn_of_solution(self, solution)
 
     def _set_variances(
         self, solution: Solution, moments: Moments, components: NDArray[np.float64]
     ) -> None:
-        """Variances in the user's units; squares of extreme numbers may be infinite or zero."""
+        """Set variances in the user's units; squares of extreme numbers may be infinite or zero."""
         k, total = solution.variances.size, solution.scaling.total
         free = self.standardize  # standardised columns have no units
         e = 0 if free else moments.exponent
@@ -681,7 +681,7 @@ class PCA(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.missing != "em"  # which fills in a dense table
+        tags.input_tags.sparse = self.missing != "em"  # "em" needs a dense table
         tags.input_tags.allow_nan = self.missing == "em"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -690,7 +690,7 @@ class PCA(
 def _given_out(
     measured: Measured, before: Matrix, turned: Matrix, stored: Matrix, groups: Groups
 ) -> Measured:
-    """What is known of components that were turned within `groups`, then rounded to be stored."""
+    """Error bounds of components that were rotated within `groups`, then rounded for storage."""
     return measured.turned(before, turned, groups).rounded(turned, stored)
 
 
@@ -699,9 +699,9 @@ def _bytes_of(table: Source) -> int:
 
 
 def _too_coarse(solution: Solution, problem: Problem) -> bool:
-    """Whether rounding hides a component that is wanted, and a second look would show it.
+    """Whether rounding hides a requested component, and higher precision would show it.
 
-    That is so in float32, and in float64 when the shift was far from the mean.
+    Possible in float32, and in float64 if the shift was far from the mean.
     """
     if solution.scaling.total <= 0:
         return False

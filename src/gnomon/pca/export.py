@@ -1,4 +1,4 @@
-"""A fitted PCA as one of scikit-learn's, which other tools know how to export."""
+"""Export of a fitted PCA to scikit-learn's class, which other tools can export further."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def as_sklearn(model: "PCA") -> decomposition.PCA:
     }
     for name in (name for name, is_used in used.items() if is_used):
         raise UnavailableError(
-            f"scikit-learn's PCA has no place for `{name}`. Standardise, weight or fill in the "
+            f"scikit-learn's PCA does not support `{name}`. Standardise, weight or fill in the "
             f"columns beforehand, and fit without `{name}`."
         )
     components = model.components_

@@ -1,4 +1,4 @@
-"""Missing values filled in by iterated, regularised low-rank reconstruction.
+"""Imputation of missing values by iterated, regularised low-rank reconstruction.
 
 The iterative PCA of [Josse & Husson 2016], an expectation-maximisation for a low-rank signal in
 noise:
@@ -9,8 +9,8 @@ noise:
    by S = (λ − σ²)/λ. Without the shrinking, sparse tables are overfitted.
 4. Repeat from 2 until the filled-in values move less than `MOVED` of the columns' spreads.
 
-What the gaps cost is estimated by making as many again (`angles_lost`). A new row is filled in by
-the same fixed point, which has a closed form for a single row: with the
+The effect of the gaps is estimated by hiding as many cells again (`angles_lost`). A new row is
+filled in by the same fixed point, which has a closed form for a single row: with the
 observed entries o, solve (W_oᵀW_o + σ²/(Λ − σ²)) z = W_oᵀ(x − μ)_o and fill the rest with Wz + μ.
 """
 
@@ -32,11 +32,11 @@ from gnomon.typing import Matrix, Table
 
 MOVED = 1e-6
 MOST_ITERATIONS = 1000
-FREE = 1e-10  # a penalty that is none
-REFITS = 2  # with as many gaps again
+FREE_PENALTY = 1e-10  # negligible penalty, instead of 0
+REFITS = 2  # refits with as many cells hidden again
 REFIT_MOVED = 1e-3
 REFIT_ITERATIONS = 30
-CHUNK = 2**22  # numbers held at once when new rows are filled in
+CHUNK_NUMBERS = 2**22  # numbers per chunk when new rows are filled in
 
 __all__ = ["Filling", "Imputation", "angles_lost", "fill_rows", "impute"]
 
@@ -48,13 +48,13 @@ class Imputation(Record):
     Attributes
     ----------
     n_missing : int
-        Cells that were missing, of `n_cells`.
+        Number of missing cells, out of `n_cells`.
     rank : int
         Components used for filling in.
     noise_variance : float
         σ², in units of the working columns.
     n_iter, converged, moved
-        Iterations; whether the values came to rest; the last movement, relative to the spreads.
+        Iterations; whether the values converged; the last movement, relative to the spreads.
     """
 
     n_missing: int
@@ -68,7 +68,7 @@ class Imputation(Record):
     penalty: NDArray[np.float64] = field(repr=False)
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         share = 100 * self.n_missing / self.n_cells
         state = "converged" if self.converged else "NOT converged"
         return (
@@ -78,14 +78,14 @@ class Imputation(Record):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the arrays that only `transform` needs."""
+        """Fields as a dictionary, without the arrays that only `transform` needs."""
         return {k: v for k, v in super().to_dict().items() if k not in ("components", "penalty")}
 
 
 class Filling(NamedTuple):
-    """Rows that are present, with their gaps filled in, and how that was done.
+    """Rows with their gaps filled in, and the fit that filled them.
 
-    `table` is the problem of these rows; `fit` are the components that they were filled in from.
+    `table` is the problem of these rows; `fit` holds the components that filled the gaps.
     """
 
     X: Matrix
@@ -97,9 +97,9 @@ class Filling(NamedTuple):
 
 
 def impute(problem: Problem) -> tuple[Matrix, Filling]:
-    """`X` with its gaps filled in (a copy), and how that was done.
+    """Fill in the gaps in a copy of `X`; return it and the filling.
 
-    Rows of weight 0 are absent: nothing is read from them, and in the copy they are the mean.
+    Rows of weight 0 are ignored, and set to the mean in the copy.
     """
     n, weights = problem.view.shape[0], problem.weights
     present = np.arange(n) if weights is None else np.flatnonzero(weights)
@@ -125,14 +125,15 @@ def _settle_gaps(
     enough: float,
     most: int,
 ) -> tuple[Solution, Imputation]:
-    """Steps 2 to 4 on `X`, in place, until the gaps move by less than `enough`."""
+    """Run steps 2 to 4 on `X`, in place, until the gaps move by less than `enough`."""
     rank = asked.request.first_guess(min(X.shape))
     moved, n_iter, converged = np.inf, 0, not holes.any()
     while True:
         fit = solve(replace(asked, view=view_array(X, asked.n_jobs)))
         noise = max(0.0, fit.scaling.total - fit.variances.sum()) / max(1, min(X.shape) - rank)
-        shrink = np.divide(fit.variances - noise, fit.variances, out=np.zeros(rank),
-                           where=fit.variances > noise)  # fmt: skip
+        shrink = np.divide(
+            fit.variances - noise, fit.variances, out=np.zeros(rank), where=fit.variances > noise
+        )
         if converged or n_iter == most or asked.step(iteration=n_iter, moved=moved):
             break
         moved = _refill(X, holes, fit, shrink)
@@ -153,10 +154,10 @@ def _settle_gaps(
 
 
 def angles_lost(filling: Filling, components: Matrix) -> NDArray[np.float64]:
-    """About how far the gaps have turned each of the `components`, in radians; shape (k,).
+    """Estimate how far the gaps turned each of the `components`, in radians; shape (k,).
 
-    Twice, the rows' patterns of gaps are dealt out to other rows. The cells that are hidden like
-    that are filled in from the others, the components are found again, and the angles between both
+    Twice, the rows' patterns of gaps are assigned to other rows. The cells hidden by that
+    are filled in from the others, the components are computed again, and the angles between both
     are measured. Squares of angles grow with the number of gaps.
     """
     X, holes, asked = filling.X, filling.holes, filling.table
@@ -178,9 +179,9 @@ def angles_lost(filling: Filling, components: Matrix) -> NDArray[np.float64]:
 
 
 def _hidden_too(holes: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
-    """Known cells to hide: where other rows have gaps, but no row and no column loses too many."""
+    """Known cells to hide: where other rows have gaps, but without emptying a row or column."""
     hidden = holes[random.permutation(len(holes))] & ~holes
-    if not hidden.any():  # a single gap may be dealt to its own row
+    if not hidden.any():  # a single gap may be assigned to its own row
         hidden = ~holes & (random.random(holes.shape) < holes.mean())
     known = np.count_nonzero(~holes, axis=0)
     for column in np.flatnonzero(2 * hidden.sum(axis=0) > known):
@@ -191,7 +192,7 @@ def _hidden_too(holes: NDArray[np.bool_], random: np.random.Generator) -> NDArra
 
 
 def _filled_once(X: Matrix, filling: Filling) -> Matrix:
-    """`X` with its gaps filled in from the components that are there."""
+    """Fill in the gaps of `X` once from the current components."""
     e = filling.fit.moments.exponent
     unit = np.ldexp(X, -e) if e else X
     filled: Matrix = fill_rows(
@@ -207,9 +208,9 @@ def _filled_once(X: Matrix, filling: Filling) -> Matrix:
 def _filled_with_means(
     problem: Problem, present: NDArray[np.intp]
 ) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Step 1, on a float64 copy of the rows that are present; and where the gaps are."""
+    """Run step 1 on a float64 copy of the rows with a weight; also return where the gaps are."""
     rows = problem.view.array
-    assert rows is not None  # `fit` holds the table
+    assert rows is not None  # `fit` has read the table into memory
     refuse_bad_values(rows.X, names=rows.names, nan=False)
     some = present.size < rows.shape[0]
     X = (rows.X[present] if some else rows.X).astype(np.float64, order="C", copy=not some)
@@ -230,7 +231,7 @@ def _filled_with_means(
 
 
 def _rank(problem: Problem, solve: Callable[[Problem], Solution]) -> int:
-    """How many components to fill in from: those asked for, but always fewer than all."""
+    """Number of components to fill in from: the requested number, but always fewer than all."""
     most = min(problem.view.shape) - 1
     request = problem.request
     if isinstance(request.asked, int):
@@ -241,7 +242,7 @@ def _rank(problem: Problem, solve: Callable[[Problem], Solution]) -> int:
 
 
 def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) -> float:
-    """Step 3 in place; how far the values moved, relative to the spread of the filled columns."""
+    """Run step 3 in place; return the movement, relative to the spread of the filled columns."""
     factor = _factor(fit.scaling)
     mean, rows = fit.moments.mean, np.flatnonzero(holes.any(axis=1))
     unit = np.ldexp(1.0, fit.moments.exponent)
@@ -250,7 +251,7 @@ def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) 
     restored = (scores * shrink) @ fit.components / factor + mean
     gaps = holes[rows]
     change = np.where(gaps, restored - X[rows], 0.0)
-    # A column that hardly varies is at rest when it moves by little of what the others vary.
+    # A nearly constant column has converged if it moves little compared to the other spreads.
     spread = np.sqrt(fit.moments.variance(0)) * unit
     relative = change / np.maximum(spread, 1e-3 * max(spread.max(), np.finfo(float).tiny))
     X[rows] += change
@@ -258,7 +259,7 @@ def _refill(X: Matrix, holes: NDArray[np.bool_], fit: Solution, shrink: Matrix) 
 
 
 def _factor(scaling: ColumnFactors) -> Matrix:
-    """Column factors without zeros (constant columns are restored by their mean)."""
+    """Column factors without zeros (constant columns are restored from their mean)."""
     if scaling.factor is None:
         return np.ones_like(scaling.scale)
     return np.where(scaling.factor == 0, 1.0, scaling.factor)
@@ -267,7 +268,7 @@ def _factor(scaling: ColumnFactors) -> Matrix:
 def fill_rows(
     X: Table, how: Imputation, *, mean: Matrix, factor: Matrix, names: NDArray[Any] | None
 ) -> Table:
-    """New rows with their gaps filled in, each on its own; a copy only if there are gaps."""
+    """Fill in the gaps of new rows, each row on its own; copies only if there are gaps."""
     if hasattr(X, "nnz") or X.dtype.kind != "f":
         return X
     refuse_bad_values(X, names=names, nan=False)
@@ -275,7 +276,7 @@ def fill_rows(
     if not at.size:
         return X
     W, filled = how.components, X.copy()
-    step = max(1, CHUNK // max(1, W.size))
+    step = max(1, CHUNK_NUMBERS // max(1, W.size))
     for start in range(0, at.size, step):
         rows = at[start : start + step]
         part = X[rows].astype(np.float64)
@@ -284,10 +285,10 @@ def fill_rows(
         observed = W * seen[:, None, :]  # stacked matrices: one small system for every row
         left = observed @ W.T + np.diag(how.penalty)
         right = observed @ working[:, :, None]
-        # Without noise nothing tells directions apart that the known cells do not: the shortest z.
-        free = how.penalty.min(initial=1.0) < FREE
+        # Without noise, the known cells may leave directions undetermined: take the shortest z.
+        free = how.penalty.min(initial=1.0) < FREE_PENALTY
         z = (
-            np.linalg.pinv(left, FREE, hermitian=True) @ right
+            np.linalg.pinv(left, FREE_PENALTY, hermitian=True) @ right
             if free
             else np.linalg.solve(left, right)
         )

@@ -1,4 +1,4 @@
-"""Labels of rows, read from lists, arrays, series and tables of any kind."""
+"""Labels of rows from lists, arrays, series and tables of any kind."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ __all__ = ["Labels", "holds_labels", "read_labels"]
 
 
 class Labels(NamedTuple):
-    """One column of labels: its name, its levels, and each row's level (−1 for none)."""
+    """One column of labels: its name, its levels, and the level of each row (−1 for missing)."""
 
     variable: str
     levels: tuple[str, ...]
@@ -20,7 +20,7 @@ class Labels(NamedTuple):
 
 
 def holds_labels(Z: Any) -> bool:
-    """Whether `Z` is labels rather than numbers; a table of both is refused."""
+    """Whether `Z` holds labels rather than numbers; a table of both is refused."""
     if nw.dependencies.is_into_dataframe(Z):
         kinds = {dtype.is_numeric() for dtype in nw.from_native(Z).schema.dtypes()}
         if len(kinds) > 1:
@@ -36,7 +36,7 @@ def holds_labels(Z: Any) -> bool:
 
 
 def read_labels(labels: Any, n: int) -> list[Labels]:
-    """The columns of `labels`, checked."""
+    """Parse and check the columns of `labels`."""
     if nw.dependencies.is_into_dataframe(labels):
         columns = [_of_series(series) for series in nw.from_native(labels).iter_columns()]
     elif nw.dependencies.is_into_series(labels):
@@ -46,7 +46,7 @@ def read_labels(labels: Any, n: int) -> list[Labels]:
     else:
         if np.ma.isMaskedArray(labels):
             labels = np.ma.filled(labels.astype(object), None)
-        # Lists as objects: NumPy would make the text 'nan' of a NaN among strings.
+        # Lists as objects: NumPy would convert a NaN among strings to the text 'nan'.
         array = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
         table = array[:, None] if array.ndim == 1 else array
         if table.ndim != 2 or table.shape[1] == 0:
@@ -62,7 +62,7 @@ def read_labels(labels: Any, n: int) -> list[Labels]:
 
 
 def _is_categorical(labels: Any) -> bool:
-    """Whether it is a ``pandas.Categorical`` outside of a series."""
+    """Whether `labels` is a ``pandas.Categorical`` outside of a series."""
     return hasattr(labels, "categories") and hasattr(labels, "codes")
 
 

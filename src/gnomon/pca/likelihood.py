@@ -1,6 +1,6 @@
 """PCA as a normal distribution: how likely rows are, and its covariance [Tipping & Bishop 1999].
 
-`gnomon.pca.measure` explains the letters.
+`gnomon.pca.measure` defines the symbols.
 """
 
 import warnings
@@ -18,7 +18,7 @@ __all__ = ["Likelihood"]
 
 
 class Likelihood(Measurement):
-    """Methods of `PCA` that see it as a probabilistic model."""
+    """Methods of `PCA` as a probabilistic model."""
 
     def score_samples(self, X: Any) -> Vector:
         """Log-likelihood of each row of `X` under probabilistic PCA, shape (n,).
@@ -29,10 +29,10 @@ class Likelihood(Measurement):
             log p = −½ (d log 2π + log|C| + Σ t²/λ + ‖z − Wᵀt‖²/σ²) + log|∂z/∂x|
 
         The last term makes it a density in the table's own units, also when columns are
-        standardised or weighted. Without that, it equals scikit-learn's (which for ``whiten=True``
-        scales the components twice). With all d components σ² is 0 and not needed: C has the
-        variances λ alone. A variance of 0, as when k = n < d, is taken as what rounding may hide
-        of it, with a warning.
+        standardised or weighted. Without it, it equals scikit-learn's (which for ``whiten=True``
+        scales the components twice). With all d components σ² is 0 and not needed: C has only the
+        variances λ. A variance of 0, as when k = n < d, is replaced by the largest value that
+        rounding can hide, with a warning.
         """
         check_is_fitted(self)
         variances, noise = self._probabilistic()
@@ -48,7 +48,7 @@ class Likelihood(Measurement):
         return likelihood
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean of `score_samples`: how likely `X` is under the model. Higher is better."""
+        """Mean of `score_samples`: log-likelihood of `X` per row. Higher is better."""
         return float(self.score_samples(self._check(X, reset=False, min_rows=1)).mean())
 
     def get_covariance(self) -> Matrix:
@@ -86,23 +86,23 @@ class Likelihood(Measurement):
             return np.ldexp(P, -2 * self._exponent)
 
     def _probabilistic(self) -> tuple[Vector, float]:
-        """Variances along and beside the components, none of them zero.
+        """Variances along the components and outside of them, none of them zero.
 
-        A variance that is lost in rounding, ε d λ₁, is replaced by that: about the most it can be.
+        A variance lost in rounding is replaced by ε d λ₁, about the largest that it can be.
         """
         k, d = self.components_.shape
         variances = np.maximum(self._variances, self._noise)
         rounding = EPS * d * float(self._spectrum[0])
         if rounding == 0:
             raise UnavailableError(
-                "A likelihood needs variance; all rows of the table that was fitted are the same."
+                "A likelihood needs variance; all rows of the fitted table are equal."
             )
         beside = d - k if self._noise <= rounding else 0
         lost = int(np.count_nonzero(variances <= rounding)) + beside
         if lost:
             warnings.warn(
                 f"{lost} of {d} directions have no variance beyond rounding (redundant or constant "
-                "columns), and the likelihood depends on what is put in its place. Keep fewer "
+                "columns), and the likelihood depends on the value assumed for them. Keep fewer "
                 f"components than {max(1, d - lost)}, the table's rank.",
                 DataWarning,
                 stacklevel=3,

@@ -1,7 +1,7 @@
-"""Rows that do not fit: Hotelling's T², the squared prediction error, and what is unusual in them.
+"""Rows that do not fit: Hotelling's T², the squared prediction error, and limits for both.
 
 T² and its limits are from [Jackson 1991], the limit of the prediction error from [Box 1954].
-`gnomon.pca.measure` explains the letters.
+`gnomon.pca.measure` defines the symbols.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import UnavailableError
 from gnomon.inputs import check_choice, check_real, check_weights
-from gnomon.pca.downdate import SampledRows, draw_rows, held_out_errors, upper_quantile
+from gnomon.pca.downdate import SampledRows, draw_left_out, held_out_errors, upper_quantile
 from gnomon.pca.measure import EPS, Measurement, prediction_errors
 from gnomon.typing import Matrix, Vector
 
@@ -20,13 +20,13 @@ __all__ = ["Limits"]
 
 
 class Limits(Measurement):
-    """Methods of `PCA` that tell ordinary rows from unusual ones."""
+    """Methods of `PCA` that distinguish ordinary rows from unusual ones."""
 
     def hotelling_t2(self, X: Any) -> Vector:
         """Hotelling's T² = Σ t²/λ of each row of `X` over the components, shape (n,).
 
-        How far a row lies from the mean *within* the model. Components without variance are left
-        out. `t2_limit` says what is unusual.
+        Distance of a row from the mean *within* the model. Components without variance are left
+        out. `t2_limit` gives the limit of ordinary rows.
         """
         check_is_fitted(self)
         t2: Vector = np.einsum("ij,j->i", self._scores(X) ** 2, self._inverse_variances())
@@ -35,31 +35,31 @@ class Limits(Measurement):
     def prediction_error(self, X: Any) -> Vector:
         """Squared prediction error ‖z − Wᵀt‖² of each row of `X`, shape (n,).
 
-        How far a row lies *outside* the model; also called SPE or Q. In squared working units: of
+        Distance of a row from the model; also called SPE or Q. In squared working units: of
         the table, of standard deviations if columns were standardised, times the column weights.
         Its mean over the rows of the fit is `lost_variance_` times (Σw − ddof)/Σw.
-        `prediction_error_limit` says what is unusual.
+        `prediction_error_limit` gives the limit of ordinary rows.
         """
         check_is_fitted(self)
         table = self._check(X, reset=False, min_rows=0)
         return prediction_errors(self._model(), table, self.n_jobs)
 
     def t2_limit(self, alpha: float = 0.05, new: bool = True) -> float:
-        """What Hotelling's T² of a row exceeds with probability `alpha`, for normal data.
+        """Limit that Hotelling's T² of a row exceeds with probability `alpha`, for normal data.
 
         For ddof = 1, n rows and k components (as many as have variance):
 
             new rows: k(n² − 1)/(n(n − k)) · F(k, n − k),
             rows of the fit: (n − 1)²/n · Beta(k/2, (n − k − 1)/2),
 
-        both at 1 − alpha [Jackson 1991]. Exact if the k directions had been chosen without looking
-        at the data; in practice for n well above the number of columns.
+        both at 1 − alpha [Jackson 1991]. Exact if the k directions were chosen independently
+        of the data; in practice for n well above the number of columns.
 
         Parameters
         ----------
         alpha : float, default=0.05
         new : bool, default=True
-            True for rows that had no part in the fit, False for those that had.
+            True for rows that were not in the fit, False for rows of the fit.
         """
         check_is_fitted(self)
         check_real("alpha", alpha, 0.0, 1.0, open_low=True)
@@ -71,7 +71,7 @@ class Limits(Measurement):
                 f"A limit for T² needs a component with variance and at least {least} rows; the "
                 f"model has {k} such components of {n} rows. Keep fewer components."
             )
-        if new:  # the F distribution by way of its Beta
+        if new:  # the F distribution, computed from a Beta
             a, b = k / 2, (n - k) / 2
             limit = (n**2 - 1) / n * betainccinv(a, b, alpha) / betaincinv(b, a, alpha)
         else:
@@ -79,18 +79,18 @@ class Limits(Measurement):
         return float(limit * (n - self.ddof) / (n - 1))
 
     def held_out_error(self, X: Any, sample_weight: Any = None) -> Vector:
-        """Squared prediction error of each row of the fit, had it been left out; shape (n,).
+        """Leave-one-out squared prediction error of each row of the fit; shape (n,).
 
-        What a new row in its place would show: rows of the fit drew the components towards them.
-        From one downdate of the moments for each row, without another fit; see
-        `gnomon.pca.downdate`. Scales of standardised columns stay as they are.
+        The error of a new row in its place: rows of the fit attracted the components.
+        Computed by one downdate of the moments per row, without another fit; see
+        `gnomon.pca.downdate`. Scales of standardised columns are not recomputed.
 
         Parameters
         ----------
         X : table (n, d)
             Rows that the model was fitted on, all or some.
         sample_weight : array (n,), optional
-            Their weights in `fit`. Of a row that counts more than once, one copy is left out.
+            Weights of the rows in `fit`. One copy is left out of a row that counts more than once.
         """
         measured = self._measure(X)
         weights = check_weights("sample_weight", sample_weight, len(measured.scores), of="row")
@@ -99,25 +99,25 @@ class Limits(Measurement):
             return np.ldexp(self._left_out(sample), 2 * self._unit)
 
     def prediction_error_limit(self, alpha: float = 0.05, new: bool = True) -> float:
-        """What the squared prediction error of a row exceeds with probability `alpha`.
+        """Limit that the squared prediction error of a row exceeds with probability `alpha`.
 
-        For new rows: read from rows of the fit as they would be, had each been left out of it (see
-        `held_out_error`), evenly spaced ones, at most 1,024. The data may have any distribution;
+        For new rows: estimated from the leave-one-out errors (`held_out_error`) of at most 1,024
+        evenly spaced rows of the fit. The data may have any distribution;
         beyond the five largest of these errors the tail is that of g·χ²(h) with their mean and
-        variance, widened as they are few. After `partial_fit` or `merge` the rows are gone, and
-        normal ones take their place.
+        variance, widened because they are few. After `partial_fit` or `merge` the rows are gone,
+        and normal rows replace them.
 
         For rows of the fit, if they are normal: their error is a sum of squares with the variances
         λ that were not kept. With θ₁ = Σλ and θ₂ = Σλ², its mean is θ₁ and its variance 2θ₂, as for
         g·χ²(h) with g = θ₂/θ₁ and h = θ₁²/θ₂; the limit is that distribution's [Box 1954].
 
-        0 if nothing was left out.
+        The limit is 0 if no variance was left out.
 
         Parameters
         ----------
         alpha : float, default=0.05
         new : bool, default=True
-            True for rows that had no part in the fit, False for those that had.
+            True for rows that were not in the fit, False for rows of the fit.
         """
         check_is_fitted(self)
         check_real("alpha", alpha, 0.0, 1.0, open_low=True)
@@ -134,7 +134,7 @@ class Limits(Measurement):
         if not self._whole:
             raise UnavailableError(
                 "A limit for the prediction errors of rows of the fit needs all eigenvalues, which "
-                "the solver at hand did not compute. Fit with solver 'covariance', 'gram' or "
+                "this solver did not compute. Fit with solver 'covariance', 'gram' or "
                 "'svd'; for new rows there is a limit with every solver."
             )
         lost = self._spectrum[self.components_.shape[0] :]
@@ -146,10 +146,10 @@ class Limits(Measurement):
         return g * 2.0 * float(gammainccinv(h / 2, alpha))
 
     def _held_out(self) -> Matrix:
-        """Errors of rows of the fit that were left out, and their weights; shape (2, m).
+        """Leave-one-out errors of rows of the fit, and their weights; shape (2, m).
 
-        In units of 4^`_unit`. Found when they are first looked at; scores of single rows, which
-        they are found from, are dropped then, and no model file has them.
+        In units of 4^`_unit`. Computed on first access; the scores of single rows that
+        they are computed from are dropped then, and never stored in a model file.
         """
         if self.n_samples_ < 3:
             raise UnavailableError(
@@ -165,8 +165,8 @@ class Limits(Measurement):
         return self._held_out_errors
 
     def _drawn_rows(self) -> SampledRows:
-        """Normal rows in the place of those that came in batches."""
-        return draw_rows(
+        """Normal rows instead of those that came in batches."""
+        return draw_left_out(
             self._variances[: self.rank_],
             self._rest(),
             n=int(self.n_samples_),
@@ -190,7 +190,7 @@ class Limits(Measurement):
         )
 
     def _rest(self) -> Vector:
-        """Variances above rounding that were not kept; those that are not known as they may be."""
+        """Variances above rounding that were not kept; unknown ones are extrapolated."""
         k, d = self.components_.shape
         known = self._spectrum[k:]
         many = min(int(self.n_samples_) - 1, d) - k - known.size
@@ -203,7 +203,7 @@ class Limits(Measurement):
 
 
 def _geometric(first: float, total: float, many: int) -> Vector:
-    """`many` numbers that fall from `first` on by the same factor and add up to `total`."""
+    """Geometric sequence of `many` numbers that starts at `first` and adds up to `total`."""
     low, high = 0.0, 1.0
     powers = np.arange(1, many + 1)
     for _ in range(50):

@@ -1,6 +1,6 @@
-"""What every diagnostic asks of a fitted PCA: working rows, scores, distances and variances.
+"""Basis of every diagnostic of a fitted PCA: working rows, scores, distances and variances.
 
-Letters, for the formulas here and in `diagnose`, `categories`, `limits` and `likelihood`: a row x
+Symbols of the formulas here and in `diagnose`, `categories`, `limits` and `likelihood`: a row x
 becomes the *working* row z = (x − μ)/scale · √w with the column weights w (`solvers.problem`);
 W (k, d) holds the components, t = Wz the scores of the row, λ the variances of the scores.
 Whitening changes none of these numbers. All sums are in float64; a row's numbers do not depend on
@@ -17,23 +17,23 @@ from gnomon.compute.threads import map_blocks, quiet, row_blocks
 from gnomon.inputs import refuse_bad_values
 from gnomon.numeric.certificate import Certificate
 from gnomon.numeric.moments import Moments
-from gnomon.numeric.row_product import RANGE, ROWS
+from gnomon.numeric.row_product import RANGE_ROWS, ROWS
 from gnomon.numeric.scaling import Rows
 from gnomon.pca.components import Components
 from gnomon.typing import Matrix, Table, Vector
 
 EPS = float(np.finfo(np.float64).eps)
 
-__all__ = ["EPS", "Measured", "Measurement", "measure", "prediction_errors", "ratio"]
+__all__ = ["EPS", "Measurement", "RowMeasures", "measure_rows", "prediction_errors", "ratio"]
 
 
 class Measurement:
-    """What the diagnostics share; their classes are small and build on this one.
+    """Base class of the diagnostics.
 
     Numbers are in units of 2^`_unit`, as the scores of `gnomon.pca.transform` are.
     """
 
-    if TYPE_CHECKING:  # what `PCA` has
+    if TYPE_CHECKING:  # attributes of `PCA`
         certificate_: Certificate
         components_: Matrix
         n_samples_: int
@@ -71,10 +71,10 @@ class Measurement:
         self._refuse_bad(rows, scores)
         return scores.astype(np.float64, copy=False)
 
-    def _measure(self, X: Any) -> "Measured":
+    def _measure(self, X: Any) -> "RowMeasures":
         """Scores, distances from the mean and distances from the model."""
         check_is_fitted(self)
-        return measure(self._model(), self._check(X, reset=False, min_rows=0), self.n_jobs)
+        return measure_rows(self._model(), self._check(X, reset=False, min_rows=0), self.n_jobs)
 
     def _kept_variances(self) -> Vector:
         """Variances λ, exactly 0 beyond the numerical rank."""
@@ -98,7 +98,7 @@ class Measurement:
         return root**2 if np.isfinite(root) else float(self.n_samples_ - self.ddof)
 
 
-class Measured(NamedTuple):
+class RowMeasures(NamedTuple):
     """Scores (n, k), ‖z‖² (n,) and ‖z − Wᵀt‖² (n,) of each row, in units of 2^`_unit`."""
 
     scores: Matrix
@@ -106,8 +106,8 @@ class Measured(NamedTuple):
     sq_residuals: Vector
 
 
-def measure(model: Components, X: Table, n_jobs: int | None = None) -> Measured:
-    """One pass over the rows, in blocks of a fixed size as in `gnomon.numeric.row_product`."""
+def measure_rows(model: Components, X: Table, n_jobs: int | None = None) -> RowMeasures:
+    """Measure the rows in one pass, in blocks of fixed size as in `gnomon.numeric.row_product`."""
     rows, W = _working_rows(model, X), model.W
     (n, d), k = rows.shape, W.shape[0]
     Wt = np.ascontiguousarray(W.T)
@@ -128,15 +128,15 @@ def measure(model: Components, X: Table, n_jobs: int | None = None) -> Measured:
             np.subtract(z, left, out=left)
             sq_residuals[at:end] = np.einsum("ij,ij->i", left, left)[:m]
 
-    map_blocks(quiet(block), row_blocks(n, RANGE), n_jobs=n_jobs)
+    map_blocks(quiet(block), row_blocks(n, RANGE_ROWS), n_jobs=n_jobs)
     _refuse_bad(model, rows, scores)
-    return Measured(scores, sq_norms, sq_residuals)
+    return RowMeasures(scores, sq_norms, sq_residuals)
 
 
 def prediction_errors(model: Components, X: Table, n_jobs: int | None = None) -> Vector:
     """Squared prediction error ‖z − Wᵀt‖² of each row of `X`, in working units, shape (n,)."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(measure(model, X, n_jobs).sq_residuals, 2 * model.unit)
+        return np.ldexp(measure_rows(model, X, n_jobs).sq_residuals, 2 * model.unit)
 
 
 def _working_rows(model: Components, X: Table) -> Rows:
@@ -145,13 +145,13 @@ def _working_rows(model: Components, X: Table) -> Rows:
 
 
 def _refuse_bad(model: Components, rows: Rows, result: NDArray[Any]) -> None:
-    """NaN and infinities of the table show in every sum; say where they are."""
+    """Refuse NaN and infinities, which show in every sum, with their position."""
     if not np.isfinite(result).all():
         refuse_bad_values(rows.X, names=model.names)
 
 
 def ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """The quotient a / b, and 0 where b is 0."""
+    """Quotient a / b, and 0 where b is 0."""
     quotient = np.zeros(np.broadcast_shapes(a.shape, b.shape))
     np.divide(a, b, out=quotient, where=np.broadcast_to(b, quotient.shape) != 0)
     return quotient

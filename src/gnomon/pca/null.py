@@ -1,4 +1,4 @@
-"""Eigenvalues of tables without correlation, which parallel analysis compares with.
+"""Eigenvalues of tables without correlation, the reference of parallel analysis.
 
 A null table has normal, independent columns with given standard deviations. It is never formed:
 
@@ -6,12 +6,12 @@ A null table has normal, independent columns with given standard deviations. It 
    the roots of χ² with N − 1, N − 2, … degrees of freedom on it ([Bartlett 1933]): a cost free of
    N. Rows < columns: blocks of columns are drawn, and XXᵀ is added up.
 2. Either is turned into a correlation matrix and given the columns' standard deviations.
-3. Up to `EXACT` rows and columns, all eigenvalues by LAPACK. Beyond, only the leading ones that are
-   asked for: block Krylov in float32, every block orthogonalised twice against all former ones,
-   until residuals are below `TOL`. An eigenvalue's error is far below its residual: 4e-4 at most
-   where it was measured, against 5e-3 from draw to draw.
+3. Up to `EXACT_SIDE` rows and columns, all eigenvalues by LAPACK. Beyond, only the leading ones
+   that are requested: block Krylov in float32, every block orthogonalised twice against all former
+   ones, until residuals are below `TOL`. The error of an eigenvalue is far below its residual: 4e-4
+   at most where it was measured, against 5e-3 from draw to draw.
 
-Each table has a seed of its own, so threads may draw them in any order.
+Each table has its own seed, so threads may draw them in any order.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ from gnomon.typing import Array, Vector
 
 Kind = type[np.float32] | type[np.float64]
 
-EXACT = 1000  # the shorter side up to which LAPACK is as quick (benchmarks/crossovers.py)
+EXACT_SIDE = 1000  # the shorter side up to which LAPACK is as quick (benchmarks/crossovers.py)
 BLOCK = 16
-TOL = 8e-3  # of the eigenvalue
-FAINT = 1e-4  # what float32 cannot see beside the largest eigenvalue
-ROWS_AT_ONCE = 1024  # of L, drawn together
-NUMBERS_AT_ONCE = 2**21  # of columns, drawn together: 16 MB
+TOL = 8e-3  # largest residual, relative to the eigenvalue
+FAINT = 1e-4  # share of the largest eigenvalue below which float32 is too coarse
+ROWS_AT_ONCE = 1024  # rows of L drawn together
+NUMBERS_AT_ONCE = 2**21  # numbers of columns drawn together: 16 MB
 
 __all__ = ["draw_seconds", "null_eigenvalues"]
 
@@ -37,7 +37,7 @@ __all__ = ["draw_seconds", "null_eigenvalues"]
 def null_eigenvalues(
     spread: Vector, rows: int, seeds: Sequence[int], *, most: int, n_jobs: int | None
 ) -> NDArray[np.float64]:
-    """Leading eigenvalues of one null covariance a seed, largest first.
+    """Leading eigenvalues of one null covariance per seed, largest first.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def null_eigenvalues(
     rows : int
         Degrees of freedom, one less than the rows of a centred table.
     most : int
-        How many eigenvalues of each are wanted; where LAPACK computes all of them, all are given.
+        Number of eigenvalues of each; where LAPACK computes all of them, all are returned.
 
     Returns
     -------
     array (len(seeds), m), m ≥ min(most, rows, d)
     """
     side = min(rows, spread.size)
-    most = side if side <= EXACT or 8 * most > side else most
-    unit = float(spread.max())  # squares of float32 numbers need it
+    most = side if side <= EXACT_SIDE or 8 * most > side else most
+    unit = float(spread.max())  # keeps squares in the range of float32
 
     def draw(start: int, stop: int) -> Vector:
         seed = seeds[start]
@@ -71,10 +71,10 @@ def null_eigenvalues(
 
 
 def draw_seconds(rows: int, columns: int) -> float:
-    """About how long one null table takes on one thread, by ``benchmarks/crossovers.py``."""
+    """Estimated seconds per null table on one thread, fitted by ``benchmarks/crossovers.py``."""
     side = min(rows, columns)
     numbers = columns * side / 2 if rows >= columns else columns * rows
-    if side <= EXACT:
+    if side <= EXACT_SIDE:
         return 1.5e-10 * float(side) ** 3 + 6e-8 * numbers
     return 5.5e-8 * side**2 + (2e-8 + 1e-11 * side) * (numbers if rows < columns else 0)
 
@@ -101,13 +101,13 @@ def _factor(
 
 
 def _scale(lines: Array, spread: Vector) -> Array:
-    """What turns each line of numbers into one of length `spread`, shape (lines, 1)."""
+    """Factor that scales each line of numbers to length `spread`, shape (lines, 1)."""
     scale: Vector = spread / np.sqrt(np.einsum("ij,ij->i", lines, lines))
     return scale[:, None].astype(lines.dtype)
 
 
 def _leading(spread: Vector, rows: int, seed: int, most: int, dtype: Kind) -> Vector | None:
-    """Step 3 for large sides; None if float32 is too coarse, or half of a basis not enough."""
+    """Step 3 for large sides; None if float32 is too coarse, or half of a basis is not enough."""
     random = np.random.default_rng(seed)
     A, triangular = _factor(spread, rows, random, dtype)
     times: Callable[[Array], Array] = (lambda V: A @ (A.T @ V)) if triangular else (lambda V: A @ V)
@@ -120,7 +120,7 @@ def _leading(spread: Vector, rows: int, seed: int, most: int, dtype: Kind) -> Ve
         basis.append(V)
         V, R = times(V), np.eye(BLOCK)
         new = np.zeros((len(basis) * BLOCK, BLOCK))
-        for _ in range(2):  # V R is what is left of the product; `new` what lies in the basis
+        for _ in range(2):  # V R: the new part of the product; `new`: its part in the basis
             for i, Q in enumerate(basis):
                 overlap = Q.T @ V
                 V -= Q @ overlap

@@ -1,4 +1,4 @@
-"""How many components: a number, a fraction of the variance, or a rule; and all rules at once."""
+"""Number of components: a number, a fraction of the variance, or a rule; and all rules at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "ComponentPanel", "PanelRow", "Request", "Spectrum", "component_panel"]
 
 SHARES = (0.80, 0.90, 0.95, 0.99)
-NOTHING = "All rows are the same: there is nothing to count."
+NOTHING = "All rows are the same: there is no variance to count."
 
 MEANINGS = {
     "mle": "the number of directions with the most evidence, if the rest is equal noise",
@@ -40,7 +40,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for as `n_components`."""
+    """The value of `n_components`, parsed."""
 
     asked: int | float | str | None
 
@@ -64,13 +64,13 @@ class Request:
         return cls(check_integer("n_components", asked, 0, most, way))
 
     def first_guess(self, most: int) -> int:
-        """How many components to compute before the eigenvalues are known; never none."""
+        """Number of components to compute before the eigenvalues are known; at least 1."""
         if self.asked is None:
             return most
         return min(most, max(1, self.asked) if isinstance(self.asked, int) else 16)
 
     def enough(self, values: Vector, *, total: float, n: int, d: int) -> bool:
-        """Whether the leading `values` already settle the request, without all the others."""
+        """Whether the leading `values` already decide the request."""
         if self.asked is None:
             return values.size >= min(n, d)
         if isinstance(self.asked, int):
@@ -98,7 +98,7 @@ class Request:
         seed: int | np.random.Generator = 0,
         n_jobs: int | None = None,
     ) -> int:
-        """The number of components, given the eigenvalues known; see `Spectrum`. Never none."""
+        """Number of components for the known eigenvalues (`Spectrum`); at least 1."""
         most = min(n, d, values.size)
         if self.asked is None:
             return most
@@ -115,28 +115,28 @@ class Request:
 
 
 def _needed(fraction: float, total: float) -> float:
-    """The variance that `fraction` asks for; a share that is met to rounding is met."""
+    """Variance that `fraction` requires, less a tolerance for rounding."""
     return fraction * total * (1 - 4 * float(np.finfo(np.float64).eps))
 
 
 def _fraction(values: Vector, total: float, fraction: float) -> int:
-    """The fewest components that hold `fraction` of the variance, the notes' (33)."""
+    """Smallest number of components with `fraction` of the variance, the notes' (33)."""
     short = int(np.searchsorted(np.cumsum(values), _needed(fraction, total)))
     return min(values.size, short + 1)
 
 
 @dataclass(frozen=True)
 class PanelRow(Record):
-    """One rule's answer.
+    """Answer of one rule.
 
     Attributes
     ----------
     rule : str
-        As it is given to `n_components`; a share is written ``"90 %"``.
+        Name for `n_components`; a share is written ``"90 %"``.
     k : int or None
         0 when nothing stands out (a fit then keeps 1); None when the rule cannot be applied.
     meaning : str
-        What the components it counts have.
+        Meaning of the components it counts.
     unavailable : str
         Why there is no `k`, and the way out; empty otherwise.
     """
@@ -149,7 +149,7 @@ class PanelRow(Record):
 
 @dataclass(frozen=True)
 class ComponentPanel(Record):
-    """How many components each rule would keep; print it, or take `counts`."""
+    """Number of components that each rule would keep; print it, or use `counts`."""
 
     rows: tuple[PanelRow, ...]
     n_samples: int
@@ -157,15 +157,15 @@ class ComponentPanel(Record):
 
     @property
     def counts(self) -> dict[str, int | None]:
-        """The number of components by rule."""
+        """Number of components by rule."""
         return {row.rule: row.k for row in self.rows}
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"How many components of {self.n_samples:,} rows × {self.n_features:,} columns"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Rule; its number and what that means, or why there is none."""
+        """Each rule with its number and meaning, or the reason why there is none."""
         numbers = ["–" if row.k is None else str(row.k) for row in self.rows]
         width = max(map(len, numbers))
         return [
@@ -175,11 +175,11 @@ class ComponentPanel(Record):
 
 
 def component_panel(model: "PCA", *, noise_variance: float | None = None) -> ComponentPanel:
-    """How many components each rule would keep of the table that `model` was fitted to.
+    """Number of components that each rule would keep of the table `model` was fitted to.
 
     The rules answer different questions and often disagree; the panel shows by how much. After a
-    solver that computes only leading components (``"krylov"``, ``"deflation"``) it says which
-    rules need more.
+    solver that computes only leading components (``"krylov"``, ``"deflation"``) it names the
+    rules that need more.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _row(
     try:
         return PanelRow(name, rule(spectrum), meaning)
     except UnavailableError as error:
-        if name == model.n_components:  # the solver knew more than the model has kept
+        if name == model.n_components:  # the solver computed more than the model kept
             return PanelRow(name, int(model.n_components_), meaning)
         return PanelRow(name, None, meaning, str(error))
 
@@ -240,9 +240,9 @@ def _share_row(share: float, spectrum: Spectrum) -> PanelRow:
 
 
 def _spectrum_of(model: "PCA") -> Spectrum:
-    """The eigenvalues that a fitted model is sure of, and what else the rules need."""
+    """Eigenvalues that a fitted model has computed exactly, and the other inputs of the rules."""
     n, d, seed = model.n_samples_, model.n_features_in_, model.random_state
-    # Beyond the components it kept, krylov knows eigenvalues from below only.
+    # Beyond the components it kept, krylov has only lower bounds of eigenvalues.
     values = model._variances if model.solver_ == "krylov" else model._spectrum
     return Spectrum(
         values=values,
@@ -253,7 +253,7 @@ def _spectrum_of(model: "PCA") -> Spectrum:
         standardized=model.standardize,
         variances=model._working_variances,
         divisor=model._divisor(),
-        # As the fit's; a generator's numbers are gone, and it is not ours to advance.
+        # The seed of the fit; a generator's state is gone, and must not be advanced here.
         seed=int(seed) if isinstance(seed, (int, np.integer)) else 0,
         n_jobs=model.n_jobs,
     )

@@ -1,8 +1,8 @@
-"""Rules that read the number of components off the eigenvalues, one function each.
+"""Rules that choose the number of components from the eigenvalues, one function each.
 
-A rule takes a `Spectrum` and returns how many components stand out, which may be none. It raises
-`UnavailableError`, saying what it lacks, when its conditions are not met. To add a rule, write its
-function and name it in `RULES`.
+A rule takes a `Spectrum` and returns how many components stand out, possibly none. It raises
+`UnavailableError`, which states what is missing, if its conditions are not met. To add a rule,
+write its function and name it in `RULES`.
 """
 
 from collections.abc import Callable
@@ -25,13 +25,13 @@ FIRST_BARS = 8  # eigenvalues of the null tables that are computed first
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues and what the rules need to know about the table they come from.
+    """Eigenvalues, and what the rules need to know about their table.
 
     Attributes
     ----------
     values : array (m,), largest first
     total : float
-        Sum of all eigenvalues, also of those that are not known.
+        Sum of all eigenvalues, including unknown ones.
     n, d : int
         Rows and columns of the table.
     whole : bool
@@ -39,14 +39,14 @@ class Spectrum:
     standardized : bool
         Whether every column was divided by its standard deviation.
     variances : array (d,), optional
-        Variances of the columns as they were decomposed, in the units of `values`; their sum is
-        `total`. Without them they are taken to be equal.
+        Variances of the columns as decomposed, in the units of `values`; their sum is
+        `total`. By default they are assumed to be equal.
     divisor : float, optional
-        What sums of squares were divided by; n − 1 if not given.
+        Divisor of the sums of squares; n − 1 if not given.
     seed : int or Generator
-        For the rule that simulates.
+        Seed of the rule that simulates.
     n_jobs : int or None
-        Threads for the same; they change no bit.
+        Threads of the rule that simulates; they do not change the bits.
     """
 
     values: Vector
@@ -67,7 +67,7 @@ class Spectrum:
 
     @property
     def rounding(self) -> float:
-        """Differences up to this are rounding, not structure."""
+        """Largest difference that is rounding, not structure."""
         top = float(self.values[0]) if self.values.size else 0.0
         return 8 * self.d * float(np.finfo(np.float64).eps) * top
 
@@ -122,16 +122,16 @@ def mle(spectrum: Spectrum) -> int:
 
 
 def parallel(spectrum: Spectrum) -> int:
-    """Horn's parallel analysis: as many as beat data without correlation [Horn 1965].
+    """Horn's parallel analysis: as many as exceed data without correlation [Horn 1965].
 
     The i-th eigenvalue must exceed the 95th percentile of the i-th eigenvalues of normal tables
     of the same size whose columns have the same variances and are independent; the first that
     does not ends the count. Horn compared with the mean, which keeps too many
     ([Glorfeld 1995] proposed the percentile).
 
-    `gnomon.pca.null` draws the tables, as many as `parallel_draws` says. Of large ones only the
+    `gnomon.pca.null` draws the tables, `parallel_draws` of them. For large ones only the
     leading eigenvalues are computed: 8 of each, and four times as many for as long as all are
-    beaten.
+    exceeded.
 
     Needs the whole spectrum. A column of large variance raises the bar for all components, as it
     should if it stands alone; standardise where variances only reflect units.
@@ -149,14 +149,14 @@ def parallel(spectrum: Spectrum) -> int:
 
 
 def parallel_bars(spectrum: Spectrum, most: int | None = None) -> Vector:
-    """What each of the first `most` eigenvalues must exceed in parallel analysis."""
+    """Threshold of each of the first `most` eigenvalues in parallel analysis."""
     return _bars(spectrum, _seeds(spectrum), spectrum.d if most is None else most)
 
 
 def parallel_draws(spectrum: Spectrum) -> int:
-    """How many null tables parallel analysis draws: 100, fewer (at least 5) for large sides.
+    """Number of null tables for parallel analysis: 100, fewer (at least 5) for large sides.
 
-    As many as take about 3 seconds. A percentile of few draws is good enough there: the largest
+    As many as take about 3 seconds. A percentile of few draws is precise enough: the largest
     null eigenvalue of a 2,000 × 2,000 table varies by 0.5 % from draw to draw.
     """
     seconds = draw_seconds(spectrum.n - 1, _spread(spectrum).size)
@@ -176,10 +176,10 @@ def _bars(spectrum: Spectrum, seeds: list[int], most: int) -> Vector:
 
 
 def broken_stick(spectrum: Spectrum) -> int:
-    """As many as have more than their piece of a stick broken at random [Frontier 1976].
+    """Components with more than their piece of a stick broken at random [Frontier 1976].
 
     λᵢ / Σλ > (1/p) Σ_{j=i}^{p} 1/j, the expected i-th longest of p pieces, with
-    p = min(n − 1, d); the first that has not ends the count. Needs the eigenvalues up to that one.
+    p = min(n − 1, d); the first that does not ends the count. Needs the eigenvalues up to that one.
     """
     p = spectrum.rank_limit
     pieces = np.cumsum(1.0 / np.arange(p, 0, -1))[::-1] / p
@@ -205,7 +205,7 @@ def gavish_donoho(spectrum: Spectrum, noise_variance: float | None = None) -> in
     who = "Gavish–Donoho's threshold"
     if spectrum.standardized:
         raise UnavailableError(
-            f"{who} needs columns with equal noise, and standardising makes it unequal. Fit with "
+            f"{who} needs columns with equal noise, but standardising makes it unequal. Fit with "
             "standardize=False, or use 'parallel'."
         )
     p = spectrum.rank_limit
@@ -238,7 +238,7 @@ RULES: dict[str, Callable[[Spectrum], int]] = {
     "gavish-donoho": gavish_donoho,
     "kaiser": kaiser,
 }
-# Rules that a first failure among the leading eigenvalues settles, at no cost worth counting.
+# Rules that a first failure among the leading eigenvalues decides, at negligible cost.
 SETTLED_EARLY = ("broken-stick", "kaiser")
 
 
@@ -264,7 +264,7 @@ def median_threshold(beta: float) -> float:
 
 
 def _leading(spectrum: Spectrum, bars: Vector, who: str) -> int:
-    """How many leading eigenvalues stand above their bars, up to the first that does not."""
+    """Number of leading eigenvalues above their thresholds, up to the first that is not."""
     size = min(spectrum.values.size, bars.size)
     above = spectrum.values[:size] > bars[:size] + spectrum.rounding
     if not above.all():
@@ -286,7 +286,7 @@ def _require_whole(spectrum: Spectrum, who: str) -> None:
 
 
 def _require_distinct(values: Vector, rounding: float, who: str) -> None:
-    """Laplace's method divides by every difference of two eigenvalues."""
+    """Refuse equal eigenvalues: Laplace's method divides by every difference of two."""
     tied = np.flatnonzero(-np.diff(values) <= rounding * values[1:] / values[0])
     if tied.size:
         raise UnavailableError(

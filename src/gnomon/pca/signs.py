@@ -1,7 +1,7 @@
 """Signs and ties: the same components from every solver, block size and number of threads.
 
 An eigenvector's sign is arbitrary, and within a group of equal eigenvalues so is the whole basis.
-Both are settled by rules that look only at the subspace, not at how it was computed.
+Both are settled by rules that depend only on the subspace, not on how it was computed.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ from gnomon.typing import Matrix
 
 Groups = tuple[tuple[int, ...], ...]
 
-NEAR = 1e-3  # loadings within this of the largest count as tied with it
+NEAR = 1e-3  # loadings within this relative distance of the largest are tied with it
 
 __all__ = ["align_to", "settle"]
 
 
 def settle(components: Matrix, groups: Groups) -> Matrix:
-    """Components (k, d) with settled ties and signs.
+    """Settle ties and signs of components (k, d).
 
     Each component's largest absolute loading is positive; if several are within `NEAR` of it, the
     first of them decides. Within a tied group (numbers counted from 1) that was kept whole, the
     basis is rebuilt from the subspace: first the direction nearest to a coordinate axis, then the
-    same in what is left of the subspace.
+    nearest one in the rest of the subspace, and so on.
     """
     settled = components.copy()
     for group in groups:
@@ -36,7 +36,7 @@ def settle(components: Matrix, groups: Groups) -> Matrix:
 
 
 def align_to(components: Matrix, former: Matrix, groups: Groups) -> Matrix:
-    """Components laid on a former model's: signs, and rotations inside tied groups only."""
+    """Align components to a former model's: signs, and rotations inside tied groups only."""
     aligned = components.copy()
     k = min(aligned.shape[0], former.shape[0])
     done: set[int] = set()
@@ -57,7 +57,7 @@ def _first_of_largest(sizes: NDArray[np.float64]) -> int:
 
 
 def _canonical_basis(V: Matrix) -> Matrix:
-    """An orthonormal basis of the rows' span that depends on the span only."""
+    """Orthonormal basis of the rows' span that depends only on the span."""
     basis = np.zeros((0, V.shape[1]))
     left = V
     for _ in range(V.shape[0]):
@@ -66,6 +66,6 @@ def _canonical_basis(V: Matrix) -> Matrix:
         direction -= basis.T @ (basis @ direction)
         direction /= np.linalg.norm(direction)
         basis = np.vstack([basis, direction])
-        # what is left of the span, orthogonal to the basis so far
+        # the rest of the span, orthogonal to the basis so far
         left = V - (V @ basis.T) @ basis
     return basis

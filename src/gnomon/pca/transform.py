@@ -1,4 +1,4 @@
-"""Scores, reconstructions and residuals of a fitted PCA, of arrays and of tables in parts."""
+"""Scores, reconstructions and residuals of a fitted PCA, for arrays and tables in parts."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ from gnomon.pca.components import Components
 
 
 class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
-    """Methods of `PCA` that take rows to the components and back."""
+    """Methods of `PCA` that map rows to scores and back."""
 
     if TYPE_CHECKING:
         components_: NDArray[np.float64]
@@ -40,17 +40,17 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
 
         Parameters
         ----------
-        X : whatever `fit` takes, shape (n, d)
+        X : any table that `fit` accepts, shape (n, d)
         to : path, optional
-            Write them block by block into this file, ``.npy`` or ``.parquet``, instead of returning
-            them; its path is returned. The file is whole or not there.
+            Write the scores block by block into this file, ``.npy`` or ``.parquet``, instead of
+            returning them; returns the path. The file is written atomically.
         force : bool
             Whether a file that exists is replaced.
         engine : Dask client or engine, optional
-            Who works through blocks, as in `fit`.
+            Engine that processes the blocks, as in `fit`.
         on : callable, optional
-            Called with a `gnomon.events.Event` after every block: `done` and `total` are rows. True
-            from it raises `Interrupted`.
+            Called with a `gnomon.events.Event` after every block: `done` and `total` are rows.
+            Returning True raises `Interrupted`.
         progress : callable, optional
             Deprecated: use `on`.
         """
@@ -64,7 +64,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
         return self._apply(scores, table, self.get_feature_names_out, output)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
-        """`fit`, then `transform` of the same rows: the same bits as the two calls."""
+        """Fit, then transform the same rows: the same bits as the two calls."""
         engine = fit_params.get("engine")
         scores: NDArray[Any] = self.fit(X, y, **fit_params).transform(X, engine=engine)
         return scores
@@ -99,7 +99,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
         on: On | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Any:
-        """X − X̂, what the components do not explain, in the original units, shape (n, d).
+        """Residuals X − X̂ that the components do not explain, in original units, shape (n, d).
 
         Orthogonal to every component ([Selitskii 2025], eq. (34)). The parameters are those of
         `transform`.

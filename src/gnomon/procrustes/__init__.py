@@ -1,4 +1,4 @@
-"""Orthogonal Procrustes: lay sets of points on each other, and say how well they lie."""
+"""Orthogonal Procrustes: align sets of points, and measure how well they fit."""
 
 from gnomon.procrustes.align import Alignment, align
 from gnomon.procrustes.compare import Comparison, compare

@@ -1,4 +1,4 @@
-"""Join two tables on their ids, lay one on the other, and say what had no partner."""
+"""Join two tables on their ids, align one to the other, and report rows without a partner."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_weights
 from gnomon.numeric.apply import plain_transform
 from gnomon.procrustes.estimator import Procrustes
-from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.matched_tables import read_table
 from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
 
@@ -20,22 +20,22 @@ __all__ = ["Alignment", "align", "read_ids"]
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Record):
-    """X laid on Y.
+    """Table X aligned to table Y.
 
     Attributes
     ----------
     aligned : array (n, D)
-        Every row of X in the frame of Y, those without a partner too.
+        Every row of X in the frame of Y, including rows without a partner.
     model : Procrustes
         The fitted map, for further rows.
     shared : tuple
         Ids (row numbers without ids) of the rows that both tables hold, in the order of X.
     rows_x, rows_y : array (m,)
-        Where those rows stand in X and in Y.
+        Positions of those rows in X and in Y.
     residuals : array (m,)
-        Distance of each of those from its partner, after the move.
+        Distance of each of those rows from its partner after alignment.
     only_x, only_y : tuple
-        Ids without a partner. They took no part in finding the map.
+        Ids without a partner, which were not used for the fit.
     disparity, rmsd, scale : float
     reflected : bool or None
     """
@@ -54,28 +54,34 @@ class Alignment(Record):
     reflected: bool | None
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"{len(self.shared):,} shared rows, aligned to a disparity of {self.disparity:.3g}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The fit, and what had no partner."""
+        """Quality of the fit, and the ids without a partner."""
         far = int(np.argmax(self.residuals))
         return [
-            ("rmsd", f"{self.rmsd:.4g}, the farthest {self.residuals[far]:.4g} at "
-             f"{self.shared[far]!r}"),
+            (
+                "rmsd",
+                f"{self.rmsd:.4g}, the farthest {self.residuals[far]:.4g} at {self.shared[far]!r}",
+            ),
             ("scale", f"{self.scale:.4g}"),
             ("reflected", {True: "yes", False: "no", None: "different widths"}[self.reflected]),
             ("only in X", _some(self.only_x)),
             ("only in Y", _some(self.only_y)),
-        ]  # fmt: skip
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and ids; the map as its rotation, scale and translation."""
         found = {
-            "disparity": self.disparity, "rmsd": self.rmsd, "scale": self.scale,
-            "reflected": self.reflected, "rotation": self.model.rotation_.tolist(),
-            "translation": self.model.translation_.tolist(), "n_shared": len(self.shared),
-        }  # fmt: skip
+            "disparity": self.disparity,
+            "rmsd": self.rmsd,
+            "scale": self.scale,
+            "reflected": self.reflected,
+            "rotation": self.model.rotation_.tolist(),
+            "translation": self.model.translation_.tolist(),
+            "n_shared": len(self.shared),
+        }
         return found | {"only_x": list(self.only_x), "only_y": list(self.only_y)}
 
 
@@ -93,21 +99,21 @@ def align(
     prior: Any = None,
     n_jobs: int | None = None,
 ) -> Alignment:
-    """Lay X on Y by the rows that both hold, and carry all rows of X along.
+    """Align X to Y by the rows that both hold, and move all rows of X.
 
-    Two shared rows are refused, since they lie on each other by construction; fewer than the
-    dimensions and 2 are warned of (`gnomon.procrustes.verdict` says why). `Procrustes` fits them.
+    Two shared rows are refused, since any two points fit perfectly; fewer than the
+    dimensions + 2 raise a warning (see `gnomon.procrustes.verdict`). `Procrustes` fits them.
 
     Parameters
     ----------
     X, Y : array or dataframe, shapes (n, dx), (k, dy)
     ids_x, ids_y : sequences of n and k hashable ids, optional
-        Rows with equal ids are partners; an id may stand once in each. By default the indexes of
-        dataframes, if both have one of their own; otherwise row i belongs to row i.
+        Rows with equal ids are partners; ids must be unique in each table. By default the indexes
+        of dataframes, if both have an explicit one; otherwise row i belongs to row i.
     sample_weight : array (n,), optional
         Weights of the rows of X.
     reflection, scaling, centering, robust, prior, n_jobs
-        See `Procrustes`.
+        Parameters of `Procrustes`.
 
     Examples
     --------
@@ -157,7 +163,7 @@ def align(
 
 
 def read_ids(name: str, ids: Any, n: int) -> list[Hashable]:
-    """`ids` as a list of `n` hashable, present, distinct values."""
+    """Check `ids`: `n` hashable, present, distinct values."""
     found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if len(found) != n:
         refuse(name, f"be {n} ids, one for each row", len(found))
@@ -165,12 +171,12 @@ def read_ids(name: str, ids: Any, n: int) -> list[Hashable]:
     for row, key in enumerate(found):
         try:
             if key is None or key != key:
-                refuse(name, "have an id for every row", key, f"It stands at row {row}.")
+                refuse(name, "have an id for every row", key, f"It is in row {row}.")
             first = seen.setdefault(key, row)
         except TypeError:
             refuse(name, "be hashable: text or numbers", type(key).__name__, kind=True)
         if first != row:
-            way = f"It stands at rows {first} and {row}; join or drop those rows."
+            way = f"It is in rows {first} and {row}; merge or drop those rows."
             refuse(name, "be distinct", key, way)
     return found
 
@@ -182,7 +188,7 @@ def _or_index(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any]:
     if ids_x is not None:
         return ids_x, ids_y
     both = [getattr(Z, "index", None) for Z in (X, Y)]
-    # A list's `index` is a method, and pandas numbers rows by itself: neither is an id.
+    # A list's `index` is a method, and pandas numbers rows by default: neither is an id.
     own = [i is not None and not callable(i) and type(i).__name__ != "RangeIndex" for i in both]
     return (both[0], both[1]) if all(own) else (None, None)
 
@@ -196,7 +202,7 @@ def _join(
     tuple[Hashable, ...],
     tuple[Hashable, ...],
 ]:
-    """Shared ids in X's order, their rows in X and Y, and the ids that only one of them has."""
+    """Shared ids in X's order, their rows in X and Y, and the ids that only one table has."""
     if ids_x is None:
         if len(X) != len(Y):
             raise DataError(

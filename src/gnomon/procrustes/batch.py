@@ -1,13 +1,13 @@
-"""Many small problems at once.
+"""Many small Procrustes problems at once.
 
-For 5,000 problems of 50 × 2 the arithmetic takes milliseconds and calling a library 5,000 times
-takes most of a second. Here compiled loops go over problems and rows:
+For 5,000 problems of 50 × 2 the arithmetic takes milliseconds, but calling a library 5,000 times
+takes most of a second. Here compiled loops iterate over problems and rows:
 
-1. Means, norms and M = XᵀY of each problem, about its means.
+1. Means, norms and M = XᵀY of each problem, centred on its means.
 2. All rotations as one stack (`solve.solve_many`; in the plane by angles).
 3. Residuals of each problem, from its rows.
 
-Each problem has units of its own (powers of two), so that 1e±200 are numbers like others.
+Each problem has its own unit (a power of two), so that numbers such as 1e±200 do not overflow.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from gnomon.records import Record
 from gnomon.typing import Floats64
 
 EPS = float(np.finfo(np.float64).eps)
-NUMBERS = 2**17  # in a block of problems
+NUMBERS = 2**17  # numbers in a block of problems
 
 __all__ = ["Batch", "fit_batch"]
 
@@ -55,11 +55,11 @@ class Batch(Record):
     reflected: NDArray[np.bool_] = field(repr=False)
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"{self.scale.size:,} Procrustes fits"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The spread of the results."""
+        """Range and median of the results."""
         return [
             ("disparity", _spread(self.disparity)),
             ("rmsd", _spread(self.rmsd)),
@@ -114,7 +114,7 @@ def _fit_block(
     sq_x, sq_y = np.empty(p), np.empty(p)
     _moments(x, y, rules.centering, mx, my, M, sq_x, sq_y)
     _refuse_bad_numbers(sq_x, sq_y, start)
-    for m, sq in ((mx, sq_x), (my, sq_y)):  # no more than the rounding of the mean
+    for m, sq in ((mx, sq_x), (my, sq_y)):  # at most the rounding of the mean counts as zero
         sq[sq <= n * (8 * EPS) ** 2 * np.einsum("ij,ij->i", m, m)] = 0.0
     nothing = (sq_x == 0) | (sq_y == 0)
     _refuse_zero_norm(nothing, sq_x, rules, start)
@@ -151,9 +151,15 @@ def _fit_block(
 
 @kernel
 def _moments(
-    x: Floats64, y: Floats64, centering: bool, mx: Floats64, my: Floats64, M: Floats64,
-    sq_x: Floats64, sq_y: Floats64,
-) -> None:  # fmt: skip
+    x: Floats64,
+    y: Floats64,
+    centering: bool,
+    mx: Floats64,
+    my: Floats64,
+    M: Floats64,
+    sq_x: Floats64,
+    sq_y: Floats64,
+) -> None:
     """Means (zeros unless `centering`), XᵀY and squared norms of x (p, n, dx), y (p, n, dy)."""
     n, dx, dy = x.shape[1], x.shape[2], y.shape[2]
     for k in range(x.shape[0]):
@@ -182,9 +188,15 @@ def _moments(
 
 @kernel
 def _residuals(
-    x: Floats64, y: Floats64, mx: Floats64, my: Floats64, R: Floats64, scale: Floats64,
-    factor: Floats64, out: Floats64,
-) -> None:  # fmt: skip
+    x: Floats64,
+    y: Floats64,
+    mx: Floats64,
+    my: Floats64,
+    R: Floats64,
+    scale: Floats64,
+    factor: Floats64,
+    out: Floats64,
+) -> None:
     """out[k] = Σ ‖scale·(x − mx)R − factor·(y − my)‖² of problem k."""
     n, dx, dy, D = x.shape[1], x.shape[2], y.shape[2], R.shape[2]
     for k in range(x.shape[0]):
@@ -202,7 +214,7 @@ def _residuals(
 
 
 def _in_units(Z: Any) -> tuple[Floats64, NDArray[np.intc]]:
-    """`Z` in float64, each problem divided by a power of two where its squares need it."""
+    """`Z` in float64, each problem divided by a power of two if its squares would overflow."""
     Z = np.ascontiguousarray(Z, np.float64)
     exponents = np.zeros(len(Z), np.intc)
     largest = np.maximum(Z.max(axis=(1, 2)), -Z.min(axis=(1, 2)))
@@ -228,6 +240,6 @@ def _refuse_zero_norm(nothing: NDArray[np.bool_], sq_x: Floats64, rules: Rules, 
         return
     at = int(np.argmax(nothing))
     raise DataError(
-        f"{'X' if sq_x[at] == 0 else 'Y'} has norm 0 in problem {start + at}: it has no size, and "
-        f"`scaling={rules.scaling!r}` asks for one. Use `scaling=False`, or leave it out."
+        f"{'X' if sq_x[at] == 0 else 'Y'} has norm 0 in problem {start + at}: it has no size, but "
+        f"`scaling={rules.scaling!r}` needs one. Use `scaling=False`, or leave it out."
     )

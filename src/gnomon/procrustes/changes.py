@@ -2,11 +2,11 @@
 
 1. Each row's `k` nearest rows are found in both tables. Rows that are among them in both are kept;
    the others were lost, and as many gained.
-2. Neighbours that are lost may still be close by. How far away they went is measured by rows, not
-   by distances, which have other units in the other table: `between` is the share of all rows that
+2. Lost neighbours may still be close by. How far away they went is measured in rows, not
+   in distances, whose units differ between the tables: `between` is the share of all rows that
    now lie nearer than the median of a row's former neighbours. It is measured both ways, against
    `REFERENCE_ROWS` rows drawn at random, and the smaller share counts.
-3. A row changed company where `between` is above `FAR`, and above `TIMES` times that of the median
+3. A row changed company if `between` is above `FAR`, and above `TIMES` times that of the median
    row: where everything moved, only rows that moved more than the others are named.
 
 Among 3,000 rows in ten groups with noise, of which 3 to 20 % were put into another group, this
@@ -34,20 +34,20 @@ REFERENCE_ROWS = 1_000
 FAR = 0.05
 TIMES = 4.0
 MOST_SEARCHED, SEARCHED = 100_000, 50_000
-RECALL = 0.999  # of neighbours of more rows than are searched exactly
-BLOCK = 256  # rows whose distances from all reference rows are held at once
+RECALL = 0.999  # recall of neighbours where exact search is too slow
+BLOCK = 256  # rows per block of distances to all reference rows
 
 
 @dataclass(frozen=True, eq=False)
 class Changes(Record):
-    """What became of the neighbours of each row.
+    """How the neighbours of each row changed.
 
     Attributes
     ----------
     rows : array (m,)
-        The rows that were looked at, ascending: all, or a sample of very many.
+        Rows that were examined, ascending: all, or a sample of very many.
     near_x, near_y : array (m, k)
-        Their nearest rows in both tables, nearest first.
+        Nearest rows of those rows in both tables, nearest first.
     kept : array (m,)
         Share of the neighbours in X that are neighbours in Y.
     between : array (m,)
@@ -65,7 +65,7 @@ class Changes(Record):
 
     @cached_property
     def changed(self) -> NDArray[np.intp]:
-        """Rows that changed company, those that did most first."""
+        """Rows that changed company, the most changed first."""
         found = np.flatnonzero(self.between > self.limit)
         order = np.lexsort((found, self.kept[found], -self.between[found]))
         return self.rows[found[order]]
@@ -76,11 +76,11 @@ class Changes(Record):
         return float(np.mean(self.between > self.limit))
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"{len(self.changed):,} of {len(self.rows):,} rows changed company"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The numbers in words."""
+        """Labelled numbers of the summary."""
         k = self.near_x.shape[1]
         return [
             ("kept", f"{100 * self.kept.mean():.1f} % of the {k} nearest rows, on average"),
@@ -92,13 +92,17 @@ class Changes(Record):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the lists of neighbours."""
-        return {"n": len(self.rows), "share": self.share, "limit": self.limit,
-                "changed": self.changed.tolist()}  # fmt: skip
+        """Fields as a dictionary, without the lists of neighbours."""
+        return {
+            "n": len(self.rows),
+            "share": self.share,
+            "limit": self.limit,
+            "changed": self.changed.tolist(),
+        }
 
 
 def find_changes(X: Any, Y: Any, k: int, n_jobs: int | None = None) -> Changes:
-    """What became of the `k` nearest rows of each row, from X (n, dx) to Y (n, dy)."""
+    """Find how the `k` nearest rows of each row changed from X (n, dx) to Y (n, dy)."""
     n = len(X)
     rows = np.arange(n)
     if n > MOST_SEARCHED:
@@ -137,7 +141,7 @@ def _between(
         middle = np.sort(away, axis=1)[:, (k - 1) // 2]
         others = search.between(mine, reference, middle)
         nearer = np.count_nonzero(others < middle[:, None], axis=1)
-        own = np.isin(mine, reference) & (middle > 0)  # a row is as near to itself as can be
+        own = np.isin(mine, reference) & (middle > 0)  # a row is at distance 0 from itself
         return np.asarray((nearer - own) / (some - own))
 
     return np.concatenate(map_blocks(block, row_blocks(len(rows), BLOCK), n_jobs=n_jobs))

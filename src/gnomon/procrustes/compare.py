@@ -1,15 +1,15 @@
-"""How alike two sets of paired points are, by measures that no rotation changes.
+"""Similarity of two sets of paired points, by rotation-invariant measures.
 
-With X and Y about their means, and the singular values σ of XᵀY:
+With X and Y centred on their means, and the singular values σ of XᵀY:
 
 - disparity 1 − (Σσ)² / (‖X‖²‖Y‖²), and the angle arccos(Σσ / ‖X‖‖Y‖), which is a distance between
   shapes [Kendall 1984];
-- RV = ‖XᵀY‖² / (‖XᵀX‖‖YᵀY‖) [Robert & Escoufier 1976], the same number as the linear centred kernel
-  alignment CKA [Kornblith et al. 2019]. Both grow with the number of columns even when there is
-  nothing in common;
-- the unbiased CKA, from the unbiased estimate of what kernels share [Song et al. 2012], is about 0
-  then. With k = ‖x‖² and l = ‖y‖² of each row, that estimate is, up to a factor that cancels,
-  ‖XᵀY‖² − Σkl·n/(n − 2) + ΣkΣl / ((n − 1)(n − 2)): no n × n matrix is needed for linear kernels;
+- RV = ‖XᵀY‖² / (‖XᵀX‖‖YᵀY‖) [Robert & Escoufier 1976], equal to the linear centred kernel
+  alignment CKA [Kornblith et al. 2019]. Both grow with the number of columns even if the sets
+  are unrelated;
+- the unbiased CKA, from an unbiased estimate of the kernels' covariance [Song et al. 2012], is
+  about 0 then. With k = ‖x‖² and l = ‖y‖² of each row, that estimate is, up to a factor that
+  cancels, ‖XᵀY‖² − Σkl·n/(n − 2) + ΣkΣl / ((n − 1)(n − 2)): linear kernels need no n × n matrix;
 - the share of each row's nearest neighbours that are neighbours in both sets, and of rows that
   changed company (`changes`).
 """
@@ -27,16 +27,16 @@ from gnomon.engine import as_engine
 from gnomon.errors import DataError
 from gnomon.inputs import check_integer
 from gnomon.late import late
-from gnomon.numeric.moments import CrossMoments
 from gnomon.procrustes.changes import Changes, find_changes
-from gnomon.procrustes.pairs import Pair, Weights, block_rows, draw_rows, view_pair
+from gnomon.procrustes.cross_moments import CrossMoments
+from gnomon.procrustes.matched_tables import pair_tables
+from gnomon.procrustes.row_pairs import Pair, Weights, draw_rows, pair_block_rows, view_pair
 from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
-from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
 from gnomon.records import Record, plain
 from gnomon.typing import Array, Floats64
 
-# Rows that are drawn for what cannot be added up: shares of them are then known to about 0.5 %.
+# Rows drawn for measures that cannot be added up: shares of them are then known to about 0.5 %.
 SAMPLE_ROWS = 10_000
 SAMPLE_SEED = 0
 
@@ -53,39 +53,39 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """How alike two sets are. Every number is the same with X and Y exchanged.
+    """Similarity of two sets. Every number is symmetric in X and Y.
 
     Attributes
     ----------
     n : int
-        Pairs of rows.
+        Number of pairs of rows.
     disparity : float
         0 for the same shape, 1 for nothing in common.
     correlation : float
-        Procrustes correlation, √(1 − disparity). Of unrelated sets it is about 0.85 √(d / n) for
-        many rows and above 0.7 for fewer than d + 2; `permutation_test` says what chance gives.
+        Procrustes correlation, √(1 − disparity). For unrelated sets it is about 0.85 √(d / n) for
+        many rows and above 0.7 for fewer than d + 2; `permutation_test` computes the chance level.
     angular_distance : float
         Radians, 0 to π/2: a metric between shapes.
     rmsd : float
         Root mean squared distance after the best rotation and translation, in the tables' units.
     rv : float
-        RV coefficient, which is the linear CKA: 0 to 1, too large where columns are many.
+        RV coefficient, equal to the linear CKA: 0 to 1, biased upwards for many columns.
     unbiased_cka : float
-        About 0 where the sets have nothing in common, whatever their widths; may be negative. NaN
+        About 0 if the sets are unrelated, for any number of columns; may be negative. NaN
         for fewer than 4 rows.
     neighbor_overlap : float
-        Mean share of the `n_neighbors` nearest neighbours that both sets agree on. By chance it is
-        n_neighbors / (overlap_rows − 1).
+        Mean share of the `n_neighbors` nearest neighbours that both sets agree on. The chance
+        level is n_neighbors / (overlap_rows − 1).
     changed : float
         Share of rows that changed company: their former neighbours are far away now.
     n_neighbors : int
     overlap_rows : int
-        Rows among which neighbours were looked for: all, or a sample where the tables are read in
+        Rows among which neighbours were searched: all, or a sample if the tables are read in
         blocks.
     changes : Changes
-        What became of each row's neighbours.
+        How the neighbours of each row changed.
     tables : pair of arrays
-        X and Y, or the sample of them whose neighbours were looked for.
+        X and Y, or the sample of them whose neighbours were searched.
     """
 
     n: int
@@ -119,29 +119,29 @@ class Comparison(Record):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Any:
-        """One offline page: both maps side by side, what changed between them, how alike they are.
+        """Build one offline page: both maps side by side, their changes and their similarity.
 
-        Tables of more than two columns are judged by neighbours in the tables; the maps are then
-        made for the page.
+        Tables of more than two columns are compared by neighbours in the tables; maps are then
+        computed for the page.
 
         Parameters
         ----------
         names : pair of str
-            What the tables are called.
+            Names of the tables.
         ids : column, optional
-            What the rows are called.
+            Names of the rows.
         labels : column, mapping of names to columns, or dataframe, optional
-            What to colour by.
+            Labels to colour by.
         title : str, optional
         reruns : sequence of arrays (n, k), optional
-            The first table made again with other seeds: what chance alone changes.
+            The first table computed again with other seeds: the changes due to chance alone.
         n_permutations, random_state
-            Shuffles behind the p-values, and their seed.
+            Number of shuffles for the p-values, and their seed.
 
         Returns
         -------
         gnomon.report.Report
-            With `save`, `open`, and a form that notebooks show.
+            With `save`, `open`, and a preview in notebooks.
 
         Examples
         --------
@@ -169,11 +169,11 @@ class Comparison(Record):
         return str(late("comparison_card")(self))
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"{self.n:,} pairs of rows, Procrustes correlation {self.correlation:.3f}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The numbers in words."""
+        """Labelled numbers of the summary."""
         some = self.overlap_rows < self.n
         chance = self.n_neighbors / (self.overlap_rows - 1)
         among = f", among {self.overlap_rows:,} rows drawn at random" if some else ""
@@ -203,22 +203,22 @@ def compare(
 ) -> Comparison:
     """Compare paired rows `X` (n, dx) and `Y` (n, dy); reflections are allowed.
 
-    Two rows are refused, since any two points have the same shape; fewer than min(dx, dy) + 2 are
-    warned of (`gnomon.procrustes.verdict` says why).
+    Two rows are refused, since any two points have the same shape; fewer than min(dx, dy) + 2
+    raise a warning (see `gnomon.procrustes.verdict`).
 
     Parameters
     ----------
     X, Y : arrays, dataframes, sources or Dask arrays
         Tables that are not in memory are read in blocks, in five passes; the overlap of
-        neighbourhoods is then that of 10,000 rows drawn at random.
+        neighbourhoods is then estimated from 10,000 rows drawn at random.
     n_neighbors : int
-        For the overlap of neighbourhoods; at most half of the other rows, since all of them are
-        the nearest of both sets by construction.
+        Neighbours for the overlap of neighbourhoods; at most half of the other rows, since all
+        other rows are the neighbours in both sets by construction.
     id : str, optional
-        A column of numbers, ascending in both tables, by which rows belong together. By default
-        they do by their order.
+        A column of numbers, ascending in both tables, by which rows are paired. By default
+        they are paired by position.
     engine : Dask client or engine, optional
-        Who works through the tables; by default `n_jobs` threads of this process.
+        Engine that reads the tables; by default `n_jobs` threads of this process.
 
     Examples
     --------
@@ -246,13 +246,13 @@ def compare(
 
 
 def sampled_rows(n: int) -> NDArray[np.intp]:
-    """The rows of a pair of n that stand for all, where the tables are read in blocks."""
+    """Rows of a pair of n that are sampled if the tables are read in blocks."""
     return draw_rows(n, SAMPLE_ROWS, SAMPLE_SEED)
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """Sums over rows x, y about the means: XᵀX, YᵀY, and of k = ‖x‖² and m = ‖y‖².
+    """Sums over rows x, y about the means: XᵀX, YᵀY, and sums of k = ‖x‖² and m = ‖y‖².
 
     `sums` are Σk, Σm, Σk², Σm², Σkm.
     """
@@ -266,7 +266,7 @@ class Kernels:
 
 
 def kernels_of(x: Array, y: Array) -> Kernels:
-    """Sums over the rows of x (n, dx) and y (n, dy), which are about their means."""
+    """Sums over the rows of x (n, dx) and y (n, dy), which are centred on their means."""
     k, m = (np.einsum("ij,ij->i", z, z) for z in (x, y))
     sums = np.array([k.sum(), m.sum(), k @ k, m @ m, k @ m])
     return Kernels(x.T @ x, y.T @ y, sums)
@@ -274,12 +274,12 @@ def kernels_of(x: Array, y: Array) -> Kernels:
 
 @dataclass(frozen=True)
 class _KernelsOf:
-    """What RV and the unbiased CKA are made of, about the means of `moments`."""
+    """Sums for RV and the unbiased CKA, about the means of `moments`."""
 
     moments: CrossMoments
 
     def step(self, pair: Pair, _: int) -> int:
-        return block_rows(pair)
+        return pair_block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int) -> Kernels:
         x, y = (
@@ -292,7 +292,7 @@ class _KernelsOf:
 def _comparison(
     found: Similarity, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
 ) -> Comparison:
-    """All numbers; `left` and `right` are the rows whose neighbours are looked for."""
+    """Compute all numbers; `left` and `right` are the rows whose neighbours are searched."""
     n, k = found.moments.x.n, min(k, (len(left) - 1) // 2)
     changes = find_changes(left, right, k, n_jobs)
     rv, unbiased = kernel_alignment(kernels, found.cross, n)
@@ -300,7 +300,7 @@ def _comparison(
         n=n,
         disparity=found.disparity,
         correlation=float(np.sqrt(1 - found.disparity)),
-        # arcsin of the root of a small number is exact where arccos of nearly 1 is not
+        # arcsin of the root of a small number is accurate where arccos near 1 is not
         angular_distance=float(np.arcsin(np.sqrt(found.disparity))),
         rmsd=float(np.ldexp(np.sqrt(found.residual_sum / n), found.unit)),
         rv=rv,
@@ -315,7 +315,7 @@ def _comparison(
 
 
 def kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, float]:
-    """RV and unbiased CKA, each side in units of its own size."""
+    """RV and unbiased CKA, with each table in units of its own size."""
     tx, ty = float(np.trace(kernels.xx)), float(np.trace(kernels.yy))
     xx, yy = (float(np.sum((S / t) ** 2)) for S, t in ((kernels.xx, tx), (kernels.yy, ty)))
     xy = float(np.sum((cross / (np.sqrt(tx) * np.sqrt(ty))) ** 2))
@@ -331,5 +331,5 @@ def kernel_alignment(kernels: Kernels, cross: Floats64, n: int) -> tuple[float, 
 
 
 def _unbiased(product: float, k: float, m: float, km: float, n: int) -> float:
-    """From Σk, Σm and Σkm."""
+    """Unbiased estimate from Σk, Σm and Σkm."""
     return float(product - km * n / (n - 2) + k * m / ((n - 1) * (n - 2)))

@@ -1,4 +1,4 @@
-"""The Procrustes estimator: lays one set of points on another, and carries new points along."""
+"""The Procrustes estimator: aligns one set of points to another, and moves new points along."""
 
 from typing import Any, Self
 
@@ -10,32 +10,32 @@ from sklearn.utils.validation import check_is_fitted
 from gnomon.compute.blas import one_blas_thread
 from gnomon.compute.threads import thread_count
 from gnomon.engine import Engine, as_engine
-from gnomon.engine.pairs import PairedSource, pair_by_row
+from gnomon.engine.paired_tables import PairedSource, pair_by_row
 from gnomon.errors import DataError, UnavailableError, refuse
 from gnomon.inputs import about_table, check_choice, check_weights
-from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
+from gnomon.models.registry import Saved
 from gnomon.numeric.apply import check_columns, check_rows
-from gnomon.numeric.moments import CrossMoments
 from gnomon.procrustes.batch import Batch, fit_batch
-from gnomon.procrustes.certificate import certify_rotation
+from gnomon.procrustes.cross_moments import CrossMoments
+from gnomon.procrustes.fit_warnings import warn_of_similarity
 from gnomon.procrustes.leave_one_out import leave_one_out
-from gnomon.procrustes.pairs import PairView, Weights, view_pair
+from gnomon.procrustes.matched_tables import open_matched, pair_tables
+from gnomon.procrustes.moved_rows import SimilarityTransformer
+from gnomon.procrustes.procrustes_schema import FIELDS, unpack
 from gnomon.procrustes.robust import ROBUST, fit_robust
+from gnomon.procrustes.rotation_certificate import certify_rotation
+from gnomon.procrustes.row_pairs import PairView, Weights, view_pair
 from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.solve import REFLECTIONS
-from gnomon.procrustes.state import FIELDS, unpack
-from gnomon.procrustes.tables import open_table, pair_tables
-from gnomon.procrustes.transform import SimilarityTransformer
-from gnomon.procrustes.warn import warn_of_similarity
 
 SCALINGS = (False, True, "norm-ratio")
 
 # Products of one pass over the residuals up to which `fit` computes them for every row. Beyond,
-# it would take twice as long; `residuals` computes them when they are asked for.
+# it would take twice as long; `residuals` computes them on demand.
 CHEAP = 2**31
 
-# What is computed when it is first looked at after `partial_fit`.
+# Attributes that are computed on first access after `partial_fit`.
 _SOLVED = frozenset(
     {
         "rotation_",
@@ -59,78 +59,78 @@ _OF_ROWS = frozenset({"residuals_", "weights_"})
 
 
 class _NoRowsError(UnavailableError, AttributeError):
-    """An attribute that needs the rows themselves; `hasattr` is False for it."""
+    """Access to an attribute that needs the rows themselves; `hasattr` is False for it."""
 
 
 class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
-    """Moves X onto Y: rows are points, and ``fit(X, Y)`` finds R, s, t with s·XR + t ≈ Y.
+    """Align X to Y: rows are points, and ``fit(X, Y)`` finds R, s, t with s·XR + t ≈ Y.
 
     R is the orthogonal matrix with the least ‖XR − Y‖: with XᵀY = UΣVᵀ it is UVᵀ. The lecture notes
     write points as columns, WXᵀ ≈ Yᵀ, and find W = VUᵀ = Rᵀ, the same map ([Selitskii 2025], eqs.
     (60)–(66)). Row i of X belongs to row i of Y; `gnomon.align` joins tables by ids. R's programs
     and SciPy's `spatial.procrustes` move their second argument onto the first.
 
-    Not for sets whose points are not paired, nor for maps that bend. Fewer rows than min(dx, dy)
-    and 2 are fitted and warned of: `disparity_` then says little, and of two rows nothing.
+    Not for sets whose points are not paired, nor for nonlinear maps. Fewer than min(dx, dy) + 2
+    rows are fitted with a warning: `disparity_` then says little, and nothing for two rows.
 
     Parameters
     ----------
     reflection : {"allow", "forbid", "force"}, default="allow"
-        Whether R may turn the points over. ``"forbid"`` finds the best rotation proper, which is
+        Whether R may reflect the points. ``"forbid"`` finds the best proper rotation, which is
         not the best R with its sign changed afterwards.
     scaling : {False, True, "norm-ratio"}, default=False
-        True: the scale with the least squares, never negative. ``"norm-ratio"``: the ratio of the
+        True: the least-squares scale, never negative. ``"norm-ratio"``: the ratio of the
         norms, so that fitting Y onto X is the inverse.
     centering : bool, default=True
-        Whether a translation is found too; if not, the sets turn about the origin.
+        Whether to fit a translation; if not, the sets rotate about the origin.
     robust : {False, "huber", "tukey"}, default=False
-        Weigh down rows that moved on their own, so that they do not drag the frame; see `weights_`.
+        Downweight rows that moved on their own and would distort the fit; see `weights_`.
     prior : array (dx, max(dx, dy)), optional
-        Where the data leave R open (fewer points than columns, a flat cloud), the minimiser nearest
-        to this; the identity by default.
+        Where the data do not determine R (fewer points than columns, a flat cloud), the minimiser
+        nearest to this; by default the identity.
     n_jobs : int or None, default=None
-        Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
+        Threads: None or −1 for all CPUs. They do not change the bits of the result.
 
     Attributes
     ----------
     rotation_ : array (dx, D), D = max(dx, dy)
-        R; its rows are orthonormal, so distances are kept. The narrower table is taken to have
-        columns of zeros; then only ``reflection="allow"`` has a meaning.
+        R; its rows are orthonormal, so distances are preserved. The narrower table is padded with
+        columns of zeros; then only ``reflection="allow"`` is defined.
     scale_ : float
     translation_ : array (D,)
         y ≈ s·xR + t, with s = `scale_`, R = `rotation_` and t = `translation_`.
     disparity_ : float
-        1 − t² / (‖X‖²‖Y‖²), t = tr(RᵀXᵀY): 0 when the shapes are the same, at most 1; the same
-        number whatever the scaling, and with X and Y exchanged. ``sqrt(1 - disparity_)`` is the
+        1 − t² / (‖X‖²‖Y‖²), t = tr(RᵀXᵀY): 0 for the same shape, at most 1; independent
+        of the scaling, and symmetric in X and Y. ``sqrt(1 - disparity_)`` is the
         Procrustes correlation.
     residual_sum_ : float
         Σ w ‖s·xR + t − y‖², the sum that was minimised.
     rmsd_ : float
         Root of the (weighted) mean of the squared distances.
     residuals_ : array (n,)
-        Distance of each row from its partner. Not after `partial_fit`, nor where it would double
+        Distance of each row from its partner. Not after `partial_fit`, nor if it would double
         the time of a large fit: `residuals` computes them for any rows.
     weights_ : array (n,) or None
-        Each row's weight in [0, 1] when `robust`; `sample_weight` comes on top.
+        Weight of each row in [0, 1] if `robust`; multiplies `sample_weight`.
     reflected_ : bool or None
-        Whether R turns the points over; None where X and Y have different widths.
+        Whether R reflects the points; None if X and Y have different widths.
     reflection_margin_ : float
-        How much better the best reflection correlates than the best rotation: positive when the
-        data prefer a reflection, 0 when they cannot tell. Whatever `reflection` says.
+        Correlation of the best reflection less that of the best rotation: positive if the
+        data prefer a reflection, 0 if they do not determine it. Independent of `reflection`.
     angle_ : float or None
-        In the plane, in radians: the turn, counter-clockwise; for a reflection the direction of the
-        mirror. None in other dimensions.
+        In the plane, in radians: the rotation, counter-clockwise; for a reflection the direction
+        of the mirror axis. None in other dimensions.
     rank_ : int
         Numerical rank of XᵀY. Below dx, R is not unique.
     singular_values_ : array (dx,)
-        Of XᵀY relative to ‖X‖‖Y‖, the last negative where its sign was turned. Their sum is the
-        Procrustes correlation.
+        Singular values of XᵀY relative to ‖X‖‖Y‖, the last negative if its sign was flipped.
+        Their sum is the Procrustes correlation.
     certificate_ : RotationCertificate
-        How exact R is.
+        Accuracy of R.
     similarity_ : Similarity
         The map as plain numbers, for other processes.
     moments_ : CrossMoments or None
-        What `partial_fit` and `merge` add up; None after a robust fit.
+        Moments for `partial_fit` and `merge`; None after a robust fit.
 
     Examples
     --------
@@ -178,17 +178,17 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         ----------
         X : array, dataframe, source or Dask array, shape (n, dx)
         y : array, dataframe, source or Dask array, shape (n, dy)
-            Y, by the name that scikit-learn gives to what is fitted to. Row i of X belongs to row i
-            of Y. A 1-D Y is one column. Tables that are not in memory are read in blocks: twice and
-            for a few rows, a robust fit in two passes a step.
+            Y, under the parameter name of scikit-learn's targets. Row i of X belongs to row i
+            of Y. A 1-D Y is one column. Tables that are not in memory are read in blocks: twice,
+            plus a few rows; a robust fit takes two passes per step.
         sample_weight : array (n,), optional
-            Frequencies: an integer weight is that many copies of the pair, 0 an absent pair.
+            Frequencies: an integer weight counts as that many copies, 0 as an absent pair.
         id : str, optional
-            A column of numbers, ascending in both tables, by which rows belong together. What is
-            known of rows then is in the order of those that both tables hold.
+            A column of numbers, ascending in both tables, by which rows are paired. Results per
+            row are then in the order of the shared ids.
         engine : Dask client or engine, optional
-            Who works through the tables; by default `n_jobs` threads of this process. The bits of
-            the result do not depend on it.
+            Engine that reads the tables; by default `n_jobs` threads of this process. It does
+            not change the bits of the result.
         """
         self._forget()
         workers = as_engine(engine, n_jobs=self.n_jobs)
@@ -214,18 +214,18 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     @property
     def similarity_(self) -> Similarity:
-        """The map as plain numbers, with what it does to arrays: what workers get."""
+        """The map as plain numbers with its methods for arrays, sent to workers."""
         return self._frame
 
     def _fit_pair(
         self, view: PairView, weights: Weights, rules: Rules
     ) -> tuple[Similarity, NDArray[np.float64] | None]:
-        """The map, and each row's squared residual where that is cheap or needed."""
+        """Fit the map, and each row's squared residual if that is cheap or needed."""
         moments = view.moments(weights)
         self._refuse_too_few(moments.x.n)
         found = fit_similarity(moments, rules)
         if found.rotation.rank < _most_rank(found) and not view.is_float64:
-            # Rounding of float32 products hides directions that the rows hold.
+            # Rounding of float32 products hides directions that the rows contain.
             found = fit_similarity(view.in_float64().moments(weights), rules)
         dx, dy = view.table.widths
         if view.rows * dx * max(dx, dy) > CHEAP and not found.is_close():
@@ -234,9 +234,9 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     @one_blas_thread()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add pairs of rows to those already seen. Any batches give what one `fit` of all gives.
+        """Add pairs of rows to those already seen. Any batches give the same result as one `fit`.
 
-        Only the moments are kept; the map is computed when it is looked at. `residuals_` and
+        Only the moments are kept; the map is computed on first access. `residuals_` and
         `robust` need the rows themselves and are refused.
         """
         if self.robust:
@@ -259,9 +259,9 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     @one_blas_thread()
     def merge(self, other: "Procrustes | CrossMoments") -> "Procrustes":
-        """The model of both models' pairs, with this model's parameters.
+        """Model of the pairs of both models, with the parameters of this one.
 
-        `other` may also be the `CrossMoments` of pairs counted elsewhere; then this model need not
+        `other` may also be `CrossMoments` computed elsewhere; then this model need not
         be fitted.
         """
         if not isinstance(other, Procrustes | CrossMoments):
@@ -272,8 +272,8 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         names, others = self._names(), getattr(other, "feature_names_in_", None)
         if names is not None and others is not None and not np.array_equal(names, others):
             raise DataError(
-                f"The two models were fitted on other columns, or in another order: {list(names)} "
-                f"and {list(others)}."
+                f"The two models were fitted on different columns, or in another order: "
+                f"{list(names)} and {list(others)}."
             )
         merged = type(self)(**self.get_params())
         merged.n_features_in_ = theirs.x.shift.size
@@ -297,8 +297,8 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
     ) -> NDArray[np.float64]:
         """Distance of each row from its partner under the map fitted to all other rows, (n,).
 
-        One small decomposition a row, of moments that the row was taken out of: quick up to about
-        ten columns. Fits `X` and `Y` anew with this model's parameters; those here are as in `fit`.
+        One small decomposition per row, of the moments without that row: fast up to about
+        ten columns. Refits `X` and `Y` with this model's parameters; parameters of `fit`.
         """
         if self.robust:
             refuse("robust", "be False for loo_residuals", self.robust, "Look at `weights_`.")
@@ -331,13 +331,13 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
                 refuse(name, "be numbers of shape (problems, rows, columns)", f"shape {Z.shape}")
         if X.shape[:2] != Y.shape[:2]:
             raise DataError(
-                f"X and Y must hold as many problems and rows; got {X.shape[:2]} and {Y.shape[:2]}."
+                f"X and Y must have equal shapes (p, n); got {X.shape[:2]} and {Y.shape[:2]}."
             )
         self._refuse_too_few(X.shape[1])
         return fit_batch(X, Y, self._rules(X.shape[2], Y.shape[2]), n_jobs=self.n_jobs)
 
     def __getattr__(self, name: str) -> Any:
-        """Solve for the map when it is first looked at after `partial_fit`."""
+        """Solve for the map when it is first accessed after `partial_fit`."""
         if name in _SOLVED and self.__dict__.get("moments_") is not None:
             if "rotation_" not in self.__dict__:
                 self._solve_moments()
@@ -346,7 +346,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         if name in _OF_ROWS and "moments_" in self.__dict__:
             why = "would double the time of this fit, or take too much memory"
             if "_n_rows" not in self.__dict__:
-                why = "needs the rows themselves, which are not kept of batches"
+                why = "needs the rows themselves, which `partial_fit` does not keep"
             raise _NoRowsError(f"`{name}` {why}. Use `residuals(X, Y)` for the distance of rows.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -357,7 +357,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         self._settle(fit_similarity(moments, self._rules(*moments.cross.shape)))
 
     def _settle(self, found: Similarity) -> None:
-        """Turn a map in units of its moments into the fitted attributes, in the user's units."""
+        """Convert a map in units of its moments into the fitted attributes, in the user's units."""
         x, rotation, unit = found.moments.x, found.rotation, found.unit
         R, norms = rotation.matrix, found.norms
         self._frame, self._n_features_out = found, R.shape[1]
@@ -378,11 +378,11 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
             self.translation_ = centre - moved
         self.angle_ = _angle(R, rotation.reflected)
         self.certificate_ = certify_rotation(found)
-        self.rotation_ = R  # last: `__getattr__` takes it for the sign that all is there
+        self.rotation_ = R  # set last: `__getattr__` tests it
         warn_of_similarity(found)
 
     def _pair(self, X: Any, Y: Any, id: str | None, engine: Engine, *, reset: bool) -> PairedSource:
-        """Both tables, checked: as those of this model's columns, or its first if `reset`."""
+        """Check both tables against this model's columns, or as its first ones if `reset`."""
         self._check_parameters()
         if Y is None:
             raise DataError(
@@ -392,7 +392,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         if id is None:
             with about_table("X"):
                 left = check_rows(self, X, reset=reset, sparse=False)
-            return pair_by_row(left, open_table(Y, "Y"))
+            return pair_by_row(left, open_matched(Y, "Y"))
         table = pair_tables(X, Y, id, engine)
         names = table.names_of(0)
         known = None if names is None else names.tolist()
@@ -401,7 +401,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     def _weights(self, sample_weight: Any, table: PairedSource) -> Weights:
         if sample_weight is not None and table.ids is not None:
-            must = "be None where rows are joined by `id`, which says not how many there are"
+            must = "be None if rows are joined by `id`, whose number is not known before"
             refuse("sample_weight", must, "weights")
         weights = check_weights("sample_weight", sample_weight, table.rows, of="row")
         if weights is not None and not weights.any():
@@ -424,8 +424,8 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
                 "reflection",
                 f"be 'allow' where X and Y have different widths ({dx} and {dy})",
                 self.reflection,
-                "A flip can hide in the columns that only one of them has. Reduce the wider table "
-                "first, for instance by PCA.",
+                "A reflection can use the columns that only one of them has. Reduce the wider "
+                "table first, for instance by PCA.",
             )
         prior, shape = None, (dx, max(dx, dy))
         if self.prior is not None:
@@ -444,7 +444,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
                 "X",
                 "have at least 2 rows when `centering`",
                 f"{n} sample",
-                "Add rows, or turn about the origin with `centering=False`.",
+                "Add rows, or rotate about the origin with `centering=False`.",
             )
 
     def _mergeable(self, what: str) -> CrossMoments:
@@ -452,13 +452,13 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
         if moments is None:
             check_is_fitted(self)
             raise UnavailableError(
-                f"{what} adds up moments, which a robust fit does not have: its weights belong to "
+                f"{what} adds up moments, which a robust fit does not have: its weights depend on "
                 "all rows at once. Fit with `robust=False`."
             )
         return moments
 
     def _forget(self, *, keep_columns: bool = False) -> None:
-        """Drop what an earlier fit left."""
+        """Delete the attributes of an earlier fit."""
         for name in [*_SOLVED, *_OF_ROWS, "moments_", "_n_rows"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
@@ -481,7 +481,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
 
 def _most_rank(found: Similarity) -> int:
-    """The rank that XᵀY can have at most."""
+    """Largest rank that XᵀY can have."""
     dx, dy = found.moments.cross.shape
     return min(int(dx), int(dy), found.moments.x.n - int(found.rules.centering))
 

@@ -1,14 +1,14 @@
-"""How sure the figures of a comparison are: an interval and a p-value of each.
+"""Intervals and p-values of the figures of a comparison.
 
-- Intervals (95 %) are jackknifed: rows are dealt into `GROUPS` groups at random, the figure is
+- Intervals (95 %) are jackknifed: rows are assigned to `GROUPS` groups at random, the figure is
   computed with each group left out, and the spread of those values gives the standard error
-  [Efron & Tibshirani 1993]. Of more than `MOST_ROWS` rows a sample is used, and its error scaled to
-  the number of rows. The overlap of neighbourhoods is a mean over rows, with the error of a mean.
-- p-values count shuffles of the rows that are as alike (`permute`). For neighbourhoods the rows of
-  Y are renumbered by each shuffle, and the shared neighbours of up to `COUNTED` rows are counted.
+  [Efron & Tibshirani 1993]. With more than `MOST_ROWS` rows a sample is used, and its error scaled
+  to the number of rows. The overlap of neighbourhoods is a mean over rows, with its standard error.
+- p-values count shuffles of the rows that are at least as similar (`permute`). For neighbourhoods
+  the rows of Y are renumbered by each shuffle, and shared neighbours of `COUNTED` rows are counted.
 
-A p-value says whether two tables are related at all, which two maps of the same rows always are.
-Whether they differ more than two runs of the same method is for reruns to say.
+A p-value tests whether two tables are related at all, which two maps of the same rows always are.
+Whether they differ more than two runs of the same method is answered by reruns.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ COUNTED = 2_000
 
 @dataclass(frozen=True)
 class Figure(Record):
-    """A figure with its 95 % interval, its p-value, and what unrelated tables would give.
+    """A figure with its 95 % interval, its p-value, and its value for unrelated tables.
 
-    `low` and `high` are NaN where there are too few rows for an interval.
+    `low` and `high` are NaN if there are too few rows for an interval.
     """
 
     name: str
@@ -66,7 +66,7 @@ def find_evidence(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Evidence:
-    """Intervals and p-values of what `compare` found; `test` is computed if it is not given."""
+    """Intervals and p-values of a comparison; `test` is computed if it is not given."""
     x, y = (np.asarray(Z, np.float64) for Z in found.tables)
     if test is None:
         test = permutation_test(x, y, n_permutations, random_state=random_state, n_jobs=n_jobs)
@@ -122,13 +122,13 @@ def _neighbors(found: Comparison, count: int, random_state: Any, n_jobs: int | N
 
 
 def _interval(value: float, error: float, least: float) -> tuple[float, float]:
-    """Both ends, within what the figure can be; NaN where the error is."""
+    """Both ends, clipped to the range of the figure; NaN if the error is NaN."""
     low, high = np.clip([value - error, value + error], least, 1.0).tolist()
     return low, high
 
 
 def _as_large(changes: Changes, n: int, count: int, random_state: Any, n_jobs: int | None) -> int:
-    """Shuffles of the rows of Y that share as many neighbours with X, or more."""
+    """Count shuffles of the rows of Y that share at least as many neighbours with X."""
     seed, m = seed_of(random_state), len(changes.rows)
     some = np.arange(m)[:: max(1, m // COUNTED)]
     place = np.zeros(n, np.intp)
@@ -139,9 +139,9 @@ def _as_large(changes: Changes, n: int, count: int, random_state: Any, n_jobs: i
     def block(start: int, stop: int) -> int:
         as_large = 0
         for at in range(start, stop):
-            # Row i of X meets row `order[i]` of Y, whose neighbours are renumbered the other way.
+            # Row i of X is paired with row `order[i]` of Y; its neighbours use the inverse order.
             order = changes.rows[shuffled_rows(seed, at, m)]
-            back = np.arange(n)  # rows that were not looked at stay where they are
+            back = np.arange(n)  # rows that were not examined stay in place
             back[order] = changes.rows
             near_y = back[changes.near_y[place[order[some]]]]
             same = np.count_nonzero(near_x[:, :, None] == near_y[:, None])

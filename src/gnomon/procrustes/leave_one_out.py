@@ -1,4 +1,4 @@
-"""How well each row is foretold by the map of all the others.
+"""Leave-one-out residuals: each row predicted by the map of all other rows.
 
 With the total weight W, the moments about the means, and a row x, y of weight w, also about the
 means, those of all other rows are ([Chan, Golub & LeVeque 1983], backwards)
@@ -16,7 +16,7 @@ import numpy as np
 
 from gnomon.errors import DataError
 from gnomon.numeric.scaling import Rows
-from gnomon.procrustes.pairs import Pair, PairView, Weights
+from gnomon.procrustes.row_pairs import Pair, PairView, Weights
 from gnomon.procrustes.similarity import EPS, Rules, Similarity, fit_similarity
 from gnomon.procrustes.solve import solve_many
 from gnomon.typing import Floats64
@@ -29,7 +29,7 @@ __all__ = ["leave_one_out"]
 def leave_one_out(view: PairView, weights: Weights, rules: Rules) -> Floats64:
     """Distance of each row from its partner under the map of all other rows, shape (n,).
 
-    A row is left out with all its weight.
+    A row is left out with its whole weight.
     """
     w = np.ones(view.rows) if weights is None else weights
     least = 3 if rules.centering else 2
@@ -45,7 +45,7 @@ def leave_one_out(view: PairView, weights: Weights, rules: Rules) -> Floats64:
 
 @dataclass(frozen=True)
 class _Foretell:
-    """Distances of a range of rows, in units of 2^unit of the map of all rows."""
+    """Compute distances of a range of rows, in units of 2^unit of the map of all rows."""
 
     map: Similarity
 
@@ -94,7 +94,7 @@ def _scales(
     if gone.size:
         raise DataError(
             f"Without row {start + gone[0]} all other rows of X or of Y are the same point, and "
-            f"`scaling={scaling!r}` asks for their size. Use `scaling=False`."
+            f"`scaling={scaling!r}` needs their size. Use `scaling=False`."
         )
     if scaling is True:
         return np.asarray(np.maximum(trace, 0.0) / sq_x)

@@ -1,14 +1,18 @@
 """Sums over pairs of short rows, as compiled loops.
 
-For tables of a few columns NumPy spends its time between the rows, not on them: subtracting a mean
+For tables of a few columns NumPy's overhead per row dominates: subtracting a mean
 from an (n, 2) table takes longer than everything here. So:
 
 1. A block of rows is shifted and laid out by columns, x (dx, m) and y (dy, m), in float64.
 2. Sums, squares and products of columns are loops over m contiguous numbers.
 3. The residuals of a block are, in the same layout, ‖s·xR − u·y‖² for each row.
 
-A block has `BLOCK` rows whatever the number of threads, and is in the same layout whatever the
-layout of the table, so the bits are those of the numbers only.
+A block has `BLOCK` rows for any number of threads, and the same layout for any
+layout of the table, so the bits depend only on the numbers.
+
+Compiling the loops takes a second of processor time on a new machine. Blocks of up to `SMALL_UP_TO`
+rows, a short table or the end of a long one, are computed by NumPy instead, in the same layout; the
+loops round differently. Sums are pairwise, not BLAS: they do not depend on memory addresses.
 """
 
 import numpy as np
@@ -17,10 +21,11 @@ from gnomon.compute.kernels import kernel
 from gnomon.numeric.scaling import Rows, scratch
 from gnomon.typing import Floats64
 
-# Columns up to which these loops are used. They are quicker than BLAS up to 12 or so, by the rows
+# Most columns for which these loops are used. They are faster than BLAS up to 12 or so, by the rows
 # `width-…` of `benchmarks/procrustes.py`: 2.6 ms against 13 at 2 columns, 7 against 17 at 6.
 WIDEST = 8
 BLOCK = 16384  # rows; a block of a few columns stays in a core's cache
+SMALL_UP_TO = 2_500  # rows of a block for which compiling a kernel costs more than it saves
 
 DOUBLE = np.dtype(np.float64)
 
@@ -34,12 +39,47 @@ def column_block(rows: Rows, start: int, stop: int, slot: int) -> Floats64:
     X = rows.X
     how = rows.scaling
     plain = how.exponent == 0 and how.offset is None and how.shift.dtype == DOUBLE
-    if plain and X.dtype == DOUBLE and X.dtype.isnative and X.flags.c_contiguous:
+    loop = plain and X.dtype == DOUBLE and X.dtype.isnative and X.flags.c_contiguous
+    if loop and stop - start > SMALL_UP_TO:
         _shift_columns(X[start:stop], how.shift, out)
     else:
         z = rows.read(start, stop, scratch((stop - start, d), rows.work, slot + 1))
         out[...] = z.T
     return out
+
+
+def pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
+    """Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ of x (dx, m), y (dy, m), one after the other in `out`."""
+    if x.shape[1] > SMALL_UP_TO:
+        _pair_sums(x, y, w, out)
+        return
+    wx, wy = w * x, w * y
+    products = (wx, wy, wx * x, wy * y, wx[:, None] * y)
+    np.concatenate([product.sum(axis=-1).ravel() for product in products], out=out)
+
+
+def sq_residuals(
+    x: Floats64,
+    y: Floats64,
+    R: Floats64,
+    s: float,
+    u: float,
+    ox: Floats64,
+    oy: Floats64,
+    out: Floats64,
+) -> None:
+    """out[i] = ‖s·(x − ox)R − u·(y − oy)‖² of columns x (dx, m) and y (dy, m); R is (dx, D).
+
+    Columns of R beyond those of y are compared to zero.
+    """
+    if x.shape[1] > SMALL_UP_TO:
+        _sq_residuals(x, y, R, s, u, ox, oy, out)
+        return
+    away = np.zeros((R.shape[1], x.shape[1]))
+    away[: len(y)] = -u * (y - oy[:, None])
+    for turn, here in zip(s * R, x - ox[:, None], strict=True):
+        away += turn[:, None] * here
+    np.square(away, out=away).sum(axis=0, out=out)
 
 
 @kernel
@@ -52,8 +92,8 @@ def _shift_columns(X: Floats64, shift: Floats64, out: Floats64) -> None:
 
 
 @kernel
-def pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
-    """Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ of x (dx, m), y (dy, m), one after the other in `out`."""
+def _pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
+    """Compute `pair_sums` of a long block."""
     dx, dy, m = x.shape[0], y.shape[0], x.shape[1]
     for a in range(dx):
         first, second = 0.0, 0.0
@@ -77,14 +117,17 @@ def pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
 
 
 @kernel
-def sq_residuals(
-    x: Floats64, y: Floats64, R: Floats64, s: float, u: float, ox: Floats64, oy: Floats64,
+def _sq_residuals(
+    x: Floats64,
+    y: Floats64,
+    R: Floats64,
+    s: float,
+    u: float,
+    ox: Floats64,
+    oy: Floats64,
     out: Floats64,
-) -> None:  # fmt: skip
-    """out[i] = ‖s·(x − ox)R − u·(y − oy)‖² of columns x (dx, m) and y (dy, m); R is (dx, D).
-
-    Columns of R beyond those of y are compared with zero.
-    """
+) -> None:
+    """Compute `sq_residuals` of a long block."""
     dx, dy, D = x.shape[0], y.shape[0], R.shape[1]
     m = x.shape[1]
     away = np.empty(m)

@@ -1,14 +1,14 @@
-"""Whether two sets are more alike than chance would make them: PROTEST [Peres-Neto & Jackson 2001].
+"""PROTEST, a permutation test of the similarity of two sets [Peres-Neto & Jackson 2001].
 
-The rows of Y are shuffled, which leaves its shape as it is and undoes the pairing, and the
-Procrustes correlation Σσ / (‖X‖‖Y‖) is computed anew each time. Shuffles that do as well as the
-true pairing count against it. The true pairing is one of the possible ones, so the p-value is
-(1 + count) / (1 + permutations), and never 0 [Phipson & Smyth 2010].
+The rows of Y are shuffled, which preserves its shape and destroys the pairing, and the
+Procrustes correlation Σσ / (‖X‖‖Y‖) is computed for each shuffle. Shuffles that correlate as well
+as the true pairing count against it. The true pairing is one of the possible ones, so the p-value
+is (1 + count) / (1 + permutations), and never 0 [Phipson & Smyth 2010].
 
-n rows have n! orders. Where those are no more than the shuffles asked for, all of them are gone
-through once: the p-value is exact, and 1/n! is the smallest there is. Shuffles drawn with
-replacement could fall below it. Three rows have 6 orders, so that nothing reaches 0.05, which is
-warned of; two rows have the same shape in either order, which is refused (`verdict.py`).
+n rows have n! orders. If those are no more than the requested shuffles, each is used
+once: the p-value is exact, and 1/n! is its smallest value. Shuffles drawn with
+replacement could fall below it. Three rows have 6 orders, so no p-value reaches 0.05, which raises
+a warning; two rows have the same shape in either order, which is refused (`verdict.py`).
 """
 
 import math
@@ -26,24 +26,24 @@ from gnomon.errors import DataError, DataWarning, refuse
 from gnomon.inputs import check_choice, check_integer
 from gnomon.numeric.scaling import Rows
 from gnomon.procrustes.compare import SAMPLE_ROWS, SAMPLE_SEED
-from gnomon.procrustes.pairs import view_arrays, view_pair
+from gnomon.procrustes.matched_tables import pair_tables
+from gnomon.procrustes.row_pairs import view_arrays, view_pair
 from gnomon.procrustes.similarity import Rules, fit_similarity
 from gnomon.procrustes.solve import REFLECTIONS, solve_many
-from gnomon.procrustes.tables import pair_tables
 from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
 from gnomon.typing import Floats64, Table
 
-SHUFFLES = 8  # a block; fixed, whatever the number of threads
-ALPHA = 0.05  # p-values that few rows cannot reach are warned of
-SAME = 1e-10  # correlations that differ by less are equal: rounding must not favour the true one
+SHUFFLES = 8  # shuffles per block, for any number of threads
+ALPHA = 0.05  # a warning is raised if few rows cannot reach this p-value
+SAME = 1e-10  # smaller differences are ties: rounding must not favour the true pairing
 
 __all__ = ["PermutationTest", "permutation_test", "seed_of", "shuffled_rows"]
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest(Record):
-    """How the true pairing compares with shuffled ones.
+    """Comparison of the true pairing with shuffled ones.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class PermutationTest(Record):
     p_value : float
         (1 + as_large) / (1 + n_permutations).
     as_large : int
-        Shuffles whose correlation is as large, or larger.
+        Shuffles whose correlation is at least as large.
     n_permutations : int
-        Shuffles: as many as were asked for, or all other orders of the rows if those are fewer.
+        Shuffles: the requested number, or all other orders of the rows if those are fewer.
         The smallest possible p-value is 1 / (1 + n_permutations).
     rv_p_value, cka_p_value : float
-        From the same shuffles, for the RV coefficient and the unbiased CKA of `compare`.
+        p-values of RV and of the unbiased CKA of `compare`, from the same shuffles.
     rows : int
-        Pairs that were shuffled: all, or a sample where the tables are read in blocks.
+        Pairs that were shuffled: all, or a sample if the tables are read in blocks.
     null : array (n_permutations,)
         Correlations of the shuffles.
     """
@@ -74,11 +74,11 @@ class PermutationTest(Record):
     null: Floats64 = field(repr=False)
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"Procrustes correlation {self.correlation:.4f}, p = {self.p_value:.3g}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The counts, and what chance alone gives."""
+        """Counts of shuffles, and the correlations expected by chance."""
         low, high = np.quantile(self.null, [0.5, 0.95])
         orders = 1 + self.n_permutations
         every = f" (all {orders:,} orders)" if _orders(self.rows, orders) == orders else ""
@@ -107,15 +107,15 @@ def permutation_test(
     Parameters
     ----------
     X, Y : arrays, dataframes, sources or Dask arrays
-        Of tables that are not in memory, 10,000 rows drawn at random are tested, always with the
+        For tables that are not in memory, 10,000 rows drawn at random are tested, always with the
         same seed.
     n_permutations : int, default=999
-        At most; rows with fewer other orders are put into each of them once.
+        Maximum number; if there are fewer other orders of the rows, each is used once.
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
-        For the shuffles, which do not depend on `n_jobs`. None is as good as 0.
+        Seed of the shuffles, which do not depend on `n_jobs`. None means 0.
     id, engine
-        See `compare`.
+        Parameters of `compare`.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def permutation_test(
     if 1 / orders > ALPHA:
         warnings.warn(
             f"{len(left)} rows have {orders} orders, so the p-value cannot be below "
-            f"{1 / orders:.2g} whatever the tables hold. It takes 4 rows or more to reach {ALPHA}.",
+            f"{1 / orders:.2g} for any tables. At least 4 rows are needed to reach {ALPHA}.",
             DataWarning,
             stacklevel=3,
         )
@@ -165,7 +165,7 @@ def permutation_test(
 
 
 def _kernels(M: Floats64, k: Floats64, m: Floats64) -> Floats64:
-    """What of RV and of the unbiased CKA depends on the order of the rows (see `compare`).
+    """Terms of RV and of the unbiased CKA that depend on the order of the rows (see `compare`).
 
     `M` is XᵀY, and `k` and `m` are squared lengths of the rows of X and Y in the same order.
     """
@@ -174,12 +174,12 @@ def _kernels(M: Floats64, k: Floats64, m: Floats64) -> Floats64:
 
 
 def _orders(n: int, most: int) -> int:
-    """n!, or more than `most` where it is that."""
+    """n!, or a number above `most` if n! is larger."""
     return math.factorial(n) if n < 20 else max(most + 1, math.factorial(20))
 
 
 def _order(number: int, n: int) -> list[int]:
-    """One of the n! orders of n rows, by its number; 0 is the rows as they are."""
+    """One of the n! orders of n rows, by its number; 0 is the original order."""
     left, order = list(range(n)), []
     for size in range(n - 1, -1, -1):
         at, number = divmod(number, math.factorial(size))
@@ -205,7 +205,7 @@ def _traces(M: Floats64, reflection: str, same_width: bool) -> Floats64:
 def _unit_sets(
     X: Table, Y: Table, reflection: str, n_jobs: int | None
 ) -> tuple[Floats64, Floats64, float]:
-    """Both sets about their means with norm 1, in float64, and their correlation."""
+    """Both sets centred, with norm 1, in float64, and their correlation."""
     view = view_arrays(X, Y, n_jobs=n_jobs).in_float64()
     found = fit_similarity(view.moments(), Rules(reflection=reflection))
     for name, sq in (("X", found.sq_x), ("Y", found.sq_y)):
@@ -219,7 +219,7 @@ def _unit_sets(
 
 
 def seed_of(random_state: Any) -> int:
-    """One number that all shuffles are derived from."""
+    """Seed that all shuffles are derived from."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     try:

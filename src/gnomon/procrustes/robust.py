@@ -1,22 +1,22 @@
-"""Fits that points which truly moved do not drag along: iteratively reweighted least squares.
+"""Robust fits that are not distorted by points that truly moved: reweighted least squares.
 
 With r the distance of a row from its partner and u = r / σ, a row's weight is
 
-- Huber: 1 up to u = k, then k / u: far points pull as near ones do;
-- Tukey: (1 − (u / c)²)² up to u = c, then 0: far points do not pull at all.
+- Huber: 1 up to u = k, then k / u: far points have bounded influence;
+- Tukey: (1 − (u / c)²)² up to u = c, then 0: far points have no influence.
 
 In one dimension k = 1.345 and c = 4.685 are usual [Holland & Welsch 1977]: 82.1 % and all but
 2.8e-6 of a normal sample are nearer. In d dimensions r² / σ² is χ² with d degrees of freedom, and
 the limits here are the same quantiles of it.
 
 0. A row more than `FAR` times as far from the median as half of the rows are, in X or in Y, has
-   leverage: it bends the frame, and the scale most of all, until its own r is small. Such rows are
-   weighed down by the square of what they exceed.
-1. From there on, rows are weighted by 1 / r: the sum of distances, which needs no σ and which a
-   minority of wild rows cannot move far.
-2. σ is read off the (weighted) median distance, and stays.
-3. Huber's weights, times those of step 0, until they settle; then, for Tukey, from there on
-   Tukey's alone, since its objective has many minima and the right one is near.
+   leverage: it distorts the fit, above all its scale, until its own r is small. Such rows are
+   downweighted by the square of their excess.
+1. From there on, rows are weighted by 1 / r: the sum of distances, which needs no σ and is
+   insensitive to a minority of outliers.
+2. σ is estimated from the (weighted) median distance, and kept.
+3. Huber's weights, times those of step 0, until they converge; then, for Tukey, Tukey's weights
+   alone, since its objective has many minima and the right one is near.
 """
 
 from collections.abc import Callable
@@ -27,18 +27,18 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from gnomon.errors import NotConvergedWarning, warn_caller
-from gnomon.procrustes.pairs import Pair, PairView, Weights, block_rows
+from gnomon.procrustes.row_pairs import Pair, PairView, Weights, pair_block_rows
 from gnomon.procrustes.similarity import Rules, Similarity, Squares, fit_similarity
 from gnomon.typing import Floats64
 
-SHARES = {"huber": 0.8213728, "tukey": 1 - 2.8e-6}  # of a normal sample within k, within c
+SHARES = {"huber": 0.8213728, "tukey": 1 - 2.8e-6}  # of a normal sample, within k and c
 START_STEPS = 20
 FAR = 5.0  # half of the rows are within 1; of a normal sample in the plane, all are within 5
-SAMPLE = 4096  # rows that the median is taken of
+SAMPLE = 4096  # rows sampled for the median
 STEPS = 200
 SETTLED = 1e-9  # largest change of a weight
-WORTH_SAYING = 1e-4  # below it, weights of distances that are mere rounding may go on changing
-ROUNDING = 1e-13  # of the size of Y: distances below are none
+WORTH_SAYING = 1e-4  # smaller changes are not warned of: they may be rounding
+ROUNDING = 1e-13  # relative to the size of Y: smaller distances count as 0
 
 __all__ = ["ROBUST", "RobustFit", "fit_robust"]
 
@@ -46,7 +46,7 @@ ROBUST = ("huber", "tukey")
 
 
 class RobustFit(NamedTuple):
-    """The map, each row's squared distance, and each row's weight in [0, 1]."""
+    """The map, and the squared distance and weight in [0, 1] of each row."""
 
     map: Similarity
     sq_residuals: Floats64
@@ -54,13 +54,13 @@ class RobustFit(NamedTuple):
 
 
 def fit_robust(view: PairView, weights: Weights, rules: Rules, kind: str) -> RobustFit:
-    """Fit a pair with Huber's or Tukey's weights on top of the rows' own `weights`.
+    """Fit a pair with Huber's or Tukey's weights, times the rows' own `weights`.
 
     Every step is a pass over both tables for the sums and one for the distances; weights and
-    distances of all rows are held here.
+    distances of all rows are held in this process.
     """
     given = np.ones(view.rows) if weights is None else weights
-    # One pass says in which units the sums exist; all later ones use them.
+    # One pass determines the units in which the sums are finite; all later ones use them.
     first = fit_similarity(view.moments(weights), rules)
     view = view.in_units_of(first.moments)
     found, r = first, _distances(view, first)
@@ -86,7 +86,7 @@ def fit_robust(view: PairView, weights: Weights, rules: Rules, kind: str) -> Rob
 
 
 def _calm(view: PairView) -> Floats64:
-    """1 for rows that are not far out in either table, less for those that are; see step 0."""
+    """Weight 1 for rows that are not outliers in either table, less for others; see step 0."""
     n = view.rows
     at = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
     some = view.rows_at(at)
@@ -110,7 +110,7 @@ class _Away:
     y: Floats64
 
     def step(self, pair: Pair, _: int) -> int:
-        return block_rows(pair)
+        return pair_block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
         for line, rows, median in zip(out, (pair.left, pair.right), (self.x, self.y), strict=True):
@@ -158,7 +158,7 @@ def _tukey(r: Floats64, limit: float) -> Floats64:
 
 
 def _relative(pull: Floats64) -> Floats64:
-    """At most 1, and never so small that a sum of them loses its meaning."""
+    """Clip to at most 1, and from below so that sums of weights stay meaningful."""
     return np.asarray(np.maximum(pull / pull.max(), 1e-12))
 
 

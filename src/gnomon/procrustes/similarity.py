@@ -1,18 +1,18 @@
-"""The Procrustes model: rotation, scale and translation, how well they fit, what they do with rows.
+"""The Procrustes model: rotation, scale and translation, their fit, and their use on rows.
 
-`fit_similarity` finds it from moments; workers, model files and `Procrustes` use it. A row's place
-after `transform` and `restore` never depends on the rows beside it (`numeric.row_product`).
+`fit_similarity` finds it from moments; workers, model files and `Procrustes` use it. The result of
+a row in `transform` and `restore` never depends on the rows beside it (`numeric.row_product`).
 
-All numbers here are in the units of the moments, 2^x.exponent and 2^y.exponent, so that tables of
-1e±200 have squares. With the norms ‖X‖² and ‖Y‖² (about the means if centred) and the trace
+All numbers here are in the units of the moments, 2^x.exponent and 2^y.exponent, so that squares
+of 1e±200 do not overflow. With the norms ‖X‖² and ‖Y‖² (about the means if centred) and the trace
 t = tr(RᵀM) of the best R (`solve.py`):
 
 - least squares scale t / ‖X‖², never negative; "norm-ratio" ‖Y‖ / ‖X‖, so that fitting backwards is
   the inverse;
 - Σ w ‖s·xR − y‖² = s²‖X‖² + ‖Y‖² − 2st;
-- disparity 1 − t² / (‖X‖²‖Y‖²), the same whatever the scale.
+- disparity 1 − t² / (‖X‖²‖Y‖²), independent of the scale.
 
-The last two are differences of large numbers where the fit is good; `Similarity.with_rows` then
+The last two are differences of large numbers if the fit is good; `Similarity.with_rows` then
 computes them from the rows.
 """
 
@@ -26,29 +26,30 @@ from gnomon.budget import available_bytes
 from gnomon.compute.threads import row_blocks
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import refuse_bad_values
-from gnomon.numeric.moments import CrossMoments, Moments
+from gnomon.numeric.moments import Moments
 from gnomon.numeric.row_product import row_product
 from gnomon.numeric.scaling import Rows, Scaling, working_type
+from gnomon.procrustes.cross_moments import CrossMoments
 from gnomon.procrustes.narrow import BLOCK, column_block, sq_residuals
-from gnomon.procrustes.pairs import Pair, PairView, Weights, block_rows, sum_rows
+from gnomon.procrustes.row_pairs import Pair, PairView, Weights, pair_block_rows, sum_rows
 from gnomon.procrustes.solve import Rotation, refuse_too_large, solve
 from gnomon.typing import Floats64, Table
 
 EPS = float(np.finfo(np.float64).eps)
-# Scatter about the mean is zero when it is no more than this many times the estimated rounding of
+# Scatter about the mean counts as zero if it is at most this many times the estimated rounding of
 # the scatter about the shift.
 ZERO = 8.0
-HARMLESS = 2**27  # bytes; asking for free memory takes longer than a small fit
-SHARE = 4  # of the free memory that numbers of every row may take: a quarter
+HARMLESS = 2**27  # bytes; below this, free memory is not checked, which costs more than a small fit
+SHARE = 4  # numbers per row may take one part in this many of the free memory
 WIDE = np.dtype(np.float64)
-BLOCKS = 4  # of the compiled loops that a thread takes at a time
+BLOCKS = 4  # blocks of the compiled loops that a thread takes at a time
 
 __all__ = ["Residuals", "Rules", "Similarity", "Squares", "fit_similarity"]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What kind of map is looked for; see `Procrustes`."""
+    """Constraints on the map; see `Procrustes`."""
 
     reflection: str = "allow"
     scaling: bool | str = False
@@ -66,11 +67,11 @@ class Similarity:
     rules : Rules
     rotation : Rotation
     cross : array (dx, D)
-        The M that was solved for.
+        Matrix M that was solved for.
     sq_x, sq_y : float
         ‖X‖² in units of 4^x.exponent, ‖Y‖² in units of 4^y.exponent.
     unit : int
-        Exponent of what the map gives.
+        Exponent of the map's output.
     scale, factor : float
         scale·xR and factor·y are in units of 2^unit.
     residual_sum : float
@@ -97,22 +98,22 @@ class Similarity:
 
     @property
     def least_squares_scale(self) -> float:
-        """Scale that fits best, in units of 2^(y.exponent − x.exponent)."""
+        """Best scale, in units of 2^(y.exponent − x.exponent)."""
         return max(self.rotation.trace, 0.0) / self.sq_x if self.sq_x > 0 else 0.0
 
     @property
     def is_best(self) -> bool:
-        """Whether the scale is the one that fits best."""
+        """Whether the scale is the best one."""
         return self.scale == self.least_squares_scale and self.factor == 1
 
     def scalings(self) -> tuple[Scaling, Scaling]:
-        """How X and Y are read about the centres that the map turns about, in float64."""
+        """Scalings that read X and Y about the centres of the map, in float64."""
         x, y = self.moments.x, self.moments.y
         return _about(x, self.rules.centering), _about(y, self.rules.centering)
 
     @property
     def centre(self) -> Floats64 | None:
-        """Mean of Y, with zeros for the columns that it lacks; None where it is the origin."""
+        """Mean of Y, with zeros for the columns that it lacks; None if it is the origin."""
         if not self.rules.centering:
             return None
         mean = self.moments.y.mean
@@ -123,9 +124,9 @@ class Similarity:
     def transform(
         self, X: Table, *, names: NDArray[Any] | None = None, n_jobs: int | None = None
     ) -> NDArray[Any]:
-        """The rows of X in the frame of Y, s·XR + t, shape (n, D); float32 stays float32.
+        """Map rows of X into the frame of Y, s·XR + t, shape (n, D); float32 stays float32.
 
-        `names` are those of the columns, for errors.
+        `names` are the column names, for errors.
         """
         scaling = replace(self.scalings()[0], work=working_type(X.dtype))
         matrix = self.scale * self.rotation.matrix
@@ -137,7 +138,7 @@ class Similarity:
         return out
 
     def restore(self, Y: Table, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Rows of Y's frame, of dy or D columns, back in that of X, (Y − t) Rᵀ / s, (n, dx)."""
+        """Map rows of Y's frame, of dy or D columns, back to that of X, (Y − t) Rᵀ / s, (n, dx)."""
         self.refuse_no_way_back()
         d, centre = Y.shape[1], self.centre
         shift = np.zeros(d) if centre is None else centre[:d]
@@ -154,9 +155,9 @@ class Similarity:
         return out
 
     def refuse_no_way_back(self) -> None:
-        """Raise an error where the map took every point to one."""
+        """Raise an error if the map is not invertible."""
         if self.scale == 0:
-            raise UnavailableError("`scale_` is 0: every point went to one, and none comes back.")
+            raise UnavailableError("`scale_` is 0: there is no inverse.")
 
     def residuals(self, X: Table, Y: Table) -> Floats64:
         """Distance of each mapped row of `X` from its partner in `Y`, shape (n,)."""
@@ -169,7 +170,7 @@ class Similarity:
     ) -> None:
         """‖s·xR − u·y‖² of every row for each (s, u), in the units of the moments, to `out` (k, n).
 
-        Rows are about their means if the map is.
+        Rows are centred if the map is.
         """
         left, right = self.scalings()
         pair = Pair(Rows(X, left), Rows(Y, right))
@@ -180,9 +181,9 @@ class Similarity:
     def with_rows(
         self, view: PairView, weights: Weights, *, keep: bool = True
     ) -> tuple["Similarity", Floats64 | None]:
-        """Copy whose sums are computed from the rows, and each row's squared residual.
+        """Copy with sums computed from the rows, and each row's squared residual.
 
-        The latter are None where they would take too much memory, unless they must be kept.
+        The residuals are None if they would take too much memory, unless they are required.
         """
         scales = [(self.scale, self.factor)]
         if self.sq_x > 0 and self.sq_y > 0 and not self.is_best:
@@ -201,7 +202,7 @@ class Similarity:
         return found, None if kept is None else kept[0]
 
     def is_close(self) -> bool:
-        """Whether what is left is a small difference of large numbers."""
+        """Whether the residual sum is a small difference of large numbers."""
         x, y = self.moments.x, self.moments.y
         eps = max(_relative_rounding(x), _relative_rounding(y), EPS)
         small = 64 * np.sqrt(eps)
@@ -210,7 +211,7 @@ class Similarity:
 
 
 def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
-    """The best map under `rules`, from moments alone."""
+    """Find the best map under `rules`, from moments alone."""
     x, y = moments.x, moments.y
     dx, dy = moments.cross.shape
     D = max(dx, dy)
@@ -227,7 +228,7 @@ def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
         M[:, :dy] += x.weight * np.outer(mx, my)
         sq_x, sq_y = sq_x + x.weight * float(mx @ mx), sq_y + x.weight * float(my @ my)
     if sq_x == 0 or sq_y == 0:
-        M[...] = 0  # nothing but rounding
+        M[...] = 0  # pure rounding
         _refuse_zero_norm("X" if sq_x == 0 else "Y", rules)
     rotation = solve(
         M,
@@ -256,33 +257,37 @@ def _with_scale(found: Similarity) -> Similarity:
     if norms > 0:
         correlation = min(1.0, max(trace, 0.0) / norms)
         disparity = (1 - correlation) * (1 + correlation)
-    else:  # a point: it lies on a point, and says nothing of anything else
+    else:  # a single point fits a point exactly, and determines nothing else
         disparity = 0.0 if found.sq_x == found.sq_y else 1.0
     return replace(
-        found, unit=unit, scale=scale, factor=factor, residual_sum=max(left, 0.0),
+        found,
+        unit=unit,
+        scale=scale,
+        factor=factor,
+        residual_sum=max(left, 0.0),
         disparity=disparity,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
 class Squares:
-    """Squared residuals of a range, a line for each of `scales`; see `Similarity.squares`."""
+    """Squared residuals of a range, one line per scale; see `Similarity.squares`."""
 
     map: Similarity
     scales: tuple[tuple[float, float], ...]
 
     def step(self, pair: Pair, _: int) -> int:
-        """A few blocks of the compiled loops, or the rows that stay in the cache."""
-        return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
+        """Rows of a few blocks of the compiled loops, or rows that stay in the cache."""
+        return BLOCKS * BLOCK if pair.is_narrow else pair_block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
-        """Work on rows `start` to `stop`."""
+        """Compute rows `start` to `stop`."""
         self.map.squares(pair.left.X[start:stop], pair.right.X[start:stop], self.scales, out)
 
 
 @dataclass(frozen=True)
 class _SquareSums:
-    """The sums of those over a whole part, with the bits of `PairView.row_total`."""
+    """Sums of the squared residuals over a whole part, with the bits of `PairView.row_total`."""
 
     work: Squares
 
@@ -299,23 +304,23 @@ class _SquareSums:
 
 @dataclass(frozen=True)
 class Residuals:
-    """`Similarity.residuals` of a range."""
+    """`Similarity.residuals` for a range of rows."""
 
     map: Similarity
 
     def step(self, pair: Pair, _: int) -> int:
-        """A few blocks of the compiled loops, or the rows that stay in the cache."""
-        return BLOCKS * BLOCK if pair.is_narrow else block_rows(pair)
+        """Rows of a few blocks of the compiled loops, or rows that stay in the cache."""
+        return BLOCKS * BLOCK if pair.is_narrow else pair_block_rows(pair)
 
     def __call__(self, pair: Pair, _: Weights, start: int, stop: int, out: Floats64) -> None:
-        """Work on rows `start` to `stop`."""
+        """Compute rows `start` to `stop`."""
         out[0] = self.map.residuals(pair.left.X[start:stop], pair.right.X[start:stop])
 
 
 def _narrow_squares(
     pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
 ) -> None:
-    # The offsets are left to the kernel: the shifted rows are read as quickly as they can be.
+    # The kernel subtracts the offsets: rows that are only shifted are read fastest.
     (left, ox), (right, oy) = _offset_apart(pair.left), _offset_apart(pair.right)
     for start, stop in row_blocks(out.shape[1], BLOCK):
         x, y = column_block(left, start, stop, 0), column_block(right, start, stop, 2)
@@ -324,7 +329,7 @@ def _narrow_squares(
 
 
 def _offset_apart(rows: Rows) -> tuple[Rows, Floats64]:
-    """Rows that are read about their shift alone, and their offset."""
+    """Rows that are only shifted, and their offset."""
     scaling, offset = rows.scaling, rows.scaling.offset
     plain = Rows(rows.X, Scaling(scaling.work, scaling.shift, scaling.exponent))
     return plain, np.zeros(scaling.shift.size) if offset is None else offset
@@ -333,7 +338,7 @@ def _offset_apart(rows: Rows) -> tuple[Rows, Floats64]:
 def _wide_squares(
     pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
 ) -> None:
-    """In float64: what is left is small against what it is the difference of."""
+    """Squared residuals in float64: small differences of large numbers."""
     n = out.shape[1]
     y, turned = pair.right.read(0, n), pair.left.read(0, n) @ R
     for line, (scale, factor) in zip(out, scales, strict=True):
@@ -351,7 +356,7 @@ def _refuse_zero_norm(name: str, rules: Rules) -> None:
         return
     what = "all rows are the same point" if rules.centering else "all rows are zero"
     raise DataError(
-        f"{name} has norm 0 ({what}): it has no size, and `scaling={rules.scaling!r}` asks for "
+        f"{name} has norm 0 ({what}): it has no size, but `scaling={rules.scaling!r}` needs "
         "one. Use `scaling=False`, or leave this table out."
     )
 
@@ -363,13 +368,13 @@ def _about(m: Moments, centering: bool) -> Scaling:
 
 
 def _mean(m: Moments) -> Floats64:
-    """In units of 2^exponent."""
+    """Mean in units of 2^exponent."""
     whole: Any = m.shift.astype(np.float64)
     return np.asarray(np.ldexp(whole, -m.exponent) + m.offset)
 
 
 def _is_rounding(m: Moments, sq: float, eps: float) -> bool:
-    """Whether the sum of squares `sq` is rounding of relative size `eps`."""
+    """Whether the sum of squares `sq` is pure rounding of relative size `eps`."""
     return bool(sq <= ZERO * eps * m.weight * (m.offset @ m.offset))
 
 
@@ -380,9 +385,9 @@ def _relative_rounding(m: Moments) -> float:
 
 
 def _size_about_shifts(x: Moments, y: Moments, sq_x: float, sq_y: float) -> float:
-    """‖X‖‖Y‖ about the shifts, or about the centres if that is more.
+    """Norm product ‖X‖‖Y‖ about the shifts, or about the centres if that is larger.
 
-    Times the relative rounding of sums it is how large a singular value of M may be by rounding.
+    Times the relative rounding of sums, it bounds a singular value of M that is pure rounding.
     """
     about_shift = [float((m.scatter + m.weight * m.offset**2).sum()) for m in (x, y)]
     return float(np.sqrt(max(about_shift[0], sq_x)) * np.sqrt(max(about_shift[1], sq_y)))

@@ -1,22 +1,22 @@
-"""The orthogonal matrix nearest to laying one set of points on another, from XᵀY alone.
+"""The orthogonal matrix that best aligns two sets of points, from XᵀY alone.
 
 Rows are points. Over all R with orthonormal rows, ‖XR − Y‖² = ‖X‖² + ‖Y‖² − 2 tr(RᵀM), M = XᵀY,
 so the best R maximises tr(RᵀM) ([Selitskii 2025], eqs. (61), (62)). With M = UΣVᵀ:
 
 1. R = UVᵀ, and tr(RᵀM) = Σσ (eqs. (63)–(66), whose W is Rᵀ) [Schönemann 1966].
-2. If its determinant has the wrong sign, the sign goes to the smallest singular value
+2. If its determinant has the wrong sign, the smallest singular value is negated
    ([Kabsch 1978], [Umeyama 1991]): R = U diag(1, …, 1, −1) Vᵀ, and the trace loses 2σ.
-3. Directions whose singular value is rounding (σ ≤ floor) say nothing. There R is free, and of all
-   minimisers the one nearest to a `prior` is taken: with the free parts U₀ and V₀ of U and V,
-   R = U₁V₁ᵀ + U₀QV₀ᵀ, where Q is the same problem again, for U₀ᵀ·prior·V₀.
-4. Singular values that are tied share a sign that must be turned: I − 2qqᵀ within their space, for
+3. Directions whose singular value is rounding (σ ≤ floor) carry no information. There R is free,
+   and the minimiser nearest to a `prior` is chosen: with the free parts U₀ and V₀ of U and V,
+   R = U₁V₁ᵀ + U₀QV₀ᵀ, where Q solves the same problem for U₀ᵀ·prior·V₀.
+4. Tied singular values share a sign that must be flipped: I − 2qqᵀ within their space, for
    the q that leaves R nearest to the prior.
 
-5. In the plane no decomposition is needed. With M = [[a, b], [c, d]], the best turn has the trace
-   hypot(a + d, b − c), the best mirror hypot(a − d, b + c): their angles are those of these two
-   vectors, the larger is σ₁ + σ₂ and the smaller σ₁ − σ₂ (`solve_plane`).
+5. In the plane no decomposition is needed. With M = [[a, b], [c, d]], the best rotation has the
+   trace hypot(a + d, b − c), the best reflection hypot(a − d, b + c): their angles are those of
+   these two vectors, the larger is σ₁ + σ₂ and the smaller σ₁ − σ₂ (`solve_plane`).
 
-Shapes: M and R are (dx, D) with D ≥ dx; where Y is narrower than X, M has columns of zeros.
+Shapes: M and R are (dx, D) with D ≥ dx; if Y is narrower than X, M is padded with columns of zeros.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from gnomon.budget import check_free
 from gnomon.typing import Floats64
 
 EPS = float(np.finfo(np.float64).eps)
-HARMLESS = 2**27  # bytes
+HARMLESS = 2**27  # bytes; below this, free memory is not checked
 REFLECTIONS = ("allow", "forbid", "force")
 
 __all__ = ["REFLECTIONS", "Rotation", "refuse_too_large", "solve", "solve_many", "solve_plane"]
@@ -43,15 +43,15 @@ class Rotation:
     matrix : array (dx, D)
         R; its rows are orthonormal.
     singular : array (dx,)
-        Singular values of M, the last one negative where R turns its sign.
+        Singular values of M, the last one negative if R flips its sign.
     trace : float
         tr(RᵀM), the sum of those above `floor`.
     rank : int
-        How many are above `floor`.
+        Number of singular values above `floor`.
     margin : float
-        tr(RᵀM) of the best reflection less that of the best rotation; 0 where M cannot tell.
+        tr(RᵀM) of the best reflection less that of the best rotation; 0 if M does not determine it.
     reflected : bool or None
-        Whether det R < 0; None where X and Y have different widths and a flip has no meaning.
+        Whether det R < 0; None if X and Y have different widths and a reflection is undefined.
     floor : float
         Singular values up to this are rounding.
     """
@@ -73,7 +73,7 @@ def solve(
     floor: float = 0.0,
     same_width: bool = True,
 ) -> Rotation:
-    """The R with orthonormal rows that maximises tr(RᵀM), and of several the nearest to `prior`.
+    """Find the R with orthonormal rows that maximises tr(RᵀM); of several, the nearest to `prior`.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def solve(
     reflection : {"allow", "forbid", "force"}
         Only "allow" unless `same_width`.
     prior : array (dx, D), optional
-        The identity by default.
+        By default the identity.
     floor : float
-        How large a singular value may be by rounding of M alone.
+        Largest singular value that rounding of M alone can cause.
     same_width : bool
         Whether the two tables had the same number of columns.
     """
@@ -100,7 +100,7 @@ def solve(
     reflected = _is_reflection(R)
     margin = 2 * float(sigma[-1]) * (1 if reflected else -1) if rank == dx else 0.0
     if reflection != "allow" and reflected != (reflection == "force"):
-        if rank < dx:  # the free directions take the sign, which costs nothing
+        if rank < dx:  # flip the sign in a free direction, at no cost
             R = U[:, :rank] @ Vt[:rank] + free.nearest(turned=True)
         else:
             R = _turn_smallest(U, sigma, Vt, prior, floor)
@@ -118,7 +118,7 @@ def solve_many(
     R, trace, reflected, sigma = quick(M, reflection)
     floors = np.maximum(floors, D * EPS * sigma[:, 0])
     tied = sigma[:, -2] - sigma[:, -1] <= floors if dx > 1 and reflection != "allow" else False
-    for i in np.flatnonzero((sigma[:, -1] <= floors) | tied):  # not unique: by the prior
+    for i in np.flatnonzero((sigma[:, -1] <= floors) | tied):  # not unique: decided by the prior
         one = solve(
             M[i], reflection=reflection, prior=prior, floor=float(floors[i]), same_width=same_width
         )
@@ -145,7 +145,7 @@ def solve_plane(M: Floats64, reflection: str) -> Stack:
 
 
 def _solve_stack(M: Floats64, reflection: str) -> Stack:
-    """Best rotation for matrices of any size, by their decompositions."""
+    """Best R for matrices of any size, by their decompositions."""
     b, dx, D = M.shape
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
     R = U @ Vt
@@ -160,7 +160,7 @@ def _solve_stack(M: Floats64, reflection: str) -> Stack:
 
 
 class _Free:
-    """The directions that M says nothing about: bases U₀ (dx, p) and V₀ᵀ (q, D), p ≤ q."""
+    """Directions that M does not determine: bases U₀ (dx, p) and V₀ᵀ (q, D), p ≤ q."""
 
     def __init__(self, U: Floats64, Vt: Floats64, prior: Floats64) -> None:
         self.U, self.Vt = U, Vt
@@ -181,11 +181,11 @@ class _Free:
 def _turn_smallest(
     U: Floats64, sigma: Floats64, Vt: Floats64, prior: Floats64, floor: float
 ) -> Floats64:
-    """UVᵀ with the sign of one direction turned, among those tied with the smallest σ."""
+    """UVᵀ with the sign of one direction flipped, among those tied with the smallest σ."""
     group = slice(int(np.argmax(sigma <= sigma[-1] + floor)), None)
     B = U[:, group].T @ prior @ Vt[group].T
     _, vectors = np.linalg.eigh((B + B.T) / 2)
-    q = vectors[:, 0]  # least qᵀBq: turning it costs the least nearness to the prior
+    q = vectors[:, 0]  # least qᵀBq: flipping it stays nearest to the prior
     turned: Floats64 = U @ Vt - 2 * np.outer(U[:, group] @ q, q @ Vt[group])
     return turned
 
@@ -195,7 +195,7 @@ def _is_reflection(R: Floats64) -> bool:
 
 
 def _svd(M: Floats64) -> tuple[Floats64, Floats64, Floats64]:
-    """Full SVD; the slower routine of LAPACK where the quick one gives up."""
+    """Full SVD; LAPACK's slower routine if the fast one fails to converge."""
     try:
         U, sigma, Vt = np.linalg.svd(M)
     except np.linalg.LinAlgError:
@@ -206,9 +206,9 @@ def _svd(M: Floats64) -> tuple[Floats64, Floats64, Floats64]:
 
 
 def refuse_too_large(dx: int, D: int) -> None:
-    """Raise an error where the square matrices of `solve` do not fit into memory."""
+    """Raise an error if the square matrices of `solve` do not fit into memory."""
     needed = 8 * 6 * max(dx, D) ** 2
-    if needed < HARMLESS:  # asking the system takes longer than a small fit
+    if needed < HARMLESS:  # asking the system costs more than a small fit
         return
     way_out = "Reduce the columns first, for instance by PCA."
     check_free(f"A rotation of {max(dx, D):,} columns", needed, way_out)

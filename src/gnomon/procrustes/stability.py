@@ -1,12 +1,12 @@
-"""Which points of a map can be believed: the same map again and again, in one frame.
+"""Stability of the points of a map: the same rows mapped repeatedly, in one frame.
 
 1. The estimator is fitted `runs` times: on 90 % of the rows each time, every row left out about
    equally often, or on all rows from random starts. A start from PCA gives the same bits every
    time, so something must vary.
-2. All maps are laid in one consensus frame (`consensus.py`), turned, mirrored and scaled.
-3. A point's displacement in a run is how far it lies from its mean place. What its nearest
-   neighbours in the mean map did on average, it did **with** them (a group that jumps as a whole);
-   the rest it did **alone** (a point that does not know where it belongs).
+2. All maps are aligned in one consensus frame (`consensus.py`): rotated, reflected and scaled.
+3. A point's displacement in a run is its distance from its mean position. The mean displacement
+   of its nearest neighbours in the mean map is movement **with** them (a group that jumps as a
+   whole); the rest is movement **alone** (a point without a stable position).
 """
 
 from dataclasses import dataclass, field
@@ -29,25 +29,25 @@ __all__ = ["Stability", "stability"]
 
 @dataclass(frozen=True, eq=False)
 class Stability(Record):
-    """How much a map, and each of its points, depends on chance.
+    """Dependence of a map, and of each of its points, on chance.
 
     Attributes
     ----------
     mean : array (n, k)
         The consensus map.
     spread : array (n,)
-        Root mean squared distance of a point from its mean place, over the runs that held it,
+        Root mean squared distance of a point from its mean position, over the runs that held it,
         relative to the mean distance of its nearest neighbours in the consensus map. Below 1 the
         point stays among its neighbours.
     moved_with, moved_alone : array (n,)
-        The parts of it that neighbours share, and that they do not. Their squares need not add up.
+        Movement shared with neighbours, and the rest. Their squares need not add up.
     counts : array (n,)
-        How many runs held the point.
+        Number of runs that held the point.
     runs : array (runs,)
-        Of each map: median distance of its points from their mean places, relative to the size of
-        the consensus map (root mean squared distance from its centre).
+        For each map: median distance of its points from their mean positions, relative to the size
+        of the consensus map (root mean squared distance from its centre).
     score : float
-        Of the map: share of points with a `spread` below 1.
+        Score of the map: share of points with a `spread` below 1.
     vary : str
     n_neighbors : int
     consensus : Consensus
@@ -66,36 +66,44 @@ class Stability(Record):
     consensus: Consensus = field(repr=False)
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return (
             f"{self.score:.1%} of {len(self.mean):,} points stay among their neighbours "
             f"in {len(self.runs)} maps (varied: {self.vary})"
         )
 
     def lines(self) -> list[tuple[str, str]]:
-        """Name and sentence of each line."""
+        """Labelled numbers of the summary."""
         parts = (self.spread, self.moved_with, self.moved_alone)
         spread, together, alone = (float(np.median(part)) for part in parts)
         return [
             ("spread", f"median {spread:.2f} of the distance of {self.n_neighbors} neighbours"),
             ("with neighbours", f"median {together:.2f}"),
             ("alone", f"median {alone:.2f}"),
-            ("maps", f"median movement {np.median(self.runs):.3f} of the map's size, "
-             f"most {self.runs.max():.3f}"),
-        ]  # fmt: skip
+            (
+                "maps",
+                f"median movement {np.median(self.runs):.3f} of the map's size, "
+                f"most {self.runs.max():.3f}",
+            ),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the maps themselves."""
+        """Fields as a dictionary, without the maps."""
         return {
-            "score": self.score, "vary": self.vary, "n_neighbors": self.n_neighbors,
-            "runs": self.runs.tolist(), **{k: v.tolist() for k, v in self.columns().items()},
-        }  # fmt: skip
+            "score": self.score,
+            "vary": self.vary,
+            "n_neighbors": self.n_neighbors,
+            "runs": self.runs.tolist(),
+            **{k: v.tolist() for k, v in self.columns().items()},
+        }
 
     def columns(self) -> dict[str, Floats64]:
-        """One number a point, by name, ready for a table or a report."""
+        """One number per point, by name, for a table or a report."""
         return {
-            "spread": self.spread, "moved_with": self.moved_with, "moved_alone": self.moved_alone,
-        }  # fmt: skip
+            "spread": self.spread,
+            "moved_with": self.moved_with,
+            "moved_alone": self.moved_alone,
+        }
 
 
 def stability(
@@ -109,26 +117,26 @@ def stability(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Stability:
-    """Map the same rows several times and say which points stay where they are.
+    """Map the same rows several times and measure which points are stable.
 
     Parameters
     ----------
     estimator : scikit-learn estimator with `fit_transform` or `embedding_`
-        Ours, UMAP, or any other; it is cloned, never changed.
+        Any such estimator, UMAP for instance; it is cloned, never changed.
     X : table (n, d)
-        Whatever the estimator takes; distances (n, n) if it takes those.
+        Any table that the estimator accepts; distances (n, n) if it accepts those.
     runs : int
         At least 2.
     vary : {"rows", "start"}
         Leave out other rows in every run, or start at random in every run (needs a parameter
-        `random_state`; `init` is set to "random" where there is one).
+        `random_state`; `init` is set to "random" if there is one).
     fraction : float
         Share of the rows in a run, from 0.5 to below 1, for ``vary="rows"``.
     n_neighbors : int
-        Neighbours, in the consensus map, that a point is compared with; at most half of the others,
-        since among all of them a point stays wherever it is.
+        Neighbours in the consensus map that a point is compared with; at most half of the others,
+        since among all others a point always stays.
     random_state : int, Generator or None
-        For the choice of rows, or the seeds of the runs.
+        Seed for the choice of rows, or for the seeds of the runs.
 
     Examples
     --------
@@ -155,7 +163,7 @@ def stability(
         rows = _samples(n, runs, fraction, rng)
     maps = [_map(model, X, part) for model, part in zip(models, rows, strict=True)]
     found = consensus(maps, ids=[part.tolist() for part in rows], scaling=True, n_jobs=n_jobs)
-    back = np.argsort(np.asarray(found.ids))  # consensus numbers points as they first come
+    back = np.argsort(np.asarray(found.ids))  # consensus numbers points by first appearance
     return _measure(found, back, rows, min(k, (n - 1) // 2), vary, n_jobs)
 
 
@@ -167,7 +175,7 @@ def _length(X: Any) -> int:
 def _samples(
     n: int, runs: int, fraction: float, rng: np.random.Generator
 ) -> list[NDArray[np.intp]]:
-    """Rows of each run: the next stretch of a random order is left out, around and around."""
+    """Rows of each run: each leaves out the next stretch of a random order, cyclically."""
     order = rng.permutation(n)
     out = max(1, round(n * (1 - fraction)))
     parts = []
@@ -188,17 +196,17 @@ def _vary_starts(models: list[Any], rng: np.random.Generator) -> None:
 
 
 def _map(model: Any, X: Any, rows: NDArray[np.intp]) -> Floats64:
-    """Positions of some rows, by a fresh fit."""
+    """Positions of some rows, from a fresh fit."""
     part = X if len(rows) == _length(X) else _safe_indexing(X, rows)
     if get_tags(model).input_tags.pairwise and part is not X:
         part = _safe_indexing(part, rows, axis=1)
     Y = model.fit_transform(part) if hasattr(model, "fit_transform") else None
     Y = model.fit(part).embedding_ if Y is None else Y
     if getattr(model, "stop_reason_", "") == "interrupted":
-        raise KeyboardInterrupt  # a map that was cut short would be compared with whole ones
+        raise KeyboardInterrupt  # an interrupted map must not be compared with complete ones
     Y = np.asarray(Y, np.float64)
     if Y.ndim != 2 or len(Y) != len(rows):
-        refuse("estimator", f"give positions of {len(rows)} rows", f"shape {Y.shape}")
+        refuse("estimator", f"return positions of {len(rows)} rows", f"shape {Y.shape}")
     return Y
 
 

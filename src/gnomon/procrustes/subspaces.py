@@ -1,14 +1,14 @@
 """Angles between subspaces, and features of one domain in the principal frame of another.
 
 Two bases with orthonormal rows P (k, d) and Q (m, d) span subspaces; the singular values of PQᵀ are
-the cosines of the principal angles between them [Björck & Golub 1973]. Small angles are read off
-sines instead, since the cosine of a small angle holds none of its digits.
+the cosines of the principal angles between them [Björck & Golub 1973]. Small angles are computed
+from sines instead, since the cosine of a small angle loses its digits.
 
-Subspace alignment [Fernando et al. 2013] carries a source domain into the target's principal frame:
-features x become x Pᵀ · PQᵀ, coordinates in the source's frame times the matrix that brings the
-frames nearest. What the two frames do not share is shrunk by the cosines; with ``keep_lengths`` the
-nearest orthogonal matrix is taken instead, and nothing is shrunk (eqs. (60)–(66) of the notes, with
-the frames as the points).
+Subspace alignment [Fernando et al. 2013] maps a source domain into the target's principal frame:
+features x become x Pᵀ · PQᵀ, coordinates in the source's frame times the matrix that best aligns
+the frames. Directions that the frames do not share are shrunk by the cosines; with ``keep_lengths``
+the nearest orthogonal matrix is used instead, and nothing is shrunk (eqs. (60)–(66) of the notes,
+with the frames as the points).
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_choice, refuse_bad_values
 from gnomon.numeric.apply import plain_transform
+from gnomon.procrustes.matched_tables import read_table
 from gnomon.procrustes.solve import solve
-from gnomon.procrustes.tables import read_table
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
@@ -50,12 +50,12 @@ class SubspaceAlignment(Record):
     source: Any = field(repr=False)
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         k, m = self.matrix.shape
         return f"{k} source directions in a frame of {m} target directions"
 
     def lines(self) -> list[tuple[str, str]]:
-        """The angles, in degrees."""
+        """Principal angles, in degrees."""
         shown = ", ".join(f"{angle:.3g}°" for angle in np.degrees(self.angles[:6]))
         return [
             ("angles", shown + (", …" if self.angles.size > 6 else "")),
@@ -63,14 +63,15 @@ class SubspaceAlignment(Record):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The matrix and the angles."""
+        """Matrix and angles as a dictionary."""
         return {
-            "matrix": self.matrix.tolist(), "angles": self.angles.tolist(),
+            "matrix": self.matrix.tolist(),
+            "angles": self.angles.tolist(),
             "keep_lengths": self.keep_lengths,
-        }  # fmt: skip
+        }
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Rows of the source domain, shape (n, d), in the target's frame, shape (n, m).
+        """Map rows of the source domain, shape (n, d), into the target's frame, shape (n, m).
 
         Compare them with the target model's own ``transform``.
         """
@@ -120,8 +121,8 @@ def align_subspaces(source: Any, target: Any, *, keep_lengths: bool = False) -> 
     source, target : fitted PCAs, or arrays (k, d) and (m, d) with orthonormal rows
         Fitted on the same columns, in different domains: sensors, laboratories, languages.
     keep_lengths : bool, default=False
-        Whether distances within the source's subspace are kept, by an orthogonal matrix, or what
-        the frames do not share is shrunk.
+        Whether to preserve distances within the source's subspace, by an orthogonal matrix,
+        instead of shrinking directions that the frames do not share.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def align_subspaces(source: Any, target: Any, *, keep_lengths: bool = False) -> 
 
 
 def _components(model: Any, name: str) -> Floats64:
-    """Orthonormal rows, as they are."""
+    """Rows of a model, which must be orthonormal."""
     rows = _rows(model, name)
     if np.abs(rows @ rows.T - np.eye(len(rows))).max() > 1e-4:
         refuse(name, "have orthonormal rows", "other rows", "Give a fitted PCA.")
@@ -159,7 +160,7 @@ def _components(model: Any, name: str) -> Floats64:
 
 
 def _basis(model: Any, name: str) -> Floats64:
-    """Orthonormal rows that span the same subspace."""
+    """Orthonormal basis of the rows' span."""
     rows = _rows(model, name)
     largest = np.abs(rows).max()
     if largest == 0:
@@ -175,7 +176,7 @@ def _rows(model: Any, name: str) -> Floats64:
 
 
 def _angles(P: Floats64, Q: Floats64) -> Floats64:
-    """By cosines above 45°, by sines below."""
+    """Principal angles from cosines above 45°, from sines below."""
     if len(P) < len(Q):
         P, Q = Q, P
     cosines = np.linalg.svd(Q @ P.T, compute_uv=False)

@@ -1,24 +1,24 @@
-"""How many shared rows a verdict about two sets of points needs.
+"""Number of shared rows needed for a verdict about two sets of points.
 
-Let X (n, dx) and Y (n, dy) be about their means and of norm 1, and d = min(dx, dy). The disparity
+Let X (n, dx) and Y (n, dy) be centred with norm 1, and d = min(dx, dy). The disparity
 1 − (Σσ)² of XᵀY is 0 exactly when XXᵀ = YYᵀ: all distances agree, up to one factor.
 
 **Two rows: no verdict.** XXᵀ is positive semidefinite, has rank ≤ d and trace 1, and its rows sum
 to 0. For n = 2 the only such matrix is ½ (1, −1)ᵀ(1, −1), whatever d is, so the disparity is 0 by
 construction. For n = 3 there is a family of them already on a line, so it is not. Scaling makes no
-difference: the disparity has the sizes taken out, and the residuals of two rows without scaling say
-how their one distance differs. Without a translation nothing sums to 0: the same holds of n = 1.
+difference: the disparity is independent of size, and the residuals of two rows without scaling
+measure how their one distance differs. Without a translation nothing sums to 0: n = 1 is the case.
 
-**Fewer than d + 2 rows: a weak verdict.** Each point that takes no part in a fit tests it. d + 1
-points in general position determine rotation, mirror and translation; of d points the mirror image
-about their plane fits as well. So each row is foretold from the others when there are d + 2 of them
-(d + 1 without a translation), and no row is when there are fewer. The mean correlation of unrelated
-Gaussian sets of at most d + 1 rows is above 0.7, more the fewer they are; with n ≫ d rows it is
+**Fewer than d + 2 rows: a weak verdict.** Each point that is left out of a fit tests it. d + 1
+points in general position determine rotation, reflection and translation; d points also fit their
+mirror image about their plane. So each row is predicted by the others if there are d + 2 of them
+(d + 1 without a translation), and no row is if there are fewer. The mean correlation of unrelated
+Gaussian sets of at most d + 1 rows is above 0.7, and higher for fewer rows; with n ≫ d rows it is
 about 0.85 √(d / n).
 
-`compare`, `align` and `permutation_test` refuse the first, since the number would be empty, and
-`compare` and `align` warn of the second. `Procrustes` warns of both: two points of the plane may be
-all there is, and the map is of use without a verdict.
+`compare`, `align` and `permutation_test` refuse the first case, since the number would be
+meaningless; `compare` and `align` warn of the second. `Procrustes` warns of both: two points of
+the plane may be all there is, and the map is useful without a verdict.
 """
 
 import warnings
@@ -31,18 +31,18 @@ CHANCE = 0.7  # mean correlation of unrelated sets; tests/procrustes/test_verdic
 
 
 def rows_needed(d: int, *, centering: bool = True) -> int:
-    """Rows from which each one is foretold from the others, in `d` dimensions."""
+    """Number of rows from which each row is predicted by the others, in `d` dimensions."""
     return d + 1 + centering
 
 
 def refuse_empty_verdict(n: int, d: int, *, centering: bool = True) -> None:
-    """Raise an error where the disparity of `n` shared rows is 0 by construction."""
+    """Raise an error if the disparity of `n` shared rows is 0 by construction."""
     if _is_empty(n, centering):
         raise DataError(f"{_empty(n, centering)} {_needed(d, centering)}")
 
 
 def warn_of_weak_verdict(n: int, d: int, *, centering: bool = True, stacklevel: int = 3) -> None:
-    """Warn where `n` shared rows in `d` dimensions say little, or nothing."""
+    """Warn if `n` shared rows in `d` dimensions say little, or nothing."""
     if n >= rows_needed(d, centering=centering):
         return
     said = _empty(n, centering)

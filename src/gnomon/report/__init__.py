@@ -1,16 +1,16 @@
-"""The page: one offline file that shows the map, what it means, and whether to believe it.
+"""The page: one offline file that shows the map, its meaning, and how far to trust it.
 
-``gnomon.report`` is this package and the function of the same name at once: ``gnomon.report(X)``
-makes a page. A package and a function cannot share a name otherwise: which of them a program got
-would depend on what it imported first.
+``gnomon.report`` is both this package and the function of the same name: ``gnomon.report(X)``
+builds a page. Otherwise which of the two a program got would depend on what it imported first.
 """
 
 import sys
 from types import ModuleType
 
+from gnomon.report.notebook import show
 from gnomon.report.report import Report, report
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "report", "show"]
 
 
 class _CallablePackage(ModuleType):

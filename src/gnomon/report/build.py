@@ -1,7 +1,7 @@
-"""From content to a page: sections, charts, data and script in one HTML text.
+"""Build the page: sections, charts, data and script in one HTML text.
 
-A page is hostile to whatever its data hold: words pass jinja2's escaping, charts escape their own
-text, the data stand in a JSON block without ``<``, ``>`` and ``&``, and a Content-Security-Policy
+The data of a page are untrusted: words are escaped by jinja2, charts escape their own
+text, the data are in a JSON block without ``<``, ``>`` and ``&``, and a Content-Security-Policy
 allows exactly one script and one style sheet, by their hashes.
 """
 
@@ -18,82 +18,90 @@ from markupsafe import Markup
 
 from gnomon.charts import Chart
 from gnomon.charts.theme import PAGE, STYLE
-from gnomon.report.content import MANY_ROWS, Content, in_map_order
+from gnomon.report.content import MANY_ROWS, PageContent, in_map_order
 from gnomon.report.payload import PAGE_BUDGET, Payload, payload
 from gnomon.report.section import Section, shown
 from gnomon.report.sections import SECTIONS
 
-__all__ = ["POLICY", "Headed", "build", "render"]
+__all__ = ["POLICY", "Headed", "as_shown", "asset", "build", "render"]
 
-# regl compiles its draw calls with `Function`, which no data reach. Its worker is not started; the
-# policy allows for it, as the design does.
+# regl compiles its draw calls with `Function`, which no data reach. Its worker is not started, but
+# the policy allows for it, as the design does.
 POLICY = (
     "default-src 'none'; script-src '{script}' 'unsafe-eval'; style-src '{style}'; "
     "worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
-# Not allowed in HTML, or able to turn the direction of the text around them; line ends may stay.
+# Not allowed in HTML, or able to change the direction of text; line ends may stay.
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
     "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 LONGEST_TITLE = 120
-ROOM_FOR_NOTES = 2_000  # bytes, for what the data say about themselves
+ROOM_FOR_NOTES = 2_000  # bytes reserved for the notes of the payload
 
 
-def build(content: Content, *, budget: int = PAGE_BUDGET) -> str:
-    """The page of `content`.
+def build(content: PageContent, *, budget: int = PAGE_BUDGET) -> str:
+    """Build the page of `content`.
 
     Parameters
     ----------
-    content : Content
+    content : PageContent
     budget : int
-        Bytes that the whole page may take; what is left out to stay below is said on the page.
+        Bytes that the whole page may take; the page lists what was left out to stay below.
     """
-    if content.n > MANY_ROWS:
-        content = in_map_order(content)
+    content = as_shown(content)
     sections = [section for make in SECTIONS if (section := make(content))]
-    # Once without data, to see how much room there is for them.
+    # Render once without data, to measure the room for them.
     around = len(render(content, sections, Payload("", ())).encode()) + ROOM_FOR_NOTES
     says = next(section for section in sections if section.id == "map").lead
     data = payload(content, budget=max(0, budget - around), says=says)
     return render(content, sections, data)
 
 
+def as_shown(content: PageContent) -> PageContent:
+    """The rows in the order in which a page holds them: very many along the map."""
+    return in_map_order(content) if content.n > MANY_ROWS else content
+
+
 class Headed(Protocol):
-    """What the frame of every page says: title, size, day and versions."""
+    """Header of every page: title, size, date and versions."""
 
     @property
     def title(self) -> str:
-        """What the page is called."""
+        """Title of the page."""
 
     @property
     def size(self) -> str:
-        """How many rows and columns there are, in words."""
+        """Number of rows and columns, in words."""
 
     @property
     def made(self) -> str:
-        """The day on which the page was made."""
+        """Date of the page."""
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of what made it."""
+        """Versions of the software."""
 
 
 def render(content: Headed, sections: Sequence[Section], data: Payload) -> str:
     """One HTML text of all sections, the data and the script."""
-    script, style = _asset("page.js"), "\n".join([PAGE, STYLE, _asset("page.css")])
+    script, style = asset("page.js"), "\n".join([PAGE, STYLE, asset("page.css")])
     policy = POLICY.format(script=_hash(script), style=_hash(style))
-    return _environment().get_template("page.html").render(
-        title=shown(content.title, LONGEST_TITLE),
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
-        sections=sections,
-        map=next(section for section in sections if section.id == "map"),
-        content=content,
-        payload=data,
-        data=Markup(data.text),
-    )  # fmt: skip
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=shown(content.title, LONGEST_TITLE),
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            sections=sections,
+            map=next(section for section in sections if section.id == "map"),
+            content=content,
+            payload=data,
+            data=Markup(data.text),
+        )
+    )
 
 
 @cache
@@ -112,25 +120,26 @@ def _environment() -> jinja2.Environment:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that is built from web/."""
     return (files("gnomon.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _printable(value: Any) -> Any:
-    """What is printed, without characters that no page may hold."""
+    """Remove characters that HTML does not allow from printed values."""
     return UNPRINTABLE.sub("", value) if type(value) is str else value
 
 
 def _breakable(title: str) -> Markup:
-    """A title that may break behind the marks that names of files are made of."""
+    """Allow line breaks after the punctuation of file names in a title."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./\\-])(?=\w)", _printable(title)))
 
 
 def _drawing(chart: Chart) -> Markup:
-    """A chart without its style sheet, which stands in the page once."""
+    """SVG of a chart without its style sheet, which the page includes once."""
     return Markup(chart.svg.replace(f"<style>{STYLE}</style>\n", "", 1))
 
 
 def _hash(text: str) -> str:
-    """As a Content-Security-Policy names what it allows."""
+    """Hash of a text in the form of a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -1,11 +1,12 @@
-"""What results show of themselves in a notebook: a table, a small picture, and what to do next.
+"""Cards of results in a notebook: a table, a small picture, and the next steps.
 
-A card is HTML without script or style sheet of its own: it also stands in notebooks that are only
-looked at, where no kernel runs.
+A card is HTML without a script or style sheet, so that it also works in notebooks that are only
+viewed, without a kernel.
 """
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,41 @@ from gnomon.charts import Chart
 from gnomon.charts.words import percent
 from gnomon.pca import PCA
 from gnomon.procrustes.compare import Comparison
-from gnomon.report.compared.maps import is_map
+from gnomon.report.compared.pair_maps import is_map
 from gnomon.tsne import TSNE
 
-__all__ = ["comparison_card", "model_card", "result_card"]
+__all__ = [
+    "Card",
+    "comparison_card",
+    "comparison_parts",
+    "model_card",
+    "model_parts",
+    "result_card",
+    "result_parts",
+]
 
-MOST_POINTS = 1_500  # of a small map
+MOST_POINTS = 1_500  # points of a small map
 WIDTH = 420  # pixels
 
 Lines = Sequence[tuple[str, str]]
 
 
+@dataclass(frozen=True, eq=False)
+class Card:
+    """A title, a table of names and texts, a picture, and lines of code to go on."""
+
+    title: str
+    lines: Lines
+    picture: Chart | None
+    after: Sequence[str]
+
+    def html(self) -> str:
+        """The card as HTML."""
+        return card(self.title, self.lines, self.picture, self.after)
+
+
 def card(title: str, lines: Lines, picture: Chart | None, after: Sequence[str]) -> str:
-    """The HTML of a title, a table of names and texts, a picture, and lines of code to go on."""
+    """The HTML of a card."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
@@ -46,6 +69,12 @@ def card(title: str, lines: Lines, picture: Chart | None, after: Sequence[str]) 
 
 def model_card(model: Any) -> str | None:
     """A fitted PCA or t-SNE; None where it is not fitted, and scikit-learn's form says it all."""
+    found = model_parts(model)
+    return None if found is None else found.html()
+
+
+def model_parts(model: Any) -> Card | None:
+    """The card of a fitted PCA or t-SNE, None where it is not fitted."""
     if isinstance(model, TSNE) and hasattr(model, "embedding_"):
         return _tsne_card(model)
     if not isinstance(model, PCA):
@@ -57,7 +86,7 @@ def model_card(model: Any) -> str | None:
     return _pca_card(model)
 
 
-def _pca_card(pca: PCA) -> str:
+def _pca_card(pca: PCA) -> Card:
     shares = np.nan_to_num(np.asarray(pca.explained_variance_ratio_, np.float64))
     k, d = int(pca.n_components_), int(pca.n_features_in_)
     lines = [
@@ -67,24 +96,33 @@ def _pca_card(pca: PCA) -> str:
         ("accuracy", pca.certificate_.title()),
     ]
     picture = charts.scree(pca) if k else None
-    after = ("Z = pca.transform(X)                       # scores",
-             "gnomon.report(X, pca=pca).open()           # the whole page")  # fmt: skip
-    return card(f"PCA of {d:,} columns", lines, picture, after)
+    after = (
+        "Z = pca.transform(X)                       # scores",
+        "gnomon.report(X, pca=pca).open()           # the whole page",
+    )
+    return Card(f"PCA of {d:,} columns", lines, picture, after)
 
 
-def _tsne_card(tsne: TSNE) -> str:
+def _tsne_card(tsne: TSNE) -> Card:
     n, dimensions = np.shape(tsne.embedding_)
     known = tsne.certificate_
     lines = [("rows", f"{n:,}"), ("accuracy", known.title()), *known.lines()]
     picture = None
     if dimensions <= 3 and np.isfinite(tsne.embedding_).all():
         picture = charts.scatter(tsne.embedding_, title="t-SNE", most_points=MOST_POINTS)
-    after = ("tsne.transform(X_new)                      # new rows on the same map",
-             "gnomon.report(X, tsne=tsne).open()         # how far to trust it")  # fmt: skip
-    return card(f"t-SNE map of {n:,} rows", lines, picture, after)
+    after = (
+        "tsne.transform(X_new)                      # new rows on the same map",
+        "gnomon.report(X, tsne=tsne).open()         # how far to trust it",
+    )
+    return Card(f"t-SNE map of {n:,} rows", lines, picture, after)
 
 
 def comparison_card(found: Comparison) -> str:
+    """What `compare` found, as HTML."""
+    return comparison_parts(found).html()
+
+
+def comparison_parts(found: Comparison) -> Card:
     """What `compare` found, with both maps where the tables are maps."""
     X, Y = (np.asarray(Z) for Z in found.tables)
     picture = None
@@ -94,17 +132,29 @@ def comparison_card(found: Comparison) -> str:
         step = max(1, len(X) // MOST_POINTS)
         both = {"a": X[::step], "b": Y[::step]}
         picture = charts.maps(both, company[::step], title="Both maps")
-    after = ("found.changes.changed                      # rows that changed company",
-             "found.report().open()                      # both maps on one page")  # fmt: skip
-    return card(found.title(), found.lines(), picture, after)
+    after = (
+        "found.changes.changed                      # rows that changed company",
+        "found.report().open()                      # both maps on one page",
+    )
+    return Card(found.title(), found.lines(), picture, after)
 
 
 def result_card(result: Any) -> str:
+    """What `gnomon.run` found, as HTML."""
+    return result_parts(result).html()
+
+
+def result_parts(result: Any) -> Card:
     """What `gnomon.run` found, with its map, or its components where there is none."""
     lines = [("data", result.table.title()), *result.preparation.lines()]
     shares = np.nan_to_num(np.asarray(result.pca.explained_variance_ratio_, np.float64))
-    lines.append(("PCA", f"{int(result.pca.n_components_)} components hold "
-                  f"{percent(float(shares.sum()))} of the variance"))  # fmt: skip
+    lines.append(
+        (
+            "PCA",
+            f"{int(result.pca.n_components_)} components hold "
+            f"{percent(float(shares.sum()))} of the variance",
+        )
+    )
     if result.trust is not None:
         lines.append(("neighbours kept", percent(float(np.nanmean(result.trust)))))
     lines += [("warning", text) for text in result.warnings]
@@ -116,8 +166,11 @@ def result_card(result: Any) -> str:
         picture = charts.scatter(Y[there], groups, title="t-SNE", most_points=MOST_POINTS)
     elif len(shares):
         picture = charts.scree(result.pca)
-    after = ("gnomon.report(result).open()               # the whole page",
-             "result.tsne.transform(...)                 # new rows on the same map"
-             if Y is not None else
-             "result.components                          # scores of the rows")  # fmt: skip
-    return card(f"Result for {result.table.name}", lines, picture, after)
+    after = (
+        "view = gnomon.show(result)                 # the map; view.selection, view.selected",
+        "gnomon.report(result).open()               # the whole page",
+        "result.tsne.transform(...)                 # new rows on the same map"
+        if Y is not None
+        else "result.components                          # scores of the rows",
+    )
+    return Card(f"Result for {result.table.name}", lines, picture, after)

@@ -1,14 +1,14 @@
-"""Groups of rows that are suggested where there are no labels.
+"""Suggested groups of rows, if there are no labels.
 
 1. The graph: each row and its 15 nearest rows in the data, not on the map.
 2. Groups: Louvain's method (Blondel and others 2008): rows move to the group of neighbours that
    raises modularity most; groups become nodes, and so on until nothing moves.
-3. Kept are groups that come again: in five random samples of 80 % of the rows, grouped anew, the
-   most similar group overlaps by a Jaccard index of 0.75 or more on average. Where less than four
+3. Only reproducible groups are kept: in five random samples of 80 % of the rows, grouped again, the
+   most similar group overlaps by a Jaccard index of 0.75 or more on average. If less than four
    fifths of the rows are in such groups, larger ones (a lower resolution of modularity) and smaller
-   ones (7 neighbours) are tried, and what groups most rows is taken.
-4. Names say what sets a group apart: columns whose mean differs by 0.8 standard deviations or more
-   from that of the other rows, or the words of a text column that are most over-represented.
+   ones (7 neighbours) are tried, and the grouping of most rows is used.
+4. Names state what distinguishes a group: columns whose mean differs by 0.8 standard deviations or
+   more from that of the other rows, or the most over-represented words of a text column.
 """
 
 import re
@@ -29,31 +29,31 @@ __all__ = [
     "NEIGHBORS",
     "describe_groups",
     "louvain",
-    "neighbor_graph",
+    "shared_neighbor_graph",
     "suggest_groups",
 ]
 
 NEIGHBORS, FEWER_NEIGHBORS = 15, 7
-# Neighbours of the graph and resolution: groups of the usual size, larger ones, smaller ones.
+# Neighbours of the graph and resolution: groups of the default size, larger ones, smaller ones.
 TRIES = (NEIGHBORS, 1.0), (NEIGHBORS, 0.3), (FEWER_NEIGHBORS, 1.0)
-# Shares of rows in groups: with less than the first there is nothing to suggest, and with less than
+# Shares of rows in groups: below the first nothing is suggested, and below
 # the second other sizes of groups are tried.
 LEAST_GROUPED, ENOUGH_GROUPED = 0.25, 0.8
 LEAST_ROWS, MOST_ROWS = 60, 100_000
-LEAST_GROUP = 8  # rows
+LEAST_GROUP = 8  # rows of the smallest group
 SAMPLES, SHARE, OVERLAP = 5, 0.8, 0.75
 MOST_SWEEPS, MOST_LEVELS = 20, 20
-CLEARLY = 0.8  # standard deviations
+CLEARLY = 0.8  # standard deviations between means that name a group
 MOST_NAMED = 2  # columns or words of a name
 ADDRESS = re.compile(r"\w+://\S+")
 WORD = re.compile(r"[^\W\d_]{3,}")
-LEAST_WORDS = 3  # rows of a group that hold a word
+LEAST_WORDS = 3  # rows of a group that must contain a word
 
 Ints = NDArray[np.int64]
 
 
 def suggest_groups(near: NDArray[Any], *, seed: int = 0) -> Ints | None:
-    """A group for each row (n,), −1 for none; None where few rows are in stable groups.
+    """Group of each row (n,), −1 for none; None if few rows are in stable groups.
 
     `near` (n, k) holds the nearest rows of each row. Groups are numbered by size.
     """
@@ -70,9 +70,9 @@ def suggest_groups(near: NDArray[Any], *, seed: int = 0) -> Ints | None:
 
 
 def _stable_groups(near: NDArray[Any], resolution: float, seed: int) -> Ints:
-    """Groups that come again in samples, numbered by size; −1 for all other rows."""
+    """Groups that recur in samples, numbered by size; −1 for all other rows."""
     n = len(near)
-    graph = neighbor_graph(near)
+    graph = shared_neighbor_graph(near)
     groups = louvain(graph, resolution, seed)
     rng = np.random.default_rng(seed)
     overlaps = np.zeros(int(groups.max()) + 1)
@@ -88,8 +88,8 @@ def _stable_groups(near: NDArray[Any], resolution: float, seed: int) -> Ints:
     return number[groups]
 
 
-def neighbor_graph(near: NDArray[Any]) -> Any:
-    """Symmetric, without loops; a pair that are neighbours both ways weighs twice."""
+def shared_neighbor_graph(near: NDArray[Any]) -> Any:
+    """Symmetric graph without loops; a pair of mutual neighbours weighs twice."""
     n, k = near.shape
     rows = np.repeat(np.arange(n), k)
     ones = sparse.csr_array((np.ones(n * k), (rows, near.ravel().astype(np.int64))), shape=(n, n))
@@ -100,7 +100,7 @@ def neighbor_graph(near: NDArray[Any]) -> Any:
 
 
 def louvain(graph: Any, resolution: float, seed: int) -> Ints:
-    """Groups of the nodes of a weighted graph, numbered from 0."""
+    """Cluster the nodes of a weighted graph; groups are numbered from 0."""
     rng = np.random.default_rng(seed)
     groups: Ints = np.arange(graph.shape[0])
     total = float(graph.sum())
@@ -113,9 +113,15 @@ def louvain(graph: Any, resolution: float, seed: int) -> Ints:
         strength = np.asarray(level.sum(axis=1)).ravel()
         order = rng.permutation(m)
         moved = _move(
-            level.indptr.astype(np.int64), level.indices.astype(np.int64), level.data, strength,
-            found, strength.copy(), order, total / resolution,
-        )  # fmt: skip
+            level.indptr.astype(np.int64),
+            level.indices.astype(np.int64),
+            level.data,
+            strength,
+            found,
+            strength.copy(),
+            order,
+            total / resolution,
+        )
         _, found = np.unique(found, return_inverse=True)
         groups = found[groups]
         if not moved:
@@ -127,12 +133,18 @@ def louvain(graph: Any, resolution: float, seed: int) -> Ints:
 
 @kernel
 def _move(
-    indptr: Ints, indices: Ints, weights: NDArray[np.float64], strength: NDArray[np.float64],
-    group: Ints, within: NDArray[np.float64], order: Ints, total: float,
-) -> int:  # fmt: skip
-    """Move nodes to neighbouring groups while that raises modularity; returns how many moved.
+    indptr: Ints,
+    indices: Ints,
+    weights: NDArray[np.float64],
+    strength: NDArray[np.float64],
+    group: Ints,
+    within: NDArray[np.float64],
+    order: Ints,
+    total: float,
+) -> int:
+    """Move nodes to neighbouring groups while that raises modularity; return how many moved.
 
-    `within` is the strength of each group; both it and `group` are changed.
+    `within` is the strength of each group; both it and `group` are modified.
     """
     links = np.zeros(len(group))  # weight from the node to each group
     touched = np.empty(len(group), np.int64)
@@ -187,10 +199,10 @@ def describe_groups(
     names: Sequence[str],
     texts: Sequence[str] | None = None,
 ) -> NDArray[np.object_]:
-    """A name for each row's group (n,), None where it has none.
+    """Name of each row's group (n,), None if it has none.
 
-    `names` are those of the columns; without columns whose names mean something `X` is None, and
-    groups are numbered where no text tells them apart.
+    `names` are the column names; `X` is None if they have no meaning, and then
+    groups are numbered unless a text distinguishes them.
     """
     many = int(groups.max()) + 1
     if texts is not None:
@@ -207,11 +219,11 @@ def describe_groups(
             said[group] += f" ({taken[said[group]]})"
     shown = np.empty(many + 1, dtype=object)
     shown[:many] = said
-    return shown[groups]  # −1 is the last
+    return shown[groups]  # −1 selects the last
 
 
 def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) -> list[str]:
-    """``high alcohol, low hue``."""
+    """Name groups by columns, such as ``high alcohol, low hue``."""
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
     total, n = X.sum(axis=0), len(X)
@@ -222,14 +234,15 @@ def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) 
         away = here / size - (total - here) / max(1, n - size)
         d = np.divide(away, spread, out=np.zeros_like(away), where=spread > 0)
         first = [int(j) for j in np.argsort(-np.abs(d), kind="stable")[:MOST_NAMED]]
-        parts = [f"{'high' if d[j] > 0 else 'low'} {names[j]}" for j in first
-                 if abs(d[j]) >= CLEARLY]  # fmt: skip
+        parts = [
+            f"{'high' if d[j] > 0 else 'low'} {names[j]}" for j in first if abs(d[j]) >= CLEARLY
+        ]
         said.append(", ".join(parts))
     return said
 
 
 def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
-    """The words that are most over-represented in the texts of a group."""
+    """Name groups by the most over-represented words of their texts."""
     holds = [
         set(WORD.findall(ADDRESS.sub(" ", text.casefold()))) - ENGLISH_STOP_WORDS for text in texts
     ]
@@ -252,7 +265,7 @@ def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
 
 
 def _unlike(words: Sequence[str], most: int) -> list[str]:
-    """The first words of which none begins another, as "font" begins "fonts"."""
+    """First words of which none is a prefix of another, as "font" is of "fonts"."""
     chosen: list[str] = []
     for word in words:
         if len(chosen) == most:

@@ -1,4 +1,4 @@
-"""Everything a page is made from, gathered once: the sections only read."""
+"""All contents of a page, gathered once: the sections only read them."""
 
 import importlib.metadata
 import platform
@@ -27,7 +27,7 @@ from gnomon.report.pixels import Pixels
 from gnomon.scores import Audit, MapScores, score_map
 from gnomon.scores.few import FEW_ROWS, trusted
 from gnomon.scores.kept import neighbors_kept
-from gnomon.scores.tables import METRICS
+from gnomon.scores.table_pair import METRICS
 from gnomon.tsne import TSNE
 from gnomon.typing import Array
 
@@ -35,7 +35,8 @@ __all__ = [
     "MANY_ROWS",
     "NEIGHBORS",
     "SUGGESTED",
-    "Content",
+    "NamedPCA",
+    "PageContent",
     "gather",
     "in_map_order",
     "lay_scores",
@@ -43,93 +44,95 @@ __all__ = [
 ]
 
 SUGGESTED = "suggested groups"
-# Beyond, a page holds rows in the order of the map: 100,000 rows take 0.8 of the bytes then
+# Beyond this, rows of a page are in map order: 100,000 rows then take 0.8 of the bytes
 # (benchmarks/page.py).
 MANY_ROWS = 50_000
-NEIGHBORS = 5  # of each row, that the page names
-# Sizes of neighbourhoods that the map is scored for, where there are rows enough.
+NEIGHBORS = 5  # neighbours of each row that the page names
+# Sizes of neighbourhoods for the scores of the map, if there are enough rows.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
-# Wider tables are compared in as many leading scores, as `TSNE` does by itself.
+# Wider tables are compared in this many leading scores, as in `TSNE`.
 WIDE, LEADING = 100, 50
-# Beyond, neighbours are looked for only where a map of all rows was worth their search before.
+# Beyond this, neighbours are searched only if a map of all rows has searched them before.
 MOST_SEARCHED = 200_000
-# From so many columns with one stem and numbers (`embedding[57]`), their names say nothing.
+# From this many columns with one stem and numbers (`embedding[57]`), names have no meaning.
 NUMBERED = 50
-DENSITY_ROWS = 65_536  # whose distances are computed at once
-# Pairs whose distances are drawn; with fewer than the least there is no picture.
+DENSITY_ROWS = 65_536  # rows per block of distances
+# Pairs whose distances are drawn; with fewer than the least there is no chart.
 PAIRS, LEAST_PAIRS = 20_000, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Content:
-    """What a page shows.
+class PageContent:
+    """Contents of a page.
 
     Attributes
     ----------
     title, source : str
-        Of the page; and the file's name, or "data".
+        Title of the page; and the file's name, or "data".
     names : tuple of str, length d
-        The columns in use.
+        Names of the columns in use.
     X : array (n, d) or None
-        The numbers in their own units, without gaps; None where a page is built again without the
+        The numbers in their own units, without gaps; None if a page is rebuilt without the
         data.
     prepared : array (n, d) or None
-        What the PCA was fitted to: `X` itself, or `X` with its columns standardised.
+        Input of the PCA: `X` itself, or `X` with its columns standardised.
     ids : pair of str and array (n,) of str, or None
-        What the rows are called.
+        Names of the rows.
     row_numbers : array (n,) or None
         Numbers of the rows in the table, where they stand in the order of the map instead.
+    given_rows : array (n,) or None
+        Which row of the caller's table each row is; None where all are there in their order.
     labels : tuple of pairs of str and array (n,)
-        Columns to colour by: text (object; None where a row has none) or numbers (float64; NaN).
+        Columns to colour by: text (object; None if missing) or numbers (float64; NaN).
     pca : PCA
     scores : array (n, k)
-        The rows in the components' frame; without the data only as many as were stored.
+        Scores of the rows; without the data only as many as were stored.
     tsne : TSNE or None
     Y : array (n, 1), (n, 2) or (n, 3), or None
         Positions on the map.
     pca_map : array (n, 2)
-        The first two scores; where there is a map, laid on it by Procrustes and as large.
+        The first two scores; if there is a map, aligned to it by Procrustes with the same size.
     trust : array (n,) or None
         Share of each row's 15 nearest neighbours that are among its 15 nearest on the map; of half
-        of the other rows where there are fewer than 31.
+        of the other rows if there are fewer than 31.
     neighbors : array (n, m), int32
-        The 5 nearest rows in the data, nearest first; fewer where there are not so many rows, none
-        where there are very many and no map of all of them.
+        The 5 nearest rows in the data, nearest first; fewer if there are not as many rows, none
+        if there are very many and no map of all of them.
     space : str
-        Where neighbours were looked for, in words.
+        Space in which neighbours were searched, in words.
     total : int
-        Rows of the table, of which the page may show a part.
+        Number of rows of the table, of which the page may show a part.
     quality : MapScores or None
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
     audit : Audit or None
-        Tests of the rows' places against chance.
+        Tests of the rows' positions against chance.
     tested : tuple of pairs of str and array (n,)
-        What `audit` found for each row, to colour by.
+        Results of `audit` for each row, to colour by.
     density : array (n,) or None
         Share of the rows whose fifth neighbour in the data is farther away than a row's own.
     suggested : array (n,) of str, or None
-        Groups that were found where no label groups the rows; None where a row is in none.
+        Groups that were found if no label groups the rows; None for rows in no group.
     pixels : Pixels or None
-        Where the columns are the pixels of a picture.
+        How the columns are pixels of a picture.
     pictures : RowPictures or None
     texts, links : pair of str and array (n,) of str, or None
-        What the rows say, and addresses that they lead to.
+        Texts of the rows, and their links.
     replay : tuple of pairs of int and array (n, 2)
-        Iterations, and where the rows were then.
+        Iterations, and the positions of the rows at each.
     preparation : tuple of pairs of str
-        What was done to the table first: name and sentence.
+        Preparation of the table: name and sentence of each step.
     roles : tuple of pairs of str
-        What columns of the file were used for: role and words, as `ColumnRoles.lines` has them.
+        Roles of the file's columns: role and words, from `ColumnRoles.lines`.
     notes, warnings : tuple of str
     seconds : dict
         Time of each stage.
     versions : dict
     command : str or None
-        What to type for the same page.
+        Command for the same page.
     made : str
-        The day on which the page was made.
+        Date of the page.
     """
 
     title: str
@@ -149,6 +152,7 @@ class Content:
     space: str
     total: int
     row_numbers: NDArray[np.intp] | None = None
+    given_rows: NDArray[np.int64] | None = None
     quality: MapScores | None = None
     pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
@@ -173,16 +177,16 @@ class Content:
     @cached_property
     def named(self) -> Any:
         """The PCA as charts ask for it, under the names of the page's columns."""
-        return _Named(self.pca, np.array(self.names, dtype=object))
+        return NamedPCA(self.pca, np.array(self.names, dtype=object))
 
     @cached_property
     def spread(self) -> Array | None:
-        """Standard deviations (d,) of what the PCA was fitted to; None without the data."""
+        """Standard deviations (d,) of the input of the PCA; None without the data."""
         return None if self.prepared is None else measure_spread(self.prepared).std
 
     @cached_property
     def numbered(self) -> str | None:
-        """What the columns are, where their names are one stem and numbers and say nothing else."""
+        """Description of the columns if their names are one stem and numbers without meaning."""
         if self.pixels is not None:
             return str(self.pixels)
         stems = {stem_of(name) for name in self.names}
@@ -197,7 +201,7 @@ class Content:
 
     @property
     def groups(self) -> tuple[str, NDArray[Any]] | None:
-        """What points are coloured by in charts: the label, or groups that were suggested."""
+        """Colour of points in charts: the label, or suggested groups."""
         if self.labels:
             return self.labels[0]
         return None if self.suggested is None else (SUGGESTED, self.suggested)
@@ -209,7 +213,7 @@ class Content:
 
     @property
     def about(self) -> str:
-        """What the page is of, in words."""
+        """Subject of the page, in words."""
         return f"{self.d:,} columns"
 
     @property
@@ -219,32 +223,32 @@ class Content:
 
     @property
     def made_elsewhere(self) -> bool:
-        """Whether the map is not one of ours."""
+        """Whether the map was computed by another program."""
         return self.Y is not None and self.tsne is None
 
     @property
     def map_name(self) -> str:
-        """What the map is called beside that of the PCA."""
+        """Name of the map, as opposed to that of the PCA."""
         return "Map" if self.made_elsewhere else "t-SNE"
 
     @property
     def mapped(self) -> int:
-        """Rows that the map was made of: all, unless others were placed on it."""
+        """Rows that the map was computed from: all, unless others were placed on it."""
         return self.n if self.tsne is None else len(self.tsne.embedding_)
 
     @property
     def trusted(self) -> int:
-        """Neighbours that `trust` is about."""
+        """Number of neighbours of `trust`."""
         return trusted(self.mapped)
 
     @property
     def chance(self) -> float:
-        """Share of neighbours that a random map would keep."""
+        """Share of neighbours that a random map would preserve."""
         return min(1.0, self.trusted / max(1, self.mapped - 1))
 
     @property
     def far(self) -> float | None:
-        """Rank correlation of distances; None where it is not known, or of few rows."""
+        """Rank correlation of distances; None if it is unknown, or rows are few."""
         if self.quality is None or self.mapped < FEW_ROWS:
             return None
         value = float(self.quality.distances.value)
@@ -252,12 +256,12 @@ class Content:
 
     @property
     def directions(self) -> int:
-        """Directions along which the rows of the PCA can differ."""
+        """Number of directions along which the rows of the PCA can differ."""
         return min(int(self.pca.n_samples_) - 1, self.d)
 
     @property
     def d(self) -> int:
-        """Columns in use."""
+        """Number of columns in use."""
         return len(self.names)
 
 
@@ -283,27 +287,27 @@ def gather(
     score: bool = True,
     n_jobs: int | None = None,
     **said: Any,
-) -> Content:
-    """Put together what is known, and compute what is not.
+) -> PageContent:
+    """Gather what is known, and compute the rest.
 
     Parameters
     ----------
     prepared : array (n, d) or None
-        What `pca` was fitted to, and `tsne` on it or on its scores. None where a page is built
-        again without the data; then `scores` must be given.
+        Input of `pca`, and of `tsne` unless that was fitted to its scores. None if a page is
+        rebuilt without the data; then `scores` must be given.
     X : array (n, d), optional
         The same rows in the units of the file; by default `prepared`.
     Y : array (n, 1 to 3), optional
-        Where all rows are, if the map was made of some and the others were placed on it.
+        Positions of all rows, if the map was computed from some and the others were placed on it.
     scores, trust, neighbors, quality : optional
         Computed if they are not given; trust and quality only if `score`.
     space : pair of array (n, m) and str, optional
-        The table in which rows are neighbours by `metric`, and what it is called; by default what
-        the map was made from, by the map's own metric.
+        The table in which rows are neighbours by `metric`, and its name; by default the input of
+        the map, with the map's own metric.
     total : int, optional
-        Rows of the whole table, where these are some of them.
+        Rows of the whole table, if these are some of them.
     said : optional
-        The other attributes of `Content`, as they are.
+        The other attributes of `PageContent`.
     """
     if scores is None:
         assert prepared is not None
@@ -329,7 +333,7 @@ def gather(
         if quality is None and metric in METRICS:
             groups = _groups(labels)
             quality = score_map(Z, Y, groups, n_neighbors=sizes(n), metric=metric, n_jobs=n_jobs)
-    content = Content(
+    content = PageContent(
         title=title or source,
         source=source,
         names=tuple(names),
@@ -357,8 +361,8 @@ def gather(
     return replace(content, suggested=_suggested(content, near[:, : clusters.NEIGHBORS]))
 
 
-def _suggested(content: Content, near: NDArray[np.int32]) -> NDArray[np.object_] | None:
-    """Groups of the rows, named by what sets them apart; None where there are none to be found."""
+def _suggested(content: PageContent, near: NDArray[np.int32]) -> NDArray[np.object_] | None:
+    """Groups of the rows, named by what distinguishes them; None if none are found."""
     groups = clusters.suggest_groups(near)
     if groups is None:
         return None
@@ -383,7 +387,7 @@ def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | 
     return shares
 
 
-def in_map_order(content: Content) -> Content:
+def in_map_order(content: PageContent) -> PageContent:
     """Order the rows along a Morton curve over the map; they keep their numbers."""
     positions = np.asarray(content.pca_map if content.Y is None else content.Y[:, :2], np.float64)
     order = np.argsort(morton_codes(positions, map_bits(content.n))[0], kind="stable")
@@ -398,8 +402,20 @@ def in_map_order(content: Content) -> Content:
 
     return replace(
         content,
-        **{name: taken(getattr(content, name)) for name in
-           ("X", "prepared", "scores", "Y", "pca_map", "trust", "density", "suggested")},
+        **{
+            name: taken(getattr(content, name))
+            for name in (
+                "X",
+                "prepared",
+                "scores",
+                "Y",
+                "pca_map",
+                "trust",
+                "density",
+                "suggested",
+                "given_rows",
+            )
+        },
         neighbors=place[content.neighbors[order]],
         ids=pair(content.ids),
         row_numbers=order,
@@ -409,7 +425,7 @@ def in_map_order(content: Content) -> Content:
         texts=pair(content.texts),
         links=pair(content.links),
         replay=tuple((i, places[order]) for i, places in content.replay),
-    )  # fmt: skip
+    )
 
 
 def sizes(n: int) -> list[int]:
@@ -418,9 +434,9 @@ def sizes(n: int) -> list[int]:
 
 
 def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float64]:
-    """The first two scores (n, 2), turned, mirrored and scaled to lie on the map `Y` if there is.
+    """Rotate, reflect and scale the first two scores (n, 2) onto the map `Y`, if there is one.
 
-    So a reader who goes from one to the other sees points move, not the whole picture turn over.
+    So when a reader switches from one to the other, points move, not the whole picture.
     """
     n = len(scores)
     flat = np.zeros((n, 2))
@@ -431,13 +447,13 @@ def lay_scores(scores: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[np.float
     onto[:, : min(2, Y.shape[1])] = Y[:, :2]
     if not (np.ptp(flat, axis=0).any() and np.ptp(onto, axis=0).any()):
         return flat
-    with warnings.catch_warnings():  # of few rows: nothing is concluded from how well they lie
+    with warnings.catch_warnings():  # about few rows: the quality of the fit is not used
         warnings.simplefilter("ignore", DataWarning)
         return np.asarray(Procrustes(scaling="norm-ratio").fit(flat, onto).transform(flat))
 
 
 def draw_pairs(space: Array, Y: Array) -> tuple[Array, Array] | None:
-    """Distances of some pairs of rows in the data and on the map; None where there are too few."""
+    """Distances of some pairs of rows in the data and on the map; None if there are too few."""
     n = len(space)
     if n * (n - 1) // 2 < LEAST_PAIRS:
         return None
@@ -446,7 +462,7 @@ def draw_pairs(space: Array, Y: Array) -> tuple[Array, Array] | None:
     else:
         rng = np.random.default_rng(0)
         i, j = rng.integers(n, size=PAIRS), rng.integers(n - 1, size=PAIRS)
-        j = j + (j >= i)  # over i, so that every other row is as likely
+        j = j + (j >= i)  # skip i, so that every other row is equally likely
     return _distances(space, i, j), _distances(Y, i, j)
 
 
@@ -456,14 +472,14 @@ def _distances(Z: Array, i: NDArray[Any], j: NDArray[Any]) -> Array:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what a result depends on."""
+    """Versions of Python and of the libraries that a result depends on."""
     packages = ("gnomon", "numpy", "scipy", "scikit-learn", "numba")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"python": platform.python_version(), **found}
 
 
 @dataclass(frozen=True)
-class _Named:
+class NamedPCA:
     """A fitted PCA whose columns have other names, or names at all."""
 
     pca: PCA
@@ -476,7 +492,7 @@ class _Named:
 def _space(
     prepared: NDArray[Any] | None, scores: NDArray[Any], pca: PCA, tsne: TSNE | None
 ) -> tuple[NDArray[Any], str]:
-    """The table in which rows are neighbours, the one that the map was made from; and its name."""
+    """Table in which rows are neighbours, the input of the map; and its name."""
     d = pca.n_features_in_
     if prepared is not None and tsne is not None and tsne.n_features_in_ == d:
         if tsne.pca_ is not None:
@@ -499,14 +515,14 @@ def _components(k: int) -> str:
 
 
 def _metric(tsne: TSNE | None) -> Any:
-    """The map's own, but for distances that were given: those are not in the table."""
+    """Metric of the map, except for precomputed distances, which are not in the table."""
     return "euclidean" if tsne is None or tsne.metric == "precomputed" else tsne.metric
 
 
 def _is_of_map(
     prepared: NDArray[Any] | None, scores: NDArray[Any], pca: PCA, tsne: TSNE | None
 ) -> bool:
-    """Whether `_space` is the table that the map was made from."""
+    """Whether `_space` is the input of the map."""
     known = [scores.shape[1]] if prepared is None else [pca.n_features_in_, scores.shape[1]]
     return tsne is not None and tsne.n_features_in_ in known
 
@@ -514,16 +530,16 @@ def _is_of_map(
 def _nearest(
     Z: NDArray[Any], k: int, tsne: TSNE | None, own: bool, metric: Any, n_jobs: int | None
 ) -> NDArray[np.int32]:
-    """The `k` nearest rows of each row of `Z`; `own` says that the map was made from it."""
+    """Find the `k` nearest rows of each row of `Z`; `own` says that `Z` is the map's input."""
     if k < 1:
         return np.empty((len(Z), 0), np.int32)
     search = None if tsne is None or not own else tsne._search
     if search is not None and len(search.Z) == len(Z):
-        return search.nearest(k, n_jobs)  # the map has found them before
+        return search.nearest(k, n_jobs)  # cached by the map
     params = None if tsne is None or tsne.metric != metric else tsne.metric_params
     return find_neighbors(Z, k, metric=metric, metric_params=params, n_jobs=n_jobs).indices
 
 
 def _groups(labels: Sequence[tuple[str, NDArray[Any]]]) -> NDArray[Any] | None:
-    """The first column of groups, whose neighbours are asked whether they share them."""
+    """First column of groups, for the scores of classes."""
     return next((values for _, values in labels if values.dtype.kind == "O"), None)

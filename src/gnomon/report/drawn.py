@@ -1,4 +1,4 @@
-"""Arrays of pixels as addresses that hold the picture, for the page's sections."""
+"""Pixel arrays as data URLs, for the page's sections."""
 
 import base64
 from typing import Any
@@ -11,20 +11,20 @@ from gnomon.report.pictures import png
 
 __all__ = ["plain_picture", "signed_picture"]
 
-# The diverging ramp of the charts, from falling through nothing to rising.
+# The diverging ramp of the charts, from negative through zero to positive.
 _RAMP = np.array(
     [[int(LIGHT[f"d{i}"][j : j + 2], 16) for j in (1, 3, 5)] for i in range(DIVERGING)], float
 )
 
 
 def plain_picture(picture: NDArray[Any], low: float, high: float) -> str:
-    """A picture (height, width, 1 or 3) whose darkest pixel is `low` and whose brightest `high`."""
+    """Picture (height, width, 1 or 3) with black at `low` and white at `high`."""
     share = (np.asarray(picture, np.float64) - low) / ((high - low) or 1.0)
     return _address(np.rint(255 * share.clip(0, 1)).astype(np.uint8))
 
 
 def signed_picture(picture: NDArray[Any]) -> str:
-    """Numbers of either sign (height, width, 1 or 3) in two colours, channels averaged."""
+    """Signed numbers (height, width, 1 or 3) in two colours, channels averaged."""
     values = np.asarray(picture, np.float64).mean(axis=2)
     largest = float(np.abs(values).max()) or 1.0
     at = (values / largest + 1) / 2 * (DIVERGING - 1)

@@ -1,8 +1,8 @@
-"""Columns and maps as small pieces of text: rounded, deflated, base64.
+"""Columns and maps as compact text: rounded, deflated, base64.
 
-A page holds many rows, so numbers are stored as whole numbers of 1, 2 or 4 bytes. Numbers of more
-than one byte are stored plane by plane, all their low bytes first: neighbouring high bytes are
-alike, which is what deflate makes use of. `web/src/decode.ts` reads what is written here.
+A page holds many rows, so numbers are stored as integers of 1, 2 or 4 bytes. Numbers of more
+than one byte are stored plane by plane, all low bytes first: adjacent high bytes are
+similar, which deflate compresses well. `web/src/decode.ts` decodes them.
 """
 
 import base64
@@ -32,16 +32,16 @@ __all__ = [
 # A piece of the page's data, ready for JSON.
 Part = dict[str, Any]
 
-# With so few distinct values each is stored as it is and nothing is rounded; one code is for gaps.
+# Up to this many distinct values, each is stored without rounding; one code is for gaps.
 MOST_LEVELS = 255
-# Codes of two bytes: the last is for gaps.
+# Two-byte codes: the last is for gaps.
 STEPS = 65_534
 # Rows from which coordinates along a curve have 12 bits instead of 14.
 COARSE_ROWS = 200_000
 
 
 def number_field(name: str, values: NDArray[Any]) -> Part:
-    """A column of numbers (n,), in which NaN and infinities are gaps.
+    """Encode a column of numbers (n,), in which NaN and infinities are gaps.
 
     Up to 255 distinct values are kept exactly; more are rounded to 1/65,534 of their range.
     """
@@ -54,7 +54,7 @@ def number_field(name: str, values: NDArray[Any]) -> Part:
         filled[known] = codes
         return field | {"levels": levels.tolist(), "codes": whole_numbers(filled)}
     low, high = float(levels[0]), float(levels[-1])
-    # Halved, because the range itself may be too large for a float.
+    # Halved, because the range itself may overflow a float.
     share = (numbers[known] / 2 - low / 2) / (high / 2 - low / 2)
     filled = np.full(len(numbers), STEPS + 1, np.uint16)
     filled[known] = np.rint(STEPS * share)
@@ -62,8 +62,8 @@ def number_field(name: str, values: NDArray[Any]) -> Part:
 
 
 def category_field(name: str, values: NDArray[Any]) -> Part:
-    """A column of names (n,), in the order of the names; None is a gap."""
-    # One entry a distinct text: rows are many, names are few.
+    """Encode a column of names (n,), sorted by name; None is a gap."""
+    # One entry per distinct text: rows are many, names are few.
     known = [None if value is None else str(value) for value in values.tolist()]
     names = sorted({text for text in known if text is not None}, key=natural)
     place: dict[str | None, int] = {text: i for i, text in enumerate(names)}
@@ -78,7 +78,7 @@ def category_field(name: str, values: NDArray[Any]) -> Part:
 
 
 def label_field(name: str, values: NDArray[Any]) -> Part:
-    """A column to colour by: names, or numbers, of which a few distinct ones are names as well."""
+    """Encode a column to colour by: names, or numbers; a few distinct numbers become names."""
     if values.dtype.kind not in "iuf":
         return category_field(name, values)
     numbers = values.astype(np.float64)
@@ -95,7 +95,7 @@ def _as_name(number: float) -> str:
 
 
 def map_part(name: str, positions: NDArray[Any]) -> Part:
-    """Positions (n, 2), each rounded to 1/65,535 of the map's longer side."""
+    """Encode positions (n, 2), each rounded to 1/65,535 of the map's longer side."""
     low = positions.min(axis=0)
     step = float((positions.max(axis=0) - low).max()) / (STEPS + 1) or 1.0
     codes = np.rint((positions - low) / step).astype(np.uint16)
@@ -109,12 +109,12 @@ def map_part(name: str, positions: NDArray[Any]) -> Part:
 
 
 def map_bits(n: int) -> int:
-    """Bits of each coordinate of `n` rows along a curve."""
+    """Bits per coordinate of `n` rows along a curve."""
     return 12 if n > COARSE_ROWS else 14
 
 
 def morton_codes(positions: NDArray[Any], bits: int) -> tuple[NDArray[np.uint64], Any, float]:
-    """Places (n, 2) along a Morton curve, x in the even bits; the lowest corner and the step."""
+    """Positions (n, 2) along a Morton curve, x in the even bits; the lowest corner and the step."""
     low = positions.min(axis=0)
     step = float((positions.max(axis=0) - low).max()) / (2**bits - 1) or 1.0
     codes = np.rint((positions - low) / step).astype(np.uint64)
@@ -128,7 +128,7 @@ def morton_codes(positions: NDArray[Any], bits: int) -> tuple[NDArray[np.uint64]
 
 
 def morton_part(name: str, positions: NDArray[Any]) -> Part:
-    """Positions (n, 2) in the order of a Morton curve, as the gaps between them along it."""
+    """Encode positions (n, 2) in Morton order, as the differences between them along the curve."""
     codes, low, step = morton_codes(positions, map_bits(len(positions)))
     gaps = np.diff(codes.astype(np.int64), prepend=0)
     if (gaps < 0).any():
@@ -142,17 +142,17 @@ def morton_part(name: str, positions: NDArray[Any]) -> Part:
 
 
 def row_numbers(rows: NDArray[Any], n: int) -> Part:
-    """Numbers of rows below `n`."""
+    """Encode row numbers below `n`."""
     return whole_numbers(rows.astype(smallest(n - 1)))
 
 
 def smallest(largest: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest kind of whole number that holds `largest`."""
+    """Smallest unsigned integer type that holds `largest`."""
     return np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32
 
 
 def whole_numbers(values: NDArray[Any]) -> Part:
-    """Whole numbers of 1, 2 or 4 bytes, plane by plane."""
+    """Encode integers of 1, 2 or 4 bytes, plane by plane."""
     size = values.dtype.itemsize
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     planes = little.view(np.uint8).reshape(len(values), size).T
@@ -160,7 +160,7 @@ def whole_numbers(values: NDArray[Any]) -> Part:
 
 
 def texts(values: list[str]) -> Part:
-    """A list of texts, whatever they hold."""
+    """Encode a list of texts."""
     return {"length": len(values), "data": _packed(json.dumps(values).encode("ascii"))}
 
 

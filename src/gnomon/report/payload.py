@@ -1,14 +1,15 @@
-"""The data inside a page: what its map, search and comparisons need, within a budget of bytes.
+"""The data in a page, for its map, search and comparisons, within a budget of bytes.
 
-What is worth most is put in first. When room runs out, columns are left out first (those with the
-smallest contributions before the others), then scores of the components (the last before the
+The most valuable data are added first. When room runs out, columns are left out first (those with
+the smallest contributions before the others), then scores of the components (the last before the
 first), neighbours (the farthest before the nearest), further columns to colour by, links, texts
 (shortened first), pictures (fewer first), ids, and last the PCA map. Room that is too small for one
-may still be used for what comes after it. The map, its first colour and the trust of each row are
-always there.
+item may still be used for a later one. The map, its first colour and the trust of each row are
+always included.
 
-Very many rows stand in the order of a Morton curve over the map (`content.in_map_order`), and their
-positions are the gaps along it. What has no id has its number in the table, if there is room.
+Very many rows are in Morton order over the map (`content.in_map_order`), and their
+positions are differences along the curve. Rows without ids have their numbers in the table, if
+there is room.
 """
 
 import hashlib
@@ -20,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.charts.view import seen
+from gnomon.charts.projection import seen
 from gnomon.charts.words import count
-from gnomon.report.content import SUGGESTED, Content
+from gnomon.report.content import SUGGESTED, PageContent
 from gnomon.report.encode import (
     Part,
     category_field,
@@ -40,20 +41,20 @@ from gnomon.report.pictures import pack_pictures
 __all__ = ["PAGE_BUDGET", "Payload", "payload", "script_text"]
 
 PAGE_BUDGET = 3_000_000  # bytes
-DENSITY_STEPS = 250  # as many shades as are told apart, in one byte
-# Shares of the room that is left, which pictures, texts and the replay may take.
+DENSITY_STEPS = 250  # distinguishable shades, in one byte
+# Shares of the remaining room that pictures, texts and the replay may take.
 OF_PIXELS, OF_PICTURES, OF_TEXTS, OF_REPLAY = 0.8, 0.6, 0.6, 0.6
-TEXT_LENGTHS = (4_000, 1_000, 400, 160, 80)  # letters of a text, as many as there is room for
+TEXT_LENGTHS = (4_000, 1_000, 400, 160, 80)  # characters of a text: the longest that fits is used
 LINK_LENGTH = 2_000
 MEANING = "Neighbours are alike; gaps and axes mean little."
-REPLAY_STEPS = 4_095  # places along the longer side of a frame
+REPLAY_STEPS = 4_095  # positions along the longer side of a frame
 
-# More components than these say little about a group of rows, and more columns make a list that
-# nobody reads; the budget is spent on neither.
+# More components than these say little about a group of rows, and more columns make a list too long
+# to read; the budget is not spent on them.
 MOST_COMPONENTS = 16
 MOST_COLUMNS = 500
-NOTES = 2_000  # bytes kept free for the sentences about what was left out
-LEVELS = 254  # of a score or a correlation in one byte; even, so that no correlation is exactly 0
+NOTES = 2_000  # bytes reserved for the notes about what was left out
+LEVELS = 254  # levels of a score or a correlation in one byte; even, so none is exactly 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Payload:
     Attributes
     ----------
     text : str
-        JSON that can stand in a ``<script type="application/json">``.
+        JSON that is safe in a ``<script type="application/json">``.
     notes : tuple of str
         Sentences about what was rounded or left out.
     """
@@ -72,17 +73,19 @@ class Payload:
     notes: tuple[str, ...]
 
 
-def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] = ()) -> Payload:
-    """The data of the page that shows `content`.
+def payload(
+    content: PageContent, *, budget: int = PAGE_BUDGET, says: Sequence[str] = ()
+) -> Payload:
+    """Encode the data of the page that shows `content`.
 
     Parameters
     ----------
-    content : Content
+    content : PageContent
     budget : int
-        Bytes there are for the data: what the whole page may take less what its other parts do.
-        What cannot be left out is put in even if it takes more.
+        Bytes for the data: the budget of the page less its other parts.
+        Data that cannot be left out are added even if they exceed it.
     says : sequence of str
-        Sentences that stand beside the map.
+        Sentences beside the map.
     """
     room = _Room(budget - NOTES)
     notes: list[str] = []
@@ -121,8 +124,8 @@ def payload(content: Content, *, budget: int = PAGE_BUDGET, says: Sequence[str] 
     return Payload(script_text(data), tuple(notes))
 
 
-def _caption(content: Content) -> str:
-    """What a figure of the map says about itself."""
+def _caption(content: PageContent) -> str:
+    """Caption of a figure of the map."""
     table = f"{count(content.n, 'row')}, {count(content.d, 'column')}"
     if content.Y is None:
         return f"{table}, placed by their scores on the first two principal components."
@@ -137,12 +140,12 @@ def _caption(content: Content) -> str:
     return f"{said} The map keeps {kept} of each row's {content.trusted} nearest rows."
 
 
-def _unseen(content: Content) -> str:
+def _unseen(content: PageContent) -> str:
     return "a map may not show it" if content.made_elsewhere else "t-SNE does not show it"
 
 
 class _Room:
-    """Bytes that are left."""
+    """Remaining bytes."""
 
     def __init__(self, budget: int) -> None:
         self.left = budget
@@ -151,7 +154,7 @@ class _Room:
         self.left -= len(script_text(part)) + 1
 
     def takes(self, part: Any) -> bool:
-        """Whether `part` still fits; if so, its bytes are gone."""
+        """Whether `part` still fits; if so, its bytes are subtracted."""
         size = len(script_text(part)) + 1
         if size > self.left:
             return False
@@ -159,8 +162,8 @@ class _Room:
         return True
 
 
-def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
-    """The map that is shown first, and where they have room its other sides and the PCA map."""
+def _maps(content: PageContent, room: _Room, notes: list[str]) -> list[Part]:
+    """Encode the map shown first, and if there is room its other sides and the PCA map."""
     first_part = map_part if content.row_numbers is None else morton_part
     if content.row_numbers is not None:
         steps = 2 ** map_bits(content.n) - 1
@@ -173,7 +176,7 @@ def _maps(content: Content, room: _Room, notes: list[str]) -> list[Part]:
         notes.append("The map has one dimension; its height is only for points to be seen.")
     for name, positions in (*others, ("PCA", content.pca_map)):
         other = map_part(name, positions)
-        # Half of the room: the rest is for what the map is looked at for.
+        # Half of the room: the rest is for data about the map.
         if len(script_text([*maps[1:], other])) <= room.left / 2:
             maps.append(other)
         else:
@@ -185,7 +188,7 @@ TO_FIT = ", to stay within the page's budget (--page-budget)."
 
 
 def _views(Y: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.float64]]]:
-    """A map in the plane; one in space from its three sides, each of two dimensions."""
+    """A map in the plane; a 3-D map from its three sides, each in two dimensions."""
     if Y.shape[1] == 1:
         return [(name, seen(Y, (0.0, 0.0))[0])]
     Y = np.asarray(Y, np.float64)
@@ -195,8 +198,8 @@ def _views(Y: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.float64]]]:
     return [(side, Y[:, axes]) for side, axes in sides.items()]
 
 
-def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    """What rows are called; without ids, their numbers where these are not their order."""
+def _put_ids(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    """Add names of rows; without ids, their numbers if rows are in map order."""
     data["ids"] = data["row_numbers"] = None
     if content.ids is not None:
         name, values = content.ids
@@ -213,7 +216,7 @@ def _put_ids(data: Part, content: Content, room: _Room, notes: list[str]) -> Non
             notes.append("Rows are numbered along the map and not as in the table" + TO_FIT)
 
 
-def _put_pictures(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+def _put_pictures(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
     data["pictures"] = None
     if content.pictures is None:
         return
@@ -225,8 +228,8 @@ def _put_pictures(data: Part, content: Content, room: _Room, notes: list[str]) -
         data["pictures"] = part
 
 
-def _put_texts(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    """What rows say, whole or as much of it as there is room for, and where they lead to."""
+def _put_texts(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    """Add texts of rows, whole or shortened to fit, and links."""
     data["texts"] = data["links"] = None
     if content.texts is not None:
         name, values = content.texts
@@ -250,8 +253,8 @@ def _put_texts(data: Part, content: Content, room: _Room, notes: list[str]) -> N
             notes.append(f"The links in {name} were left out" + TO_FIT)
 
 
-def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    """Frames of the making of the map, each as the differences from the one before."""
+def _put_replay(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    """Add frames of the descent, each as the differences from the one before."""
     data["replay"] = None
     if not content.replay:
         return
@@ -259,7 +262,7 @@ def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> 
     low = frames.min(axis=(0, 1))
     step = float((frames.max(axis=(0, 1)) - low).max()) / REPLAY_STEPS or 1.0
     codes = np.rint((frames - low) / step).astype(np.uint16)
-    changes = np.diff(codes, axis=0, prepend=np.zeros_like(codes[:1]))  # comes round at 65,536
+    changes = np.diff(codes, axis=0, prepend=np.zeros_like(codes[:1]))  # wraps around at 65,536
     part = {
         "iterations": [int(iteration) for iteration, _ in content.replay],
         "low": low.tolist(),
@@ -272,7 +275,7 @@ def _put_replay(data: Part, content: Content, room: _Room, notes: list[str]) -> 
         notes.append("The replay was left out" + TO_FIT)
 
 
-def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+def _put_labels(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
     gone = []
     for name, values in (*content.labels[1:], *content.tested):
         part = label_field(name, values)
@@ -284,7 +287,7 @@ def _put_labels(data: Part, content: Content, room: _Room, notes: list[str]) -> 
         notes.append(f"Left out of the colours: {', '.join(gone)}" + TO_FIT)
 
 
-def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
+def _put_neighbors(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
     data["neighbors"] = []
     for rank in content.neighbors.T:
         part = row_numbers(rank, content.n)
@@ -299,10 +302,10 @@ def _put_neighbors(data: Part, content: Content, room: _Room, notes: list[str]) 
         notes.append(f"The page holds {kept}" + TO_FIT)
 
 
-def _put_components(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    """Scores in 256 steps, and how all columns go with them (`PCA.correlations`)."""
+def _put_components(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    """Add scores in 256 steps, and the correlations of all columns (`PCA.correlations`)."""
     data["components"] = []
-    # Where single columns say nothing, rows are not compared by them.
+    # If single columns have no meaning, rows are not compared by them.
     data["columns"] = {"names": None, "held": [], "numbered": content.numbered}
     names = texts(list(content.names))
     if not room.takes(names):
@@ -333,8 +336,8 @@ def _component(scores: NDArray[Any], share: float, correlations: NDArray[Any]) -
     }
 
 
-def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) -> None:
-    """Columns in their own units, the largest contributions first."""
+def _put_columns(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    """Add columns in their own units, the largest contributions first."""
     X, held = content.X, data["columns"]["held"]
     if data["columns"]["names"] is None:
         return
@@ -347,11 +350,13 @@ def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) ->
             break
         held.append(part)
     held.sort(key=lambda part: int(part["column"]))
-    # Where single columns say nothing, rows are not compared by them, and none is missed.
+    # If single columns have no meaning, rows are not compared by them, and none is missing.
     if len(held) < content.d and content.numbered is None:
-        some = f"the values of {len(held):,} of {count(content.d, 'column')}" if held else (
-            "no values of the columns"
-        )  # fmt: skip
+        some = (
+            f"the values of {len(held):,} of {count(content.d, 'column')}"
+            if held
+            else ("no values of the columns")
+        )
         those = ", those with the largest contributions" if held else ""
         which = "the others" if held else "they"
         notes.append(
@@ -359,14 +364,14 @@ def _put_columns(data: Part, content: Content, room: _Room, notes: list[str]) ->
         )
 
 
-def _by_contribution(content: Content) -> NDArray[np.intp]:
-    """Columns by their share in what the components kept hold, the largest first."""
+def _by_contribution(content: PageContent) -> NDArray[np.intp]:
+    """Columns by their contribution to the kept components, the largest first."""
     variances = np.asarray(content.pca.explained_variance_, dtype=np.float64)
     held = content.pca.contributions() @ variances
     return np.argsort(-held, kind="stable")
 
 
 def script_text(value: Any) -> str:
-    """JSON that ends no script, begins no comment, and is ASCII throughout."""
+    """JSON that cannot end a script or begin a comment, in ASCII."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")

@@ -1,11 +1,11 @@
 """Pictures of the rows, as sheets of small tiles within a budget.
 
-Pixels of a table are written as PNG here. Pictures that are given (bytes, or files) are decoded by
-Pillow: PNG, JPEG, WebP and GIF alone, never SVG; their size is looked at before they are decoded;
-and they are encoded again, as WebP, so that nothing but what is seen travels with the page.
+Pixels of a table are written as PNG here. Given pictures (bytes, or files) are decoded by
+Pillow: only PNG, JPEG, WebP and GIF, never SVG; their size is checked before they are decoded;
+and they are encoded again, as WebP, so that the page holds nothing but the visible image.
 
-Where not all rows have room at full size, tiles have fewer levels of grey or half the size; where
-that is not enough, a sample of rows that is spread over the map has pictures.
+If not all rows fit at full size, tiles have fewer levels of grey or half the size; if
+that is not enough, only a sample of rows spread over the map has pictures.
 """
 
 import base64
@@ -36,40 +36,40 @@ __all__ = [
 
 SHEET = 4096  # pixels, the longest side of a sheet
 LARGEST_TILE = 64
-LEAST_TILES = 20  # with room for fewer there are none
-PROBED = 300  # tiles by which the size of all is estimated
-MOST_PIXELS = 50_000_000  # of a picture that is decoded
-MOST_BYTES = 50_000_000  # of a file
+LEAST_TILES = 20  # with room for fewer, no pictures are shown
+PROBED = 300  # tiles from which the size of all is estimated
+MOST_PIXELS = 50_000_000  # pixels of the largest picture that is decoded
+MOST_BYTES = 50_000_000  # bytes of the largest file
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
-QUALITY = 78  # of WebP
+QUALITY = 78  # quality of WebP
 
 Tiles = NDArray[np.uint8]  # (n, height, width, 1 or 3)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How tiles are made: shrunk by a whole factor, in so many levels."""
+    """How tiles are made: the factor of shrinking, and the number of levels."""
 
     factor: int = 1
     levels: int = 256
 
 
 class RowPictures(Protocol):
-    """Where pictures of rows come from."""
+    """A source of pictures of rows."""
 
     @property
     def kind(self) -> str:
-        """Ink, which takes any colour, or photo."""
+        """Kind of the pictures: ink, which takes any colour, or photo."""
         ...
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """The rows that have a picture."""
+        """Rows that have a picture."""
         ...
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Ways to make tiles, the best first."""
+        """Variants of tiles, the best first."""
         ...
 
     def tiles(self, rows: NDArray[np.int64], variant: Variant) -> Tiles:
@@ -77,12 +77,12 @@ class RowPictures(Protocol):
         ...
 
     def encode(self, sheet: Tiles) -> tuple[str, bytes]:
-        """A sheet (height, width, channels) as an image, and its type."""
+        """Encode a sheet (height, width, channels) as an image; return its type and bytes."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of pictures that could not be used."""
+        """Notes about pictures that could not be used."""
         ...
 
 
@@ -100,12 +100,12 @@ class PixelPictures:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """All of them."""
+        """All rows."""
         return np.arange(len(self.X))
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Full size first; no tile is longer than 64 pixels."""
+        """Variants of tiles, full size first; no tile is longer than 64 pixels."""
         longest = max(self.pixels.height, self.pixels.width)
         first = -(-longest // LARGEST_TILE)
         half = 2 * first if longest >= 2 * 12 * first else first
@@ -114,7 +114,7 @@ class PixelPictures:
         return Variant(first), Variant(half)
 
     def tiles(self, rows: NDArray[np.int64], variant: Variant) -> Tiles:
-        """Pixels from the smallest (0) to the largest number (255) of the table."""
+        """Tiles scaled from the smallest (0) to the largest number (255) of the table."""
         shown = self.pixels.pictures(np.asarray(self.X[rows], np.float32))
         shown = _shrunk(shown, variant.factor)
         share = (shown - self.low) / ((self.high - self.low) or 1.0)
@@ -127,7 +127,7 @@ class PixelPictures:
 
 
 class GivenPictures:
-    """Pictures that a column gives, as bytes or as paths below a folder."""
+    """Pictures from a column, as bytes or as paths below a folder."""
 
     kind = "photo"
 
@@ -142,16 +142,16 @@ class GivenPictures:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Rows whose picture is given and was not refused."""
+        """Rows with a picture that was not refused."""
         return self._rows
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """64 pixels, or 32."""
+        """Variants of 64 and of 32 pixels."""
         return Variant(1), Variant(2)
 
     def tiles(self, rows: NDArray[np.int64], variant: Variant) -> Tiles:
-        """Square tiles with the picture in the middle; white where one cannot be read."""
+        """Square tiles with the picture in the centre; white if it cannot be read."""
         made = np.full((len(rows), LARGEST_TILE, LARGEST_TILE, 3), 255, np.uint8)
         bad = []
         for place, row in enumerate(rows.tolist()):
@@ -171,14 +171,14 @@ class GivenPictures:
     def _content(self, value: Any) -> bytes:
         if isinstance(value, (bytes, bytearray, memoryview)):
             return bytes(value)
-        if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):  # Hugging Face's
+        if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):  # Hugging Face
             return bytes(value["bytes"])
         if not isinstance(value, str):
             raise _RefusedError("neither bytes nor a path")
         return _read_below(self.root, value)
 
     def encode(self, sheet: Tiles) -> tuple[str, bytes]:
-        """As WebP."""
+        """Encode the sheet as WebP."""
         from PIL import Image
 
         octets = io.BytesIO()
@@ -187,7 +187,7 @@ class GivenPictures:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many pictures were refused, and why."""
+        """Number of pictures that were refused, and why."""
         if not self.refused:
             return ()
         total = sum(self.refused.values())
@@ -196,7 +196,7 @@ class GivenPictures:
 
 
 class OrderedPictures:
-    """The same pictures for rows in another order: row i was row ``order[i]``."""
+    """Wrapper of pictures for rows in another order: row i was row ``order[i]``."""
 
     def __init__(self, pictures: RowPictures, order: NDArray[np.intp]) -> None:
         self.pictures, self.order = pictures, order
@@ -205,16 +205,16 @@ class OrderedPictures:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """In the new order."""
+        """Rows with a picture, in the new order."""
         return np.sort(self.place[self.pictures.rows])
 
     def tiles(self, rows: NDArray[np.int64], variant: Variant) -> Tiles:
-        """Of rows in the new order."""
+        """Tiles of rows in the new order."""
         return self.pictures.tiles(self.order[rows], variant)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of the pictures."""
+        """Notes of the wrapped pictures."""
         return self.pictures.notes
 
 
@@ -223,7 +223,7 @@ class _RefusedError(Exception):
 
 
 def _read_below(root: Path | None, name: str) -> bytes:
-    """The file `name` within `root`: no address, no way out of the folder."""
+    """Read the file `name` within `root`; refuse URLs and paths that leave the folder."""
     if root is None:
         raise _RefusedError("no folder to look for files in")
     path = PurePosixPath(name.replace("\\", "/"))
@@ -265,7 +265,7 @@ def _decoder() -> Callable[[bytes], Tiles]:
                 return pixels
         except _RefusedError:
             raise
-        except Exception:  # whatever a decoder raises for bytes that are no picture
+        except Exception:  # a decoder may raise anything for invalid bytes
             raise _RefusedError("no PNG, JPEG, WebP or GIF") from None
 
     return decode
@@ -274,7 +274,7 @@ def _decoder() -> Callable[[bytes], Tiles]:
 def pack_pictures(
     pictures: RowPictures, positions: NDArray[Any], room: int
 ) -> tuple[Part | None, tuple[str, ...]]:
-    """Sheets of as many tiles as `room` bytes hold, and what is to be said about them."""
+    """Pack as many tiles as fit into `room` bytes into sheets; also return notes about them."""
     n, known = len(positions), pictures.rows
     if not known.size:
         return None, pictures.notes
@@ -286,7 +286,7 @@ def pack_pictures(
         chosen = variant
         if each * known.size <= 0.97 * room:
             break
-    known = pictures.rows  # without those that were refused
+    known = pictures.rows  # without refused ones
     most = int(0.97 * room / each)
     if min(most, known.size) < min(LEAST_TILES, known.size):
         return None, (*pictures.notes, "Pictures were left out: the page's budget has no room.")
@@ -298,15 +298,19 @@ def pack_pictures(
         return None, pictures.notes
     sheets, across = _sheets(pictures, tiles)
     part = {
-        "kind": pictures.kind, "width": tiles.shape[2], "height": tiles.shape[1],
-        "across": across, "tiles": len(tiles), "sheets": sheets,
+        "kind": pictures.kind,
+        "width": tiles.shape[2],
+        "height": tiles.shape[1],
+        "across": across,
+        "tiles": len(tiles),
+        "sheets": sheets,
         "rows": None if rows.size == n else row_numbers(rows, n),
-    }  # fmt: skip
+    }
     return part, (*_said(rows.size, known.size, chosen, pictures), *pictures.notes)
 
 
 def _said(shown: int, known: int, variant: Variant, pictures: RowPictures) -> tuple[str, ...]:
-    """What was done to the pictures to stay within the budget, if anything."""
+    """Note about how the pictures were reduced to fit the budget, if they were."""
     said = []
     best = pictures.variants[0]
     if variant.factor > best.factor:
@@ -322,7 +326,7 @@ def _said(shown: int, known: int, variant: Variant, pictures: RowPictures) -> tu
 
 
 def _spread(positions: NDArray[Any], most: int) -> NDArray[np.int64]:
-    """Some rows at random, from every part of the map before twice from the same."""
+    """Sample rows at random, one from every cell of the map before a second from any."""
     rng = np.random.default_rng(0)
     order = rng.permutation(len(positions))
     low, high = positions.min(axis=0), positions.max(axis=0)
@@ -339,7 +343,7 @@ def _spread(positions: NDArray[Any], most: int) -> NDArray[np.int64]:
 
 
 def _sheets(pictures: RowPictures, tiles: Tiles) -> tuple[list[Part], int]:
-    """Tiles in lines on sheets, each as an image; and how many tiles a line has."""
+    """Arrange tiles in lines on sheets, each as an image; also return the tiles per line."""
     n, height, width, channels = tiles.shape
     across = min(max(1, int(np.ceil(np.sqrt(n)))), SHEET // width)
     down = SHEET // height
@@ -358,7 +362,7 @@ def _sheets(pictures: RowPictures, tiles: Tiles) -> tuple[list[Part], int]:
 
 
 def _shrunk(pictures: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Means of squares of `factor` × `factor` pixels; edges are repeated where they are cut."""
+    """Average squares of `factor` × `factor` pixels; edges are repeated if they are cut."""
     if factor == 1:
         return pictures
     n, height, width, channels = pictures.shape
@@ -370,7 +374,7 @@ def _shrunk(pictures: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def png(image: Tiles) -> bytes:
-    """Pixels (height, width, 1 or 3) as a PNG file; each line has the filter that costs least."""
+    """Encode pixels (height, width, 1 or 3) as PNG; each line has the filter that costs least."""
     height, width, channels = image.shape
     lines = image.reshape(height, width * channels)
     left, above = np.zeros_like(lines), np.zeros_like(lines)

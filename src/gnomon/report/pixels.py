@@ -1,9 +1,9 @@
-"""Features that are pixels: which picture a row is.
+"""Features that are pixels: the shape of the picture of a row.
 
-Pixels are recognised by their names (``pixel_3_7``: line and column); or where the columns have no
-names of their own, are whole numbers from 0 to 255 or fractions from 0 to 1, fill a square (grey,
-or three times: red, green and blue), and neighbours in that square are much more alike than
-others. `parse_pixels` reads what the user says instead.
+Pixels are recognised by their names (``pixel_3_7``: line and column); or, if the columns have no
+names, are integers from 0 to 255 or fractions from 0 to 1, fill a square (grey,
+or three times: red, green and blue), and adjacent pixels in that square are much more similar than
+others. `parse_pixels` parses the user's option instead.
 """
 
 import re
@@ -21,8 +21,8 @@ __all__ = ["Pixels", "find_pixels", "parse_pixels"]
 
 PROBE_ROWS = 500
 LEAST_SIDE = 8
-LEAST_ALIKE = 0.5  # mean square of neighbours' differences, of what unrelated pixels would have
-BLANK = 0.3  # share of pixels of the smallest value from which pictures are ink on paper
+LEAST_ALIKE = 0.5  # mean square difference of adjacent pixels, relative to unrelated pixels
+BLANK = 0.3  # share of pixels with the smallest value from which pictures are ink on paper
 
 _PLACE = re.compile(r"(.*?)(\d+)[_x,. -]+(\d+)")
 _SHAPE = re.compile(r"(\d+)x(\d+)(?:x(\d+))?(,F)?", re.IGNORECASE)
@@ -30,7 +30,7 @@ _SHAPE = re.compile(r"(\d+)x(\d+)(?:x(\d+))?(,F)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Pixels:
-    """How the columns of a table make a picture.
+    """How the columns of a table form a picture.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Pixels:
 
     @property
     def size(self) -> int:
-        """Numbers of a picture."""
+        """Numbers per picture."""
         return self.height * self.width * self.channels
 
     def pictures(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -73,7 +73,7 @@ class Pixels:
 
 
 def parse_pixels(text: str, d: int) -> Pixels | None:
-    """``28x28``, ``32x32x3``, ``3x32x32`` (plane by plane), ``,F`` by columns, or ``none``."""
+    """Parse ``28x28``, ``32x32x3``, ``3x32x32`` (by planes), ``,F`` (by columns), or ``none``."""
     if text.strip().lower() == "none":
         return None
     found = _SHAPE.fullmatch(text.strip())
@@ -92,7 +92,7 @@ def parse_pixels(text: str, d: int) -> Pixels | None:
 
 
 def find_pixels(names: Sequence[str], X: NDArray[Any]) -> Pixels | None:
-    """What the columns seem to be; None where they are no pixels."""
+    """Recognise pixels in the columns; None if they are not pixels."""
     d = len(names)
     named = _by_name(names)
     if named is not None:
@@ -110,7 +110,7 @@ def find_pixels(names: Sequence[str], X: NDArray[Any]) -> Pixels | None:
 
 
 def _by_name(names: Sequence[str]) -> Pixels | None:
-    """``pixel_0_0`` … in the order of lines or of columns."""
+    """Recognise ``pixel_0_0`` … in the order of lines or of columns."""
     places = [_PLACE.fullmatch(name.strip()) for name in names]
     if len(names) < LEAST_SIDE or any(place is None for place in places):
         return None
@@ -139,7 +139,7 @@ def _squares(d: int) -> list[Pixels]:
 
 
 def _roughness(pictures: NDArray[Any]) -> float:
-    """How much neighbouring pixels differ: the mean square, over that of unrelated pixels."""
+    """Mean square difference of adjacent pixels, relative to that of unrelated pixels."""
     spread = 2 * float(pictures.var())
     across = float((np.diff(pictures, axis=2) ** 2).mean())
     down = float((np.diff(pictures, axis=1) ** 2).mean())

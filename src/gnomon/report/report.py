@@ -1,4 +1,4 @@
-"""`gnomon.report`: a finished page of what PCA and t-SNE found in a table."""
+"""`gnomon.report`: a page about the PCA and t-SNE of a table."""
 
 import html
 import os
@@ -21,9 +21,9 @@ from gnomon.inputs import as_table, check_integer, is_sparse
 from gnomon.pca import PCA
 from gnomon.procrustes import stability as repeat_map
 from gnomon.procrustes.stability import Stability
+from gnomon.report.arguments import given_ids, given_names, read_labels, read_texts
 from gnomon.report.build import build
-from gnomon.report.columns import column_names, read_ids, read_labels, read_texts
-from gnomon.report.content import gather
+from gnomon.report.content import PageContent, gather
 from gnomon.report.given_map import audit_found, judge_map
 from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures, RowPictures
@@ -31,22 +31,22 @@ from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.scores import Audit
 from gnomon.tsne import TSNE
 
-__all__ = ["LEAST_BUDGET", "Report", "find_stability", "report"]
+__all__ = ["LEAST_BUDGET", "Report", "find_stability", "gather_given", "report"]
 
-LEAST_BUDGET = 100_000  # bytes; the page around the data takes more than that already
+LEAST_BUDGET = 100_000  # bytes; the page without data takes more than that already
 FRAME_HEIGHT = 900  # pixels, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A page: one HTML file that opens offline; it shows itself in notebooks.
+    """A page: one HTML file that opens offline; notebooks display it.
 
     Attributes
     ----------
     html : str
         The whole page.
-    content : Content or ComparedContent
-        What it was made from.
+    content : PageContent or ComparedContent
+        Contents of the page.
     """
 
     html: str = field(repr=False)
@@ -55,7 +55,7 @@ class Report:
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the page to `path`, which must end in .html, and return it.
 
-        The file is whole or not there at all, and nothing is overwritten unless `force`.
+        The file is written atomically, and nothing is overwritten unless `force`.
         """
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
@@ -65,7 +65,7 @@ class Report:
         return target
 
     def open(self) -> Path:
-        """Show the page in the browser, from a temporary file, and return where that is."""
+        """Open the page in the browser, from a temporary file, and return its path."""
         path = self.save(Path(tempfile.mkdtemp(prefix="gnomon-")) / "report.html")
         webbrowser.open(path.as_uri())
         return path
@@ -75,7 +75,7 @@ class Report:
         return f"{self.content.title}: a page of {self.content.about}, {size}"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, from which neither the notebook nor the page can reach the other.
+        # In a sandboxed frame, so that neither the notebook nor the page can reach the other.
         page = html.escape(self.html, quote=True)
         return (
             f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" width="100%" '
@@ -103,52 +103,53 @@ def report(
     page_budget: int = PAGE_BUDGET,
     n_jobs: int | None = None,
 ) -> Report:
-    """One offline page that shows the map, what it means, and whether to believe it.
+    """Build one offline page that shows the map, its meaning, and how far to trust it.
 
     Parameters
     ----------
     X : array, dataframe or sparse matrix, shape (n, d); or Result
-        The rows that the models were fitted to. Of a result of `gnomon.run` the page shows all
-        that it holds; only `title`, `stability`, `pixels`, `page_budget` and `n_jobs` go with it.
+        The rows that the models were fitted to. For a result of `gnomon.run` the page shows all
+        that it holds; only `title`, `stability`, `pixels`, `page_budget` and `n_jobs` apply to it.
     pca : PCA, optional
-        Fitted to `X`; by default one that holds 95 % of the variance.
+        Fitted to `X`; by default one with 95 % of the variance.
     tsne : TSNE, optional
         Fitted to `X`, or to `pca.transform(X)`. Without it the page shows the PCA alone.
     map : array-like (n, 1), (n, 2) or (n, 3), optional
-        A map of the same rows that another program made, instead of `tsne`. It is judged in `X`:
-        give the table that the map was made from.
+        A map of the same rows by another program, instead of `tsne`. It is scored in `X`:
+        give the table that the map was computed from.
     metric : str, optional
-        Of `X` for such a map: ``"euclidean"``, the default, or ``"cosine"``.
+        Metric of `X` for such a map: ``"euclidean"``, the default, or ``"cosine"``.
     audit : Audit, optional
-        What `gnomon.audit` found for the map; computed for a `map` that is given without it.
+        Result of `gnomon.audit` for the map; computed for a `map` that is given without it.
     labels : column, mapping of names to columns, or dataframe, optional
-        What to colour by: text or numbers, one value a row.
+        Labels to colour by: text or numbers, one value per row.
     ids : column, optional
-        What the rows are called; by default a dataframe's own index, or numbers from 0.
+        Names of the rows; by default a dataframe's own index, or numbers from 0.
     names : sequence of str, optional
         Names of the columns; by default those of the dataframe or of the model.
     title : str, optional
     stability : int or Stability, optional
-        How often to make the map again to see which points stay, or what `gnomon.stability` found.
+        Number of repeated maps, to see which points are stable, or the result of
+        `gnomon.stability`.
     text : column, optional
-        What each row says: shown beside its point, and searched.
+        Text of each row: shown beside its point, and searched.
     images : column, optional
         A picture of each row: bytes of PNG, JPEG, WebP or GIF, or a path below the working folder;
-        None for none. Decoding takes Pillow (``pip install 'gnomon[pictures]'``).
+        None for none. Decoding needs Pillow (``pip install 'gnomon[pictures]'``).
     links : column, optional
-        An address for each row.
+        URL of each row.
     pixels : str, optional
-        How the columns of `X` make a picture, such as ``"28x28"``, ``"32x32x3"``, ``"28x28,F"``
+        How the columns of `X` form a picture, such as ``"28x28"``, ``"32x32x3"``, ``"28x28,F"``
         (down the columns first) or ``"none"``; recognised by default.
     page_budget : int
-        Bytes that the page may take, by default 3 million; what is left out is said on it.
+        Bytes that the page may take, by default 3 million; the page lists what is left out.
     n_jobs : int, optional
-        Threads; the page does not depend on it.
+        Threads; they do not change the page.
 
     Returns
     -------
     Report
-        With `save`, `open`, and a form that notebooks show.
+        With `save`, `open`, and a preview in notebooks.
 
     Examples
     --------
@@ -160,18 +161,66 @@ def report(
     True
     """
     budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    content = gather_given(
+        X,
+        pca=pca,
+        tsne=tsne,
+        map=map,
+        metric=metric,
+        audit=audit,
+        labels=labels,
+        ids=ids,
+        names=names,
+        title=title,
+        stability=stability,
+        text=text,
+        images=images,
+        links=links,
+        pixels=pixels,
+        n_jobs=n_jobs,
+    )
+    return Report(build(content, budget=budget), content)
+
+
+def gather_given(
+    X: Any,
+    *,
+    pca: PCA | None = None,
+    tsne: TSNE | None = None,
+    map: Any = None,
+    metric: str | None = None,
+    audit: Audit | None = None,
+    labels: Any = None,
+    ids: Any = None,
+    names: Any = None,
+    title: str | None = None,
+    stability: int | Stability | None = None,
+    text: Any = None,
+    images: Any = None,
+    links: Any = None,
+    pixels: str | None = None,
+    n_jobs: int | None = None,
+) -> PageContent:
+    """Everything that the page of `X` is made from; parameters as for `report`."""
     if hasattr(X, "prepared"):
         own = {
-            "pca": pca, "tsne": tsne, "map": map, "metric": metric, "audit": audit,
-            "labels": labels, "ids": ids, "names": names, "text": text, "images": images,
+            "pca": pca,
+            "tsne": tsne,
+            "map": map,
+            "metric": metric,
+            "audit": audit,
+            "labels": labels,
+            "ids": ids,
+            "names": names,
+            "text": text,
+            "images": images,
             "links": links,
-        }  # fmt: skip
-        return _report_result(
-            X, own, title=title, stability=stability, pixels=pixels, page_budget=budget,
-            n_jobs=n_jobs,
-        )  # fmt: skip
+        }
+        return _gather_result(
+            X, own, title=title, stability=stability, pixels=pixels, n_jobs=n_jobs
+        )
     if map is not None and tsne is not None:
-        refuse("map", "be None where `tsne` is given", "both", "A page shows one map.")
+        refuse("map", "be None if `tsne` is given", "both", "A page shows one map.")
     table = _table(X)
     if pca is None:
         pca = PCA(0.95, random_state=0, n_jobs=n_jobs).fit(table)
@@ -188,7 +237,7 @@ def report(
             )
     table = _without_gaps(table, pca)
     what = "PCA" if tsne is None and map is None else "Map"
-    called = column_names(names, X, pca)
+    called = given_names(names, X, pca)
     shape = find_pixels(called, table) if pixels is None else parse_pixels(pixels, d)
     pictures: RowPictures | None = None
     if images is not None:
@@ -196,7 +245,7 @@ def report(
         pictures = GivenPictures(given[1].tolist(), Path.cwd())
     elif shape is not None:
         pictures = PixelPictures(table, shape)
-    content = gather(
+    return gather(
         table,
         pca=pca,
         names=called,
@@ -206,24 +255,23 @@ def report(
         links=None if links is None else read_texts("links", links, n),
         tsne=tsne,
         title=title or f"{what} of {words.count(n, 'row')}",
-        ids=read_ids(ids, X, n),
+        ids=given_ids(ids, X, n),
         labels=read_labels(labels, n),
         stability=find_stability(stability, table, pca, tsne, n_jobs),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         **(audit_found(audit, n) if map is None else judge_map(map, table, metric, audit, n_jobs)),
     )
-    return Report(build(content, budget=budget), content)
 
 
-def _report_result(result: Any, given: dict[str, Any], **asked: Any) -> Report:
-    """Page of a result of `gnomon.run`, which brings its table, labels and models."""
-    from gnomon.report.run import report_result
+def _gather_result(result: Any, given: dict[str, Any], **asked: Any) -> PageContent:
+    """What a result of `gnomon.run` brings: its table, labels and models."""
+    from gnomon.report.run_page import gather_result
 
     for name, value in given.items():
         if value is not None:
             refuse(name, "be None for a result, which has its own", type(value).__name__)
-    return report_result(result, **asked)
+    return gather_result(result, **asked)
 
 
 def _table(X: Any) -> NDArray[Any]:
@@ -237,7 +285,7 @@ def _table(X: Any) -> NDArray[Any]:
 
 
 def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
-    """The table, filled in if the model was told to do that; `transform` refuses other gaps."""
+    """Fill in the table if the model was fitted to do so; `transform` refuses other gaps."""
     if getattr(pca, "missing_", None) is None or np.isfinite(table).all():
         return table
     return np.asarray(pca._model().filled(table))
@@ -250,7 +298,7 @@ def find_stability(
     tsne: TSNE | None,
     n_jobs: int | None,
 ) -> Stability | None:
-    """What was found before, or the map of `table` made again as often as was asked for."""
+    """Return a given stability, or compute that of the map of `table` over `asked` runs."""
     if asked is None or isinstance(asked, Stability):
         return asked
     if tsne is None:

@@ -1,4 +1,4 @@
-"""What a section of a page is made of; `page.html` says how each part looks."""
+"""The parts of a section of a page; `page.html` defines their look."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from gnomon.charts import Chart
 from gnomon.charts.text import clean
-from gnomon.report.content import Content
+from gnomon.report.content import PageContent
 
 __all__ = [
     "Block",
@@ -24,7 +24,7 @@ __all__ = [
     "shown",
 ]
 
-LONGEST = 60  # letters of a name in a sentence or a cell
+LONGEST = 60  # characters of a name in a sentence or a cell
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Figures:
-    """Charts, and perhaps a list, side by side where there is room."""
+    """Charts, and optionally a list, side by side if there is room."""
 
     kind: ClassVar[str] = "figures"
     charts: tuple[Chart, ...]
@@ -47,7 +47,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class RowLink:
-    """A row of the table, to be found on the map; counted from 0, as rows are."""
+    """Link to a row on the map, counted from 0."""
 
     row: int
     text: str
@@ -69,19 +69,19 @@ class Grid:
 class Pictures:
     """Small pictures with a name each, in lines; `lines` are pairs of a name and its pictures.
 
-    A picture is a pair of what it is called, which may be empty, and an address that holds it.
+    A picture is a pair of its name, which may be empty, and its data URL.
     """
 
     kind: ClassVar[str] = "pictures"
     caption: str
     note: str
     lines: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    width: int  # of a picture, in pixels of the page
+    width: int  # width of a picture, in pixels of the page
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what is said of them."""
+    """Names with a text each."""
 
     kind: ClassVar[str] = "facts"
     pairs: tuple[tuple[str, str], ...]
@@ -89,7 +89,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be typed."""
+    """Code to type."""
 
     kind: ClassVar[str] = "code"
     caption: str
@@ -109,20 +109,20 @@ Block = Figures | Grid | Pictures | Facts | Bullets | Code | Words
 
 @dataclass(frozen=True)
 class Section:
-    """One section: sentences written from the numbers, what they were written from, and help.
+    """One section: sentences written from the numbers, the numbers themselves, and help.
 
     Attributes
     ----------
     id : str
-        Its anchor.
+        Anchor of the section.
     title : str
     lead : tuple of str
-        What the section says, in plain sentences.
+        Findings of the section, in plain sentences.
     blocks : tuple of blocks
     help : tuple of str
         Paragraphs of "What does this mean?".
     warnings : tuple of str
-        What the reader should know first.
+        Warnings shown first.
     """
 
     id: str
@@ -134,12 +134,12 @@ class Section:
 
 
 def shown(name: object, longest: int = LONGEST) -> str:
-    """A name from the data as it may stand in a sentence: one line, of bearable length."""
+    """Clean a name from the data for a sentence: one line, of limited length."""
     return clean(name, longest)
 
 
-def row_link(content: Content, row: int) -> RowLink:
-    """The row under its own name, or its number."""
+def row_link(content: PageContent, row: int) -> RowLink:
+    """Link to a row by its name, or its number."""
     if content.ids is not None:
         return RowLink(int(row), shown(content.ids[1][row], 40))
     number = row if content.row_numbers is None else content.row_numbers[row]
@@ -147,7 +147,7 @@ def row_link(content: Content, row: int) -> RowLink:
 
 
 def names(texts: Sequence[object], most: int = 3) -> str:
-    """Some names as a list: ``"a, b, c and 4 more"``."""
+    """Format some names as a list: ``"a, b, c and 4 more"``."""
     said = [shown(text) for text in texts[:most]]
     if len(texts) > most:
         return f"{', '.join(said)} and {len(texts) - most:,} more"

@@ -1,8 +1,8 @@
-"""How far a map can be trusted: neighbours kept, distances kept, classes kept.
+"""Quality of a map: how well it preserves neighbours, distances and classes.
 
-``score_map(X, Y)`` gives everything at once, in all and point by point; ``audit(X, Y)`` tests each
-row against chance; the other functions give one number each. `X` holds the data and `Y` the map,
-row by row the same points.
+``score_map(X, Y)`` computes all scores, overall and point by point; ``audit(X, Y)`` tests each
+row against chance; the other functions compute one number each. `X` holds the data and `Y` the
+map, row by row the same points.
 """
 
 from gnomon.scores.audit import Audit as Audit

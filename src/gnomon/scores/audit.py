@@ -1,15 +1,15 @@
-"""Audit of any map: which rows lie no better than at random, and which would in noise as well.
+"""Audit of any map: rows placed no better than at random, or no better than in noise.
 
 A row's score is its trustworthiness at k = 15, in the space and metric of the table given. Two
 questions, each a test for every row, with Benjamini and Hochberg's limit of 5 % over all rows
 [Benjamini & Hochberg 1995]:
 
-- *misplaced*, for any map: a random placement of the row on the map is not shown to score worse
-  (`gnomon.scores.placement`).
-- *unsupported*, where the map can be made again: the row's score is not shown to be higher than in
+- *misplaced*, for any map: a random position of the row on the map does not score significantly
+  worse (`gnomon.scores.placement`).
+- *unsupported*, if the map can be recomputed: the row's score is not significantly higher than in
   maps of tables with each column shuffled (`gnomon.scores.shuffled`).
 
-Rows are misplaced or unsupported where the test does **not** reject: nothing shows otherwise.
+Rows are misplaced or unsupported if the test does **not** reject the null hypothesis.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ from gnomon.scores.placement import placement_p_values
 from gnomon.scores.sample import make_generator, none_if_nan
 from gnomon.scores.shuffled import Remake, noise_test, remake_by_model, remake_with, space_of
 from gnomon.scores.summary import MapScores, score_map
-from gnomon.scores.tables import read_pair
+from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
-LEVEL = 0.05  # of the false discovery rate
-SHUFFLES = 3  # and the fewest
+LEVEL = 0.05  # limit of the false discovery rate
+SHUFFLES = 3  # default, and minimum
 
 Bools = NDArray[np.bool_]
 
@@ -42,25 +42,25 @@ __all__ = ["LEVEL", "SHUFFLES", "Audit", "audit"]
 
 @dataclass(frozen=True, eq=False)
 class Audit(Record):
-    """What an audit of a map found, in all and row by row.
+    """Result of an audit of a map, overall and row by row.
 
     Attributes
     ----------
     scores : MapScores
         Trustworthiness, continuity, neighbours kept, rank correlation of distances.
     n_neighbors : int
-        Size k of the neighbourhoods that rows are tested by: 15, or fewer in a small table.
+        Size k of the tested neighbourhoods: 15, or fewer in a small table.
     p_misplaced : array (m,)
-        Chance that a random placement of a row scores at least as well; of the rows `rows`.
+        Probability that a random position of a row scores at least as well; for the rows `rows`.
     p_unsupported : array (m,) or None
-        Chance of a row's score in tables of shuffled columns; None where this was not asked for
+        Probability of a row's score in tables of shuffled columns; None if this was not requested
         or is withheld.
     null_mean : float or None
         Mean trustworthiness of the maps of shuffled tables.
     withheld : str
-        Why there is no `p_unsupported`, as a sentence; empty where there is.
+        Why there is no `p_unsupported`, as a sentence; empty if there is.
     shuffles : int
-        Shuffled tables that were mapped.
+        Number of shuffled tables that were mapped.
     """
 
     scores: MapScores
@@ -73,12 +73,12 @@ class Audit(Record):
 
     @property
     def n(self) -> int:
-        """Rows of the table."""
+        """Number of rows of the table."""
         return self.scores.n
 
     @property
     def rows(self) -> Indices:
-        """Rows that were tested, (m,), ascending; all, or those that were drawn."""
+        """Rows that were tested, (m,), ascending; all, or a random sample."""
         return self.scores.rows
 
     @property
@@ -90,19 +90,20 @@ class Audit(Record):
 
     @cached_property
     def misplaced(self) -> Bools:
-        """Whether each of `rows` lies no better than at random, as far as can be shown; (m,)."""
+        """Whether each of `rows` is not significantly better placed than at random; (m,)."""
         return _not_rejected(self.p_misplaced)
 
     @cached_property
     def unsupported(self) -> Bools | None:
-        """Whether each of `rows` scores no higher than in shuffled tables, as far as shown."""
+        """Whether each of `rows` does not score significantly higher than in shuffled tables."""
         return None if self.p_unsupported is None else _not_rejected(self.p_unsupported)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Columns as long as the table, by name; NaN for rows that were not tested."""
+        """Columns of the length of the table, by name; NaN for rows that were not tested."""
         found: dict[str, NDArray[Any]] = {
-            "trustworthiness": self.trustworthiness, "misplaced": self.misplaced,
-        }  # fmt: skip
+            "trustworthiness": self.trustworthiness,
+            "misplaced": self.misplaced,
+        }
         if self.unsupported is not None:
             found["unsupported"] = self.unsupported
         return {name: self._every_row(values) for name, values in found.items()}
@@ -128,16 +129,19 @@ class Audit(Record):
         ]
         if self.unsupported is not None:
             found.append(
-                ("unsupported", f"{self.say_share(self.unsupported)}: no more faithful than with "
-                 f"independent columns, whose maps score {self.null_mean:.3f}")
-            )  # fmt: skip
+                (
+                    "unsupported",
+                    f"{self.say_share(self.unsupported)}: no more faithful than with "
+                    f"independent columns, whose maps score {self.null_mean:.3f}",
+                )
+            )
         elif self.withheld:
             found.append(("unsupported", self.withheld))
         return [*found, *self.scores.lines()[-2:]]
 
     @property
     def by_chance(self) -> float:
-        """Trustworthiness to be expected of a random map."""
+        """Expected trustworthiness of a random map."""
         return trustworthiness_by_chance(self.n_neighbors, self.n)
 
     def share_of(self, flagged: Bools) -> tuple[float, float]:
@@ -148,13 +152,13 @@ class Audit(Record):
         return share, float(np.sqrt(share * (1 - share) / (m - 1) * (1 - m / self.n)))
 
     def say_share(self, flagged: Bools) -> str:
-        """A share of the rows in words, with its standard error where rows were drawn."""
+        """Format a share of the rows, with its standard error if rows were sampled."""
         share, error = self.share_of(flagged)
         said = f"{100 * share:.1f} % of the rows"
         return said if error == 0 else f"{said} (± {100 * error:.1f})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Shares, standard errors and means; rows are in `columns`."""
+        """Shares, standard errors and means; numbers per row are in `columns`."""
         found: dict[str, Any] = {
             "n_neighbors": self.n_neighbors,
             "level": LEVEL,
@@ -187,31 +191,31 @@ def audit(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Audit:
-    """How far any map can be trusted, row by row and against chance.
+    """Test how far a map can be trusted, row by row and against chance.
 
     Parameters
     ----------
     X : array-like (n, d)
-        The table that the map was made from, dense: what UMAP or t-SNE was given, such as the
+        The table that the map was computed from, dense: the input of UMAP or t-SNE, such as the
         scores of a PCA.
     Y : array-like (n, p), or fitted TSNE
-        The map of the same rows in the same order, by any program. A `TSNE` fitted to `X` is made
-        again for `unsupported`; give its ``embedding_`` to leave that out.
+        Map of the same rows in the same order, by any program. A `TSNE` fitted to `X` is
+        recomputed for `unsupported`; give its ``embedding_`` to leave that out.
     labels : sequence of n labels, optional
-        For the scores of classes.
+        Labels for the scores of classes.
     metric : str, optional
-        Of the data: ``"euclidean"``, the default, or ``"cosine"``; of a `TSNE` its own.
+        Metric of the data: ``"euclidean"``, the default, or ``"cosine"``; a `TSNE` has its own.
     refit : callable, optional
-        Makes the map of another table of the same shape: ``refit(table) -> (n, p)``, such as
-        ``lambda T: umap.UMAP().fit_transform(T)``. With it rows are tested for being unsupported.
+        Computes the map of another table of the same shape: ``refit(table) -> (n, p)``, such as
+        ``lambda T: umap.UMAP().fit_transform(T)``. Needed to test for unsupported rows.
     shuffles : int
-        Tables of shuffled columns that are mapped for that, at least 3.
+        Number of tables of shuffled columns that are mapped for that, at least 3.
     sample : int, "all" or None
-        How many rows are tested; None tests all of up to 5,000, and 1,000 of more.
+        Number of rows to test; None tests all of up to 5,000, and 1,000 of more.
     random_state : int, Generator or None
-        Draws rows, placements and shuffles; None is seed 0.
+        Seed for rows, positions and shuffles; None means 0.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Threads; they do not change the result.
 
     Returns
     -------
@@ -232,7 +236,7 @@ def audit(
     space = table
     if hasattr(Y, "embedding_"):
         if refit is not None:
-            refuse("refit", "be None where `Y` is a TSNE, which is made again by itself", refit)
+            refuse("refit", "be None if `Y` is a TSNE, which recomputes its own map", refit)
         metric = str(Y.metric) if metric is None else metric
         space, remake, Y = space_of(Y, table), remake_by_model(Y), Y.embedding_
     elif callable(refit):
@@ -242,28 +246,43 @@ def audit(
     Z, W = read_pair(space, Y, metric := metric or "euclidean")
     k = trusted(len(Z))
     scores = score_map(
-        space, Y, labels,
+        space,
+        Y,
+        labels,
         n_neighbors=sorted({k} | {size for size in USUAL if 2 * size < len(Z)}),
-        metric=metric, sample=sample, random_state=random_state, n_jobs=n_jobs,
-    )  # fmt: skip
+        metric=metric,
+        sample=sample,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     generator = make_generator(random_state).spawn(1)[0]
     p_misplaced = placement_p_values(Z, W, scores.rows, k, generator, n_jobs=n_jobs)
     found = Audit(scores, k, p_misplaced)
     if remake is None:
         return found
     test = noise_test(
-        table, remake, found.trustworthiness, scores.rows, k,
-        metric=metric, shuffles=shuffles, generator=generator, n_jobs=n_jobs,
-    )  # fmt: skip
+        table,
+        remake,
+        found.trustworthiness,
+        scores.rows,
+        k,
+        metric=metric,
+        shuffles=shuffles,
+        generator=generator,
+        n_jobs=n_jobs,
+    )
     return replace(
-        found, p_unsupported=test.p_values, null_mean=test.null_mean, withheld=test.withheld,
+        found,
+        p_unsupported=test.p_values,
+        null_mean=test.null_mean,
+        withheld=test.withheld,
         shuffles=0 if test.null_mean is None else shuffles,
-    )  # fmt: skip
+    )
 
 
 def _not_rejected(p_values: Floats64) -> Bools:
-    """Rows whose null hypothesis stands at `LEVEL` by Benjamini and Hochberg's procedure."""
+    """Rows whose null hypothesis is not rejected at `LEVEL` by the Benjamini–Hochberg procedure."""
     from scipy.stats import false_discovery_control
 
-    stands: Bools = false_discovery_control(p_values) > LEVEL
-    return stands
+    kept: Bools = false_discovery_control(p_values) > LEVEL
+    return kept

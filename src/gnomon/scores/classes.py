@@ -1,8 +1,8 @@
-"""Do the neighbours of a point have its label? Accuracy of a vote among them.
+"""Whether the neighbours of a point have its label: accuracy of a k-nearest-neighbour vote.
 
-A point's label is guessed by a vote of its k nearest neighbours, the point itself left out. Between
-labels with as many votes the one of the nearest of their voters wins. A neighbour without a label
-(None, NaN) does not vote; a point without one, or whose neighbours have none, is not judged.
+A point's label is predicted by a vote of its k nearest neighbours, the point itself excluded. In
+a tie the label of the nearest voter wins. A neighbour without a label (None, NaN) does not vote;
+a point without one, or whose neighbours have none, is not scored.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
 from gnomon.inputs import check_integer
-from gnomon.scores.ranks import block_rows, find_nearest
+from gnomon.scores.ranks import find_nearest, rank_block_rows
 from gnomon.scores.sample import choose_rows, make_generator
-from gnomon.scores.tables import read_points
+from gnomon.scores.table_pair import read_points
 from gnomon.typing import Indices32
 
 __all__ = ["class_accuracy", "read_codes", "vote"]
@@ -36,16 +36,16 @@ def class_accuracy(
     Parameters
     ----------
     labels : sequence of n labels
-        Of any kind; None and NaN are no label.
+        Labels of any type; None and NaN mean no label.
     n_neighbors : int
-        How many vote, below n.
+        Number of voters, below n.
     sample, random_state, n_jobs
-        As in `trustworthiness`.
+        Parameters of `trustworthiness`.
 
     Returns
     -------
     float
-        NaN when no point can be judged.
+        NaN if no point can be scored.
     """
     W = read_points(Y)
     n = len(W)
@@ -58,13 +58,13 @@ def class_accuracy(
         here = rows[start:stop]
         right[start:stop] = vote(codes, here, find_nearest(W, here, k))
 
-    map_blocks(block, row_blocks(len(rows), block_rows(n)), n_jobs=n_jobs)
+    map_blocks(block, row_blocks(len(rows), rank_block_rows(n)), n_jobs=n_jobs)
     judged = np.isfinite(right)
     return float(right[judged].mean()) if judged.any() else float("nan")
 
 
 def read_codes(labels: Any, n: int) -> Indices32:
-    """A number for each label, −1 for none."""
+    """Integer code of each label, −1 for none."""
     if nw.dependencies.is_into_series(labels):
         values = nw.from_native(labels, series_only=True).to_list()
     elif isinstance(labels, np.ndarray) and labels.ndim != 1:
@@ -72,7 +72,7 @@ def read_codes(labels: Any, n: int) -> Indices32:
     elif isinstance(labels, str) or not np.iterable(labels):
         refuse("labels", f"be one column of {n} labels", labels, kind=True)
     else:
-        # A masked array's own list has None where it is masked.
+        # The list of a masked array has None where it is masked.
         values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if len(values) != n:
         refuse("labels", f"have {n} rows, as many as the map", len(values))
@@ -92,12 +92,12 @@ def _is_none(value: Any) -> bool:
 
 
 def vote(codes: Indices32, rows: NDArray[np.int64], near: Indices32) -> NDArray[np.float64]:
-    """1 for each of `rows` whose neighbours `near`, (m, k), vote for its label, 0 or NaN if not."""
+    """1 for each of `rows` whose neighbours `near`, (m, k), vote for its label, else 0 or NaN."""
     m, classes = len(rows), int(codes.max()) + 1
     cast, own = codes[near], codes[rows]
     ballots = cast + classes * np.arange(m)[:, None]
     votes = np.bincount(ballots[cast >= 0], minlength=m * classes)
-    votes_for = np.where(cast >= 0, votes[ballots], 0)  # the label of each neighbour, (m, k)
+    votes_for = np.where(cast >= 0, votes[ballots], 0)  # votes for each neighbour's label
     first = votes_for.argmax(axis=1)  # the first with most votes is the nearest voter
     winner = cast[np.arange(m), first]
     return np.where((own < 0) | (winner < 0), np.nan, winner == own)

@@ -1,14 +1,14 @@
-"""Are far points far in the map? Rank correlation of distances.
+"""Rank correlation of distances: whether points that are far apart are so in the map.
 
 Spearman's ρ between the distances in the data and those in the map, equal distances sharing the
 mean of their ranks:
 
-- over pairs of all points: the large scale, islands and the ways between them (the CPD of
+- over pairs of all points: the large scale, clusters and the gaps between them (the CPD of
   [Kobak & Berens 2019]);
 - over the neighbours of one point, from that point: whether the nearer of two is also the nearer
   in the map.
 
-Pairs are all there are, or a sample with replacement; then the standard error is read from the
+Pairs are all pairs, or a sample with replacement; then the standard error is estimated from the
 scatter of ρ over `GROUPS` equal parts of the sample [Wolter 2007].
 """
 
@@ -23,7 +23,7 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.inputs import check_integer
 from gnomon.records import Record
 from gnomon.scores.sample import make_generator, none_if_nan, say
-from gnomon.scores.tables import GivenDistances, read_data_or_distances
+from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices
 
 PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
@@ -41,12 +41,12 @@ class RankCorrelation(Record):
     Attributes
     ----------
     value : float
-        1 when distances are in the same order, about 0 by chance; NaN when all distances in one of
-        the tables are equal, for then there is no order.
+        1 if distances are in the same order, about 0 by chance; NaN if all distances in one of
+        the tables are equal, since they have no order.
     standard_error : float
-        Of `value` as an estimate of ρ over all pairs; 0 when these are all.
+        Standard error of `value` as an estimate of ρ over all pairs; 0 if all were compared.
     pairs, of : int
-        How many pairs were compared, of how many.
+        Number of pairs compared, and of all pairs.
     """
 
     value: float
@@ -55,22 +55,24 @@ class RankCorrelation(Record):
     of: int
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         exact = self.pairs == self.of
         sampled = "all" if exact else f"{self.pairs:,} of"
         value = say(self.value, None if exact else self.standard_error)
         return f"Rank correlation of distances {value}, over {sampled} {self.of:,} pairs"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Nothing beyond the sentence."""
+        """Further lines of the summary: none."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """None for NaN."""
+        """Fields as a dictionary, with None for NaN."""
         return {
-            "value": none_if_nan(self.value), "standard_error": none_if_nan(self.standard_error),
-            "pairs": self.pairs, "of": self.of,
-        }  # fmt: skip
+            "value": none_if_nan(self.value),
+            "standard_error": none_if_nan(self.standard_error),
+            "pairs": self.pairs,
+            "of": self.of,
+        }
 
 
 def rank_correlation(
@@ -82,19 +84,19 @@ def rank_correlation(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> RankCorrelation:
-    """Spearman's ρ between distances in the data `X`, shape (n, d), and in the map `Y`, (n, p).
+    """Compute Spearman's ρ of distances in the data `X`, shape (n, d), and in the map `Y`, (n, p).
 
     Parameters
     ----------
     metric : str
-        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
-        (n, n). Distances in the map are Euclidean.
+        Metric of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` if `X` holds
+        distances (n, n). Distances in the map are Euclidean.
     pairs : int
-        The most pairs to compare; a sample is drawn where there are more.
+        Maximum number of pairs to compare; if there are more, a sample is drawn.
     random_state : int, Generator or None
-        Draws the pairs; None is seed 0.
+        Seed for the pairs; None means 0.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Threads; they do not change the result.
     """
     Z, W = read_data_or_distances(X, Y, metric)
     return correlate_pairs(Z, W, pairs, make_generator(random_state), n_jobs=n_jobs)
@@ -135,10 +137,10 @@ def correlate_pairs(
 
 
 def order_within(a: Floats64, b: Floats64) -> Floats64:
-    """Spearman's ρ between the rows of `a` and of `b`, both (m, k); NaN where one is constant."""
+    """Spearman's ρ between the rows of `a` and of `b`, both (m, k); NaN if one is constant."""
     from scipy.stats import rankdata
 
-    middle = (a.shape[1] + 1) / 2  # ranks have this mean exactly, shared ones too
+    middle = (a.shape[1] + 1) / 2  # exact mean of ranks, with or without ties
     u, v = rankdata(a, axis=1) - middle, rankdata(b, axis=1) - middle
     spread = np.sqrt((u * u).sum(axis=1) * (v * v).sum(axis=1))
     defined = spread > 0
@@ -154,7 +156,7 @@ def _all_pairs(n: int) -> tuple[Indices, Indices]:
 def _draw_pairs(n: int, pairs: int, generator: np.random.Generator) -> tuple[Indices, Indices]:
     i = generator.integers(n, size=pairs)
     j = generator.integers(n - 1, size=pairs)
-    return i, j + (j >= i)  # over i, so that every other row is as likely
+    return i, j + (j >= i)  # skip i, so that every other row is equally likely
 
 
 @kernel

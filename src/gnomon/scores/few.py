@@ -1,34 +1,34 @@
-"""What a table of few rows cannot tell, by one rule for the page, the command and the library."""
+"""Limits of tables with few rows: one rule for the page, the command and the library."""
 
 from math import sqrt
 
 __all__ = ["FEW_ROWS", "TRUSTED", "clear_correlation", "few_rows", "trusted"]
 
-# From as many rows on (n − 1)/3, the usual perplexity of small tables, is 5, the smallest that
-# [van der Maaten & Hinton 2008] recommend; and correlations of 0.5 are seldom chance.
+# From this many rows on, (n − 1)/3, the default perplexity of small tables, is at least 5, the
+# smallest that [van der Maaten & Hinton 2008] recommend; and correlations of 0.5 are rarely chance.
 FEW_ROWS = 16
-TRUSTED = 15  # neighbours that a row's `trust` is about, where there are rows enough
+TRUSTED = 15  # number of neighbours of a row's `trust`, if there are enough rows
 
 
 def trusted(n: int) -> int:
-    """Neighbours that `trust` is about in a table of `n` rows: at most half of the other rows.
+    """Number of neighbours of `trust` in a table of `n` rows: at most half of the other rows.
 
-    All other rows are the nearest on any map, so that all would be kept by construction; of half of
-    them chance keeps half.
+    All other rows are neighbours on any map, so all would be kept by construction; of half of
+    them, half are kept by chance.
     """
     return max(1, min(TRUSTED, (n - 1) // 2))
 
 
 def clear_correlation(n: int) -> float:
-    """Size from which a correlation of `n` rows is seldom chance: about the 5 % limit, 2/√n.
+    """Size above which a correlation of `n` rows is rarely chance: about the 5 % limit, 2/√n.
 
-    Above 1 for three rows, of which any correlation may be chance.
+    Above 1 for three rows: any correlation of three rows may be chance.
     """
     return 2 / sqrt(n)
 
 
 def few_rows(n: int, *, mapped: bool) -> str:
-    """What is warned of where `n` rows are few; empty where they are not."""
+    """Warning text if `n` rows are few; otherwise empty."""
     if n >= FEW_ROWS:
         return ""
     said = f"{n} rows are too few to tell structure from chance"

@@ -1,6 +1,6 @@
-"""How many of its neighbours each row keeps: one number for every row, at any number of rows.
+"""Share of its neighbours that each row keeps on the map, for all rows of any table.
 
-The same share as `recall`, whose neighbours are exact and which samples rows where there are many;
+The same share as `recall`, which uses exact neighbours and samples rows of large tables;
 here all rows are scored, by neighbours of a measured recall (`gnomon.neighbors.search`).
 """
 
@@ -20,14 +20,14 @@ BLOCK = 8192
 def neighbors_kept(
     near: NDArray[np.int32], Y: NDArray[Any], *, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
-    """Share of each row's neighbours that are among as many nearest on the map.
+    """Share of each row's neighbours that are among its nearest on the map.
 
     Parameters
     ----------
     near : array (n, k)
-        The k nearest rows of each row in the data.
+        Nearest k rows of each row in the data.
     Y : array (n, p)
-        The map.
+        Positions on the map.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def neighbors_kept(
 
 
 def share_kept(near: NDArray[np.int32], there: NDArray[np.int32]) -> NDArray[np.float64]:
-    """For each row, the share of `near` that `there` has too; both are (n, k)."""
+    """Share of `near` that `there` also contains, for each row; both are (n, k)."""
     n, k = near.shape
     kept = np.empty(n)
     for start, stop in row_blocks(n, BLOCK):

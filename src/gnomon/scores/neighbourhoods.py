@@ -1,15 +1,15 @@
-"""Are the neighbours in the map those in the data? Trustworthiness, continuity and recall.
+"""Trustworthiness, continuity and recall: whether neighbours in the map are those in the data.
 
 For row i, with N(i) its k nearest in the data and M(i) its k nearest in the map, r(i, j) the rank
 of j among the neighbours of i in the data and s(i, j) in the map, [Venna & Kaski 2001]:
 
     trustworthiness   1 − c Σ_{j ∈ M(i)} max(0, r(i, j) − k)    no far row comes near
     continuity        1 − c Σ_{j ∈ N(i)} max(0, s(i, j) − k)    no near row goes far
-    recall            |N(i) ∩ M(i)| / k                         who stays
+    recall            |N(i) ∩ M(i)| / k                         neighbours in both
 
 with c = 2 / (k (2n − 3k − 1)), which keeps both between 0 and 1 as long as k < n/2. Each score of
 the map is the mean over its rows; recall is the KNN of [Kobak & Berens 2019]. Rows at equal
-distances, as float64 has them, are ordered by their numbers.
+distances in float64 are ordered by their row numbers.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from gnomon.errors import refuse
 from gnomon.inputs import check_integer
 from gnomon.scores.classes import vote
 from gnomon.scores.distances import order_within
-from gnomon.scores.ranks import Ranks, block_rows, rank_rows
+from gnomon.scores.ranks import Ranks, rank_block_rows, rank_rows
 from gnomon.scores.sample import choose_rows, make_generator
-from gnomon.scores.tables import GivenDistances, read_data_or_distances
+from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices32
 
-USUAL = (5, 15, 50)  # a point's closest company, the neighbourhood of most maps, and beyond
+USUAL = (5, 15, 50)  # closest neighbours, the neighbourhood of most maps, and beyond
 
 __all__ = [
     "RowScores",
@@ -63,11 +63,11 @@ def trustworthiness(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """How far the neighbours seen in a map can be believed to be neighbours in the data.
+    """Trustworthiness: whether neighbours in the map are neighbours in the data.
 
-    1 when every neighbour in the map is one in the data; about a half for a random map. The same
-    number as scikit-learn's, without a matrix of all distances. For all scores at once, their
-    standard errors and every point's own, use `score_map`.
+    1 if every neighbour in the map is one in the data; about a half for a random map. Equals
+    scikit-learn's, without a matrix of all distances. For all scores at once, with their
+    standard errors and the scores of every point, use `score_map`.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ def trustworthiness(
     n_neighbors : int
         Size k of the neighbourhoods, below n/2.
     metric : str
-        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
-        (n, n). Distances in the map are Euclidean.
+        Metric of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` if `X` holds
+        distances (n, n). Distances in the map are Euclidean.
     sample : int, "all" or None
-        How many rows to score; None scores all of up to 5,000, and 1,000 of more.
+        Number of rows to score; None scores all of up to 5,000, and 1,000 of more.
     random_state : int, Generator or None
-        Draws the rows when not all are scored; None is seed 0.
+        Seed for the rows if not all are scored; None means 0.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Threads; they do not change the result.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def continuity(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """How far the neighbours in the data are still neighbours in the map.
+    """Continuity: whether neighbours in the data are still neighbours in the map.
 
-    The trustworthiness of the data as a picture of the map; see `trustworthiness` for the
+    Equals the trustworthiness with data and map exchanged; see `trustworthiness` for the
     parameters.
     """
     found = _score(X, Y, n_neighbors, metric, sample, random_state, n_jobs)
@@ -146,11 +146,11 @@ def _score(
 
 
 def check_sizes(n_neighbors: int | Sequence[int] | None, n: int) -> tuple[int, ...]:
-    """The sizes k asked for, ascending and once each; None is those of 5, 15, 50 below n/2."""
+    """Check the sizes k: ascending, without duplicates; None means those of 5, 15, 50 below n/2."""
     most = (n - 1) // 2
     if n_neighbors is None:
         return tuple(k for k in USUAL if k <= most) or (most,)
-    way = f"It must stay below n/2, and there are {n} rows."
+    way = f"It must be below n/2; there are {n} rows."
     if isinstance(n_neighbors, str) or not np.iterable(n_neighbors):
         return (check_integer("n_neighbors", n_neighbors, 1, most, way),)
     if any(np.ndim(k) for k in n_neighbors):
@@ -170,9 +170,9 @@ def score_rows(
     *,
     n_jobs: int | None = None,
 ) -> RowScores:
-    """All scores of neighbourhoods of `rows`, in prepared tables (see `tables.read_pair`).
+    """Compute all neighbourhood scores of `rows`, in prepared tables (see `tables.read_pair`).
 
-    With `codes`, one label for each of the n rows, the votes of the neighbours as well.
+    With `codes`, one label code for each of the n rows, also the votes of the neighbours.
     """
     shape = len(rows), len(sizes)
     scores = RowScores(*(np.full(shape, np.nan) for _ in RowScores._fields))
@@ -186,7 +186,7 @@ def score_rows(
                 scores.votes_in_map[part, column] = vote(codes, here, ranks.near_y[:, :k])
                 scores.votes_in_data[part, column] = vote(codes, here, ranks.near_x[:, :k])
 
-    map_blocks(block, row_blocks(len(rows), block_rows(len(Z))), n_jobs=n_jobs)
+    map_blocks(block, row_blocks(len(rows), rank_block_rows(len(Z))), n_jobs=n_jobs)
     return scores
 
 
@@ -206,10 +206,10 @@ def _kept(rank: Indices32, k: int, n: int) -> Floats64:
 
 
 def recall_by_chance(k: int, n: int) -> float:
-    """Recall to be expected of a map that has nothing to do with the data."""
+    """Expected recall of a map that is unrelated to the data."""
     return k / (n - 1)
 
 
 def trustworthiness_by_chance(k: int, n: int) -> float:
-    """Trustworthiness, and continuity, to be expected of such a map: every rank as likely."""
+    """Expected trustworthiness and continuity of such a map: every rank equally likely."""
     return 1 - (n - 1 - k) * (n - k) / ((n - 1) * (2 * n - 3 * k - 1))

@@ -1,17 +1,17 @@
-"""Is a row better placed than at random? One test a row, against random placements on the map.
+"""Permutation test of each row against random positions on the map.
 
-The null hypothesis of row i: its place on the map has nothing to do with its numbers. All other
-points stay, and row i is put onto the point of another row j, drawn at random. Its k nearest there
-are j and the k − 1 nearest of j without i.
+The null hypothesis of row i: its position on the map is unrelated to its numbers. All other
+points stay, and row i is moved to the point of another row j, drawn at random. Its k nearest there
+are j and the k − 1 nearest of j, without i.
 
 1. Ranks r(i, ·) of all rows by distance from row i in the data: one sort, O(n log n).
-2. For its own place and for each placement the number of ranks by which strangers come in,
-   L = Σ max(0, r(i, m) − k) over the k nearest m: an integer, of which trustworthiness is
+2. For its own position and for each placement the total excess of ranks of its neighbours,
+   L = Σ max(0, r(i, m) − k) over the k nearest m: an integer; trustworthiness is
    1 − c L (`gnomon.scores.neighbourhoods`).
 3. p = (1 + #{placements with L ≤ the row's own}) / (1 + placements).
 
-Every other row is a placement where there are at most `MOST_PLACEMENTS`; of more rows so many are
-drawn, the same for all rows. Cost: O(n d + n log n + k placements) a row.
+Every other row is a placement if there are at most `MOST_PLACEMENTS`; otherwise that many are
+drawn, the same for all rows. Cost: O(n d + n log n + k placements) per row.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.neighbors.search import find_neighbors
-from gnomon.scores.ranks import block_rows, find_nearest, sq_distances_from
+from gnomon.scores.ranks import find_nearest, rank_block_rows, sq_distances_from
 from gnomon.typing import Floats64, Indices, Indices32
 
-# The least p is then 1/20,001: the 5 % limit of the best of 1,000 sampled rows.
+# The smallest p-value is then 1/20,001: the 5 % limit of the best of 1,000 sampled rows.
 MOST_PLACEMENTS = 20_000
 
 __all__ = ["MOST_PLACEMENTS", "placement_p_values"]
@@ -40,14 +40,14 @@ def placement_p_values(
     *,
     n_jobs: int | None = None,
 ) -> Floats64:
-    """Chance (m,) that a random placement of each of `rows` scores at least as well as its own.
+    """Probability (m,) that a random position of each of `rows` scores at least as well.
 
     Parameters
     ----------
     Z, W : array (n, d), array (n, p)
         The data and the map, prepared (`tables.read_pair`).
     rows : array (m,)
-        The rows that are tested.
+        Rows to test.
     k : int
         Size of the neighbourhoods.
     """
@@ -64,7 +64,7 @@ def placement_p_values(
         order = np.argsort(sq_distances_from(Z, here), axis=1, kind="stable")
         _p_values(order, here, find_nearest(W, here, k), spots, there, p_values[start:stop])
 
-    map_blocks(block, row_blocks(len(rows), block_rows(n)), n_jobs=n_jobs)
+    map_blocks(block, row_blocks(len(rows), rank_block_rows(n)), n_jobs=n_jobs)
     return p_values
 
 
@@ -72,7 +72,7 @@ def placement_p_values(
 def _p_values(
     order: Indices, rows: Indices, own: Indices32, spots: Indices32, near: Indices32, out: Floats64
 ) -> None:
-    """out[q] of rows[q], whose neighbours in the data are order[q], nearest first, itself last."""
+    """Compute out[q] of rows[q]; order[q] are its neighbours in the data, nearest first."""
     n, k = order.shape[1], own.shape[1]
     too_far = np.empty(n, np.int64)
     for q in range(rows.size):

@@ -1,8 +1,8 @@
-"""Which rows are scored, and what their mean says about all rows.
+"""The sample of rows that are scored, and the standard error of its mean.
 
-Scores of a row are always exact: it is ranked against all n rows. Only the mean is sampled, when
+Scores of a row are always exact: it is ranked against all n rows. Only the mean is sampled, if
 there are more rows than `EXACT_UP_TO`: over m rows drawn without replacement, with the standard
-error s/√m · √(1 − m/n) [Cochran 1977]; it is 0 when all rows are scored.
+error s/√m · √(1 − m/n) [Cochran 1977]; it is 0 if all rows are scored.
 """
 
 from dataclasses import dataclass, field
@@ -33,9 +33,9 @@ class PointScores(Record):
     n_neighbors : tuple of int
         The sizes k.
     points : array (m, len(n_neighbors))
-        The score of each point; NaN where it has none.
+        Score of each point; NaN if it has none.
     n : int
-        Rows of the table, of which m were scored.
+        Number of rows of the table, of which m were scored.
     """
 
     n_neighbors: tuple[int, ...]
@@ -63,7 +63,7 @@ class PointScores(Record):
         return np.asarray(np.sqrt(variances * (1 - len(self.points) / self.n)))
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"Mean of {len(self.points):,} of {self.n:,} rows, by number of neighbours"
 
     def lines(self) -> list[tuple[str, str]]:
@@ -86,19 +86,19 @@ class PointScores(Record):
 
 
 def say(value: float, error: float | None = None) -> str:
-    """A score as text; a dash where there is none."""
+    """Format a score; a dash if it is NaN."""
     if not np.isfinite(value):
         return "–"
     return f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
 
 
 def none_if_nan(value: float) -> float | None:
-    """`value`, or None, which JSON has, for NaN, which it has not."""
+    """Return `value`, or None for NaN, which JSON does not support."""
     return float(value) if np.isfinite(value) else None
 
 
 def choose_rows(n: int, sample: Any, generator: np.random.Generator) -> NDArray[np.int64]:
-    """The rows to score, ascending: all, or as many as `sample` says, drawn by `generator`."""
+    """Choose the rows to score, ascending: all, or `sample` of them, drawn by `generator`."""
     if isinstance(sample, str) and sample == "all":
         size = n
     elif isinstance(sample, str):
@@ -113,7 +113,7 @@ def choose_rows(n: int, sample: Any, generator: np.random.Generator) -> NDArray[
 
 
 def make_generator(random_state: Any) -> np.random.Generator:
-    """The one source of random numbers; None is seed 0 (decision 0013)."""
+    """Create the random generator of all samples; None means seed 0 (decision 0013)."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     must = "be None, an integer ≥ 0 or a numpy.random.Generator"

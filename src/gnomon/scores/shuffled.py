@@ -1,12 +1,12 @@
-"""Is a row's place more faithful than in noise? Maps of tables with each column shuffled.
+"""Test of each row against noise: maps of tables with each column shuffled.
 
-A shuffled table has the columns of the data, each with its own numbers, and no relation between
-them: what a map of it keeps, a map keeps of noise. It goes through the same pipeline as the data
-did. Its scores, pooled over rows and tables, are the null distribution of a row's score:
+A shuffled table has the columns of the data, each with its own values, and no relation between
+them: what its map preserves, a map preserves of noise. It is mapped by the same pipeline as the
+data. Its scores, pooled over rows and tables, are the null distribution of a row's score:
 p = (1 + #{null scores ≥ its own}) / (1 + number of null scores).
 
-The test says nothing, and is withheld, where a map keeps noise as well: a table of up to three
-columns, or shuffled tables whose maps score above `TOO_FAITHFUL` on the average.
+The test is withheld if maps preserve noise as well: for a table of up to three
+columns, or if maps of shuffled tables score above `TOO_FAITHFUL` on average.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from sklearn.base import clone
 
 from gnomon.errors import DataError
 from gnomon.scores.neighbourhoods import score_rows
-from gnomon.scores.tables import read_pair
+from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
-FEW_COLUMNS = 3  # a map of two or three dimensions keeps any such table
+FEW_COLUMNS = 3  # a map of two or three dimensions preserves any such table
 TOO_FAITHFUL = 0.95
 
-# From a table to the space that is scored, and the map.
+# Maps a table to the space in which it is scored, and to its map.
 Remake = Callable[[NDArray[Any]], tuple[Any, Any]]
 
 __all__ = ["NoiseTest", "Remake", "noise_test", "remake_by_model", "remake_with", "space_of"]
@@ -36,9 +36,9 @@ class NoiseTest(NamedTuple):
     Attributes
     ----------
     p_values : array (m,) or None
-        None where the test is withheld.
+        None if the test is withheld.
     null_mean : float or None
-        Mean score of the maps of shuffled tables; None where none was made.
+        Mean score of the maps of shuffled tables; None if none was computed.
     withheld : str
         Why there are no p-values, as a sentence.
     """
@@ -65,9 +65,9 @@ def noise_test(
     Parameters
     ----------
     table : array (n, d)
-        What the map was made from, before any reduction that is part of its making.
+        Input of the map, before any reduction that is part of its computation.
     remake : callable
-        From such a table to the space that is scored and the map.
+        Maps such a table to the space that is scored and to the map.
     k : int
         Size of the neighbourhoods.
     """
@@ -98,7 +98,7 @@ def _score(
 
 
 def remake_with(refit: Callable[[NDArray[Any]], Any]) -> Remake:
-    """Make maps by a function of the table, and score them in the table itself."""
+    """Recompute maps by a function of the table, scored in the table itself."""
 
     def remake(table: NDArray[Any]) -> tuple[Any, Any]:
         Y = np.asarray(refit(table))
@@ -113,7 +113,7 @@ def remake_with(refit: Callable[[NDArray[Any]], Any]) -> Remake:
 
 
 def remake_by_model(model: Any) -> Remake:
-    """Make maps as a fitted t-SNE was made, and score them in the space that it reduced to."""
+    """Recompute maps with the parameters of a fitted t-SNE, scored in its reduced space."""
 
     def remake(table: NDArray[Any]) -> tuple[Any, Any]:
         again = clone(model).set_params(align_to=None).fit(table)
@@ -123,5 +123,5 @@ def remake_by_model(model: Any) -> Remake:
 
 
 def space_of(model: Any, table: NDArray[Any]) -> Any:
-    """Table in which a fitted t-SNE looked for neighbours."""
+    """Table in which a fitted t-SNE searched for neighbours."""
     return table if model.pca_ is None else model.pca_.transform(table)

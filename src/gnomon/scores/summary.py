@@ -1,4 +1,4 @@
-"""Everything that can be said about one map, as one record."""
+"""All scores of one map, as one record."""
 
 import html
 from collections.abc import Sequence
@@ -13,37 +13,37 @@ from gnomon.scores.classes import read_codes
 from gnomon.scores.distances import PAIRS, RankCorrelation, correlate_pairs
 from gnomon.scores.neighbourhoods import check_sizes, recall_by_chance, score_rows
 from gnomon.scores.sample import PointScores, choose_rows, make_generator, say
-from gnomon.scores.tables import read_data_or_distances
+from gnomon.scores.table_pair import read_data_or_distances
 
 __all__ = ["MapScores", "score_map"]
 
 
 @dataclass(frozen=True, eq=False)
 class MapScores(Record):
-    """How far a map can be trusted, in all and point by point.
+    """Scores of a map, overall and point by point.
 
     Attributes
     ----------
     n, n_columns, n_dimensions : int
         Rows, columns of the data, columns of the map.
     metric : str
-        Of the data.
+        Metric of the data.
     n_neighbors : tuple of int
-        The sizes k of the neighbourhoods.
+        Sizes k of the neighbourhoods.
     rows : array (m,)
-        The rows that were scored, ascending; all n, or those that `random_state` drew.
+        Rows that were scored, ascending; all n, or those drawn by `random_state`.
     random_state : int or None
-        None when a generator was given.
+        None if a generator was given.
     trustworthiness, continuity, recall : PointScores
-        See `gnomon.scores.neighbourhoods`.
+        Scores of `gnomon.scores.neighbourhoods`.
     order : PointScores
         Spearman's ρ between the distances to a point's k neighbours in the data and the distances
-        to the same k in the map; NaN where all are equal.
+        to the same k in the map; NaN if all are equal.
     distances : RankCorrelation
         Spearman's ρ between the distances of pairs of all points.
     class_accuracy, class_accuracy_in_data : PointScores or None
-        1 where the k neighbours in the map, or in the data, vote for the point's own label; None
-        when no labels were given.
+        1 if the k neighbours in the map, or in the data, vote for the point's own label; None
+        if no labels were given.
     """
 
     n: int
@@ -67,13 +67,13 @@ class MapScores(Record):
         return len(self.rows) == self.n
 
     def columns(self, *, every_row: bool = False) -> dict[str, NDArray[Any]]:
-        """Scores of points by name, such as ``"recall_15"``, ready for a dataframe or a report.
+        """Scores of points by name, such as ``"recall_15"``, for a dataframe or a report.
 
         Parameters
         ----------
         every_row : bool
-            Columns as long as the table, NaN where a row was not scored; without it as long as
-            ``"row"``, the numbers of the rows that were.
+            Whether columns are as long as the table, with NaN for rows that were not scored;
+            otherwise as long as ``"row"``, the numbers of the scored rows.
         """
         columns: dict[str, NDArray[Any]] = {"row": np.arange(self.n) if every_row else self.rows}
         for name, score in self._point_scores().items():
@@ -85,13 +85,13 @@ class MapScores(Record):
         return columns
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         what = "1 column" if self.n_columns == 1 else f"{self.n_columns:,} columns"
         metric = "" if self.metric == "euclidean" else f", by {self.metric}"
         return f"Map of {self.n:,} rows, {what} to {self.n_dimensions}{metric}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """A table: one line for each score, one column for each k."""
+        """Table with one line per score and one column per k."""
         table = self._table()
         widths = [max(map(len, column)) for column in zip(*(c for _, c in table), strict=True)]
         lines = [
@@ -113,27 +113,35 @@ class MapScores(Record):
         return f"<table><caption>{html.escape(self.title())}</caption>{body}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Means and standard errors; the points are in `columns`."""
+        """Means and standard errors; scores of points are in `columns`."""
         scores = {name: score.to_dict() for name, score in self._point_scores().items()}
         return {
-            "n": self.n, "n_columns": self.n_columns, "n_dimensions": self.n_dimensions,
-            "metric": self.metric, "n_neighbors": list(self.n_neighbors),
-            "rows_scored": len(self.rows), "exact": self.exact, "random_state": self.random_state,
-            **scores, "distances": self.distances.to_dict(),
-        }  # fmt: skip
+            "n": self.n,
+            "n_columns": self.n_columns,
+            "n_dimensions": self.n_dimensions,
+            "metric": self.metric,
+            "n_neighbors": list(self.n_neighbors),
+            "rows_scored": len(self.rows),
+            "exact": self.exact,
+            "random_state": self.random_state,
+            **scores,
+            "distances": self.distances.to_dict(),
+        }
 
     def _point_scores(self) -> dict[str, PointScores]:
         scores = {
-            "trustworthiness": self.trustworthiness, "continuity": self.continuity,
-            "recall": self.recall, "order": self.order,
-        }  # fmt: skip
+            "trustworthiness": self.trustworthiness,
+            "continuity": self.continuity,
+            "recall": self.recall,
+            "order": self.order,
+        }
         if self.class_accuracy is not None and self.class_accuracy_in_data is not None:
             scores["class_accuracy"] = self.class_accuracy
             scores["class_accuracy_in_data"] = self.class_accuracy_in_data
         return scores
 
     def _table(self) -> list[tuple[str, list[str]]]:
-        """Names, and a cell for each k."""
+        """Names of scores, with a cell for each k."""
         table = [("neighbours", [str(k) for k in self.n_neighbors])]
         for name, score in self._point_scores().items():
             table.append((name.replace("_", " "), score.cells()))
@@ -173,35 +181,35 @@ def score_map(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> MapScores:
-    """All scores of a map, in all and point by point.
+    """Compute all scores of a map, overall and point by point.
 
-    Distances are computed again as they are needed, so there is no matrix of n × n. Every scored
+    Distances are recomputed as needed, so there is no n × n matrix. Every scored
     row is ranked exactly against all n; with more than 5,000 rows only 1,000 are scored unless
-    `sample` says otherwise, and means come with a standard error.
+    `sample` says otherwise, and means have a standard error.
 
     Parameters
     ----------
     X : array-like (n, d)
-        The data, dense. A wide table is scored faster, and by the same standard as its map was
-        made, after the same reduction by PCA.
+        The data, dense. A wide table is scored faster, and by the standard by which its map was
+        computed, after the same reduction by PCA.
     Y : array-like (n, p)
         The map of the same rows.
     labels : sequence of n labels, optional
-        Of any kind; None and NaN are no label.
+        Labels of any type; None and NaN mean no label.
     n_neighbors : int or sequence of int, optional
-        Sizes k of the neighbourhoods, each below n/2. None: those of 5, 15 and 50 that are.
+        Sizes k of the neighbourhoods, each below n/2. None means those of 5, 15 and 50 that are.
     metric : str
-        Of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` where `X` holds distances
-        (n, n). Distances in the map are Euclidean.
+        Metric of the data: ``"euclidean"``, ``"cosine"``, or ``"precomputed"`` if `X` holds
+        distances (n, n). Distances in the map are Euclidean.
     sample : int, "all" or None
-        How many rows to score; None scores all of up to 5,000, and 1,000 of more. ``"all"`` of
+        Number of rows to score; None scores all of up to 5,000, and 1,000 of more. ``"all"`` of
         70,000 rows takes seventy times as long as the sample.
     pairs : int
-        The most pairs of points whose distances are compared.
+        Maximum number of pairs of points whose distances are compared.
     random_state : int, Generator or None
-        Draws rows and pairs; None is seed 0.
+        Seed for rows and pairs; None means 0.
     n_jobs : int, optional
-        Threads; the result does not depend on it.
+        Threads; they do not change the result.
 
     Examples
     --------

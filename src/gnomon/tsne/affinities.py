@@ -167,9 +167,16 @@ def _masses(neighbors: Neighbors, weights: Floats64, k: float) -> tuple[Floats64
 
 @kernel
 def _search(
-    distances: Floats64, masses: Floats64, copies: Floats64, entropy: float, begin: float,
-    rows: Floats64, own: Floats64, start: int, stop: int,
-) -> None:  # fmt: skip
+    distances: Floats64,
+    masses: Floats64,
+    copies: Floats64,
+    entropy: float,
+    begin: float,
+    rows: Floats64,
+    own: Floats64,
+    start: int,
+    stop: int,
+) -> None:
     """Add rows with H = log z + β E[d²] = `entropy` (in nats), z = Σ m exp(−β d²), β = 1/2σ².
 
     Newton's method on log β, within a bracket that bisection falls back on. Distances are measured
@@ -322,9 +329,16 @@ def _count_keys(keys: Any, shift: int, first: int, counts: Any) -> None:
 
 @kernel
 def _deal_to_groups(
-    numbers: Any, values: Floats32, shift: int, place: Any, to_keys: Any, to_rows: Any,
-    to_values: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    numbers: Any,
+    values: Floats32,
+    shift: int,
+    place: Any,
+    to_keys: Any,
+    to_rows: Any,
+    to_values: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     """`place`, where the next entry of each group goes, is moved along."""
     for i in range(start, stop):
         for j in range(numbers.shape[1]):
@@ -336,9 +350,16 @@ def _deal_to_groups(
 
 @kernel
 def _deal_to_rows(
-    keys: Any, rows: Any, values: Floats32, first: int, place: Any, to_rows: Any,
-    to_values: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    keys: Any,
+    rows: Any,
+    values: Floats32,
+    first: int,
+    place: Any,
+    to_rows: Any,
+    to_values: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     """Deal the entries of a group to its rows, the first of which is `first`."""
     for at in range(start, stop):
         to = place[keys[at] - first]
@@ -348,9 +369,15 @@ def _deal_to_rows(
 
 @kernel
 def _count_union(
-    starts: Any, named: Any, naming_starts: Any, naming: Any, diagonal: bool, lengths: Any,
-    start: int, stop: int,
-) -> None:  # fmt: skip
+    starts: Any,
+    named: Any,
+    naming_starts: Any,
+    naming: Any,
+    diagonal: bool,
+    lengths: Any,
+    start: int,
+    stop: int,
+) -> None:
     """How many rows row i named or was named by, itself included if `diagonal`."""
     for i in range(start, stop):
         a, a_end, b, b_end = starts[i], starts[i + 1], naming_starts[i], naming_starts[i + 1]
@@ -365,9 +392,20 @@ def _count_union(
 
 @kernel
 def _merge(
-    starts: Any, named: Any, given: Floats32, naming_starts: Any, naming: Any, received: Floats32,
-    own: Floats64, scale: float, indptr: Any, columns: Any, data: Any, start: int, stop: int,
-) -> None:  # fmt: skip
+    starts: Any,
+    named: Any,
+    given: Floats32,
+    naming_starts: Any,
+    naming: Any,
+    received: Floats32,
+    own: Floats64,
+    scale: float,
+    indptr: Any,
+    columns: Any,
+    data: Any,
+    start: int,
+    stop: int,
+) -> None:
     """Row i of P: whom it named and who named it, merged by column, with itself in between."""
     none = 2**31 - 1
     for i in range(start, stop):

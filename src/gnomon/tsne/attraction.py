@@ -102,9 +102,17 @@ class Attraction:
 
         def block(start: int, stop: int) -> None:
             _permute(
-                self.indptr, self.indices, self.values, order, place,
-                new.indptr, new.indices, new.values, start, stop,
-            )  # fmt: skip
+                self.indptr,
+                self.indices,
+                self.values,
+                order,
+                place,
+                new.indptr,
+                new.indices,
+                new.values,
+                start,
+                stop,
+            )
 
         map_blocks(block, row_blocks(order.size, ROWS), n_jobs=self.n_jobs)
         return new
@@ -138,9 +146,17 @@ def log_masses(P: Table, weights: Floats64 | None = None, n_jobs: int | None = N
 
 @kernel
 def _permute(
-    indptr: Any, indices: Any, values: Floats32, order: Any, place: Any,
-    to_indptr: Any, to_indices: Any, to_values: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    values: Floats32,
+    order: Any,
+    place: Any,
+    to_indptr: Any,
+    to_indices: Any,
+    to_values: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     for i in range(np.uint64(start), np.uint64(stop)):
         shift = to_indptr[i] - indptr[order[i]]
         for at in range(indptr[order[i]], indptr[order[i] + 1]):
@@ -150,9 +166,16 @@ def _permute(
 
 @kernel
 def _pull1(
-    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
-    degree: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    values: Floats32,
+    Y: Floats32,
+    inverse: Any,
+    out: Floats32,
+    degree: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     for i in range(np.uint64(start), np.uint64(stop)):
         x = Y[i, 0]
         px = total = np.float32(0)
@@ -166,9 +189,16 @@ def _pull1(
 
 @kernel
 def _pull2(
-    indptr: Any, indices: Any, values: Floats32, points: Any, inverse: Any, out: Floats32,
-    degree: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    values: Floats32,
+    points: Any,
+    inverse: Any,
+    out: Floats32,
+    degree: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     for i in range(np.uint64(start), np.uint64(stop)):
         x = np.uint32(points[i] >> X_BITS).view(np.float32)
         y = np.uint32(points[i] >> Y_BITS).view(np.float32)
@@ -186,9 +216,16 @@ def _pull2(
 
 @kernel
 def _pull3(
-    indptr: Any, indices: Any, values: Floats32, Y: Floats32, inverse: Any, out: Floats32,
-    degree: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    values: Floats32,
+    Y: Floats32,
+    inverse: Any,
+    out: Floats32,
+    degree: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     for i in range(np.uint64(start), np.uint64(stop)):
         x, y, z = Y[i, 0], Y[i, 1], Y[i, 2]
         px = py = pz = total = np.float32(0)

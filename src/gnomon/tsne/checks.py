@@ -19,7 +19,7 @@ from gnomon.inputs import (
 )
 from gnomon.neighbors.rows import METRICS
 from gnomon.tsne.graph import neighbor_graph
-from gnomon.tsne.schedule import QUALITIES
+from gnomon.tsne.schedule import QUALITIES, parse_stages
 from gnomon.typing import Floats64, Table
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 LEAST_ROWS = 3
-LARGEST = 1e30  # factors that float32 can hold
+LEAST, LARGEST = 1e-30, 1e30  # factors that float32 can hold
+MOST_MOMENTUM = 0.999  # velocities last 1,000 iterations
 # Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.
 DOF = (1e-3, 1e4)
 COPIES = 1e15  # that float64 counts one by one, and whose square float32 has
@@ -41,6 +42,7 @@ __all__ = [
     "check_copies",
     "check_data",
     "check_parameters",
+    "check_schedules",
     "fingerprint",
     "parameter_marks",
     "refuse_changes",
@@ -60,8 +62,9 @@ def check_parameters(model: "TSNE") -> None:
         log.info("method='barnes_hut' means 'auto' here; `angle` has no effect.")
     _check_numbers(model)
     if not isinstance(model.metric, str) and not callable(model.metric):
-        refuse("metric", "be the name of a metric, or a function of two rows", model.metric,
-               kind=True)  # fmt: skip
+        refuse(
+            "metric", "be the name of a metric, or a function of two rows", model.metric, kind=True
+        )
     if model.metric_params and model.metric in (*METRICS, "precomputed"):
         refuse("metric_params", f"be None for metric={model.metric!r}", model.metric_params)
     if model.method == "exact" and model.n_neighbors is not None and model.affinity != "uniform":
@@ -74,7 +77,7 @@ def _check_numbers(model: "TSNE") -> None:
     check_real("recall", model.recall, 0.0, 1.0)
     check_real("dof", model.dof, *DOF)
     check_real("early_exaggeration", model.early_exaggeration, 1.0, LARGEST)
-    check_real("exaggeration", model.exaggeration, 0.0, LARGEST, open_low=True)
+    check_schedules(model)
     check_integer("max_iter", model.max_iter, 1)
     check_integer("n_iter_without_progress", model.n_iter_without_progress, 1)
     check_real("min_grad_norm", model.min_grad_norm, 0.0)
@@ -86,6 +89,18 @@ def _check_numbers(model: "TSNE") -> None:
         check_real("learning_rate", model.learning_rate, 0.0, LARGEST, open_low=True)
     if not (isinstance(model.force_tol, str) and model.force_tol == "auto"):
         check_real("force_tol", model.force_tol, 0.0, 1.0, open_low=True)
+
+
+def check_schedules(model: "TSNE") -> tuple[Floats64 | None, Floats64 | None]:
+    """The user's own stages of exaggeration and of momentum; None where the usual ones hold."""
+    exaggerations = momenta = None
+    if callable(model.exaggeration) or isinstance(model.exaggeration, (list, tuple)):
+        exaggerations = parse_stages("exaggeration", model.exaggeration, LEAST, LARGEST)
+    else:
+        check_real("exaggeration", model.exaggeration, 0.0, LARGEST, open_low=True)
+    if not (isinstance(model.momentum, str) and model.momentum == "auto"):
+        momenta = parse_stages("momentum", model.momentum, 0.0, MOST_MOMENTUM)
+    return exaggerations, momenta
 
 
 def check_data(model: "TSNE", X: Any) -> Table:
@@ -100,9 +115,11 @@ def check_data(model: "TSNE", X: Any) -> Table:
     if X.shape[0] < LEAST_ROWS:
         n = X.shape[0]
         refuse(
-            "X", f"have at least {LEAST_ROWS} rows for a map",
-            f"{n} sample{'s' if n > 1 else ''}", "Add rows.",
-        )  # fmt: skip
+            "X",
+            f"have at least {LEAST_ROWS} rows for a map",
+            f"{n} sample{'s' if n > 1 else ''}",
+            "Add rows.",
+        )
     if "precomputed" in (model.metric, model.affinity) and X.shape[0] != X.shape[1]:
         refuse("X", "be square for precomputed input", f"shape {X.shape}")
     return X
@@ -116,16 +133,19 @@ def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
     if weights.min() < 1:
         at = int(np.argmin(weights))
         refuse(
-            "sample_weight", "be 1 or more, the number of copies a row stands for",
+            "sample_weight",
+            "be 1 or more, the number of copies a row stands for",
             float(weights[at]),
             f"It stands at position {at}. Leave rows of zero weight out, or divide all weights "
             "by the smallest.",
-        )  # fmt: skip
+        )
     if weights.sum() > COPIES:
         refuse(
-            "sample_weight", f"be at most {COPIES:.0e} copies in all", float(weights.sum()),
+            "sample_weight",
+            f"be at most {COPIES:.0e} copies in all",
+            float(weights.sum()),
             "Divide all weights by the smallest.",
-        )  # fmt: skip
+        )
     return weights
 
 

@@ -157,7 +157,7 @@ def _compare_rows(
         return None
 
     def given(rows: Any, columns: Any, _: Floats64) -> Floats64:
-        return np.asarray(X[np.ix_(rows, columns)], np.float64)
+        return np.asarray(X[rows][:, columns], np.float64)
 
     return learn_truncation(
         P,

@@ -86,9 +86,16 @@ def _count(
 
 @kernel
 def _fill(
-    indptr: Any, indices: Any, data: Floats32, limits: Floats32, to_indptr: Any, to_indices: Any,
-    to_data: Floats32, start: int, stop: int,
-) -> None:  # fmt: skip
+    indptr: Any,
+    indices: Any,
+    data: Floats32,
+    limits: Floats32,
+    to_indptr: Any,
+    to_indices: Any,
+    to_data: Floats32,
+    start: int,
+    stop: int,
+) -> None:
     for i in range(np.uint64(start), np.uint64(stop)):
         to = to_indptr[i]
         for at in range(indptr[i], indptr[i + 1]):

@@ -47,7 +47,7 @@ SMALLEST, SMALL = 1e-5, 1e-4  # a map smaller than the one is enlarged to the ot
 STILL = 1e-5  # of KL: less than this is no change
 REORDERED = (0, 30, 100, 250)  # iterations before which points are renumbered; then every 500
 
-__all__ = ["Descent", "Forces", "Report", "State", "Stop", "begin"]
+__all__ = ["Descent", "DescentReport", "Forces", "State", "Stop", "begin"]
 
 
 class Stop(Enum):
@@ -136,7 +136,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Report:
+class DescentReport:
     """An iteration, for callbacks.
 
     `of` is how many there will be, as far as that is known: a rule may end the run before or after.
@@ -191,7 +191,7 @@ class Descent:
         return self.state if self._branch is None else self._branch.state
 
     @one_blas_thread()
-    def run(self, until: int, report: Callable[[Report], bool] | None = None) -> Stop:
+    def run(self, until: int, report: Callable[[DescentReport], bool] | None = None) -> Stop:
         """Go on until iteration `until` in all, or until a rule, a callback or Ctrl-C stops it."""
         self._branch = None
         first = self.state.iteration
@@ -252,10 +252,18 @@ class Descent:
             raise GnomonError("The descent left the range of numbers. Lower `learning_rate`.")
         small = math.sqrt(moved.sq_gradient) <= schedule.min_grad_norm
         ends = looks and small and now.ended is None and schedule.may_end(iteration, 0)
-        self._last, self.state = now, replace(
-            now, iteration=iteration + 1, Y=to[0], velocity=to[1], low=moved.low, high=moved.high,
-            ended=Stop.SMALL_GRADIENT if ends else now.ended,
-        )  # fmt: skip
+        self._last, self.state = (
+            now,
+            replace(
+                now,
+                iteration=iteration + 1,
+                Y=to[0],
+                velocity=to[1],
+                low=moved.low,
+                high=moved.high,
+                ended=Stop.SMALL_GRADIENT if ends else now.ended,
+            ),
+        )
         return Stop.SMALL_GRADIENT if ends else None
 
     def _buffers(self, now: State) -> tuple[Floats, Floats]:
@@ -293,7 +301,7 @@ class Descent:
 class _Clock:
     """Tells a callback how far the run is, and how long it will take."""
 
-    def __init__(self, first: int, report: Callable[[Report], bool] | None) -> None:
+    def __init__(self, first: int, report: Callable[[DescentReport], bool] | None) -> None:
         self.begun, self.first, self.report = time.perf_counter(), first, report
 
     def tell(self, state: State, of: int) -> bool:
@@ -302,7 +310,7 @@ class _Clock:
             return False
         each = (time.perf_counter() - self.begun) / (state.iteration - self.first)
         left = each * (of - state.iteration)
-        return self.report(Report(state.iteration, of, state.kl, left, state.positions))
+        return self.report(DescentReport(state.iteration, of, state.kl, left, state.positions))
 
 
 def _reorders_at(iteration: int) -> bool:
@@ -313,9 +321,12 @@ def _reordered(state: State, n_jobs: int | None) -> State:
     """Order the points of a state along a space-filling curve."""
     order = along_curve(state.Y, state.low, state.high, n_jobs)
     return replace(
-        state, Y=state.Y[order], velocity=state.velocity[order], order=state.order[order],
+        state,
+        Y=state.Y[order],
+        velocity=state.velocity[order],
+        order=state.order[order],
         forces=state.forces.reordered(order),
-    )  # fmt: skip
+    )
 
 
 def _enlarged(state: State) -> State:
@@ -324,6 +335,9 @@ def _enlarged(state: State) -> State:
     Y = ((state.Y - state.Y.mean(axis=0, dtype=np.float64)) * factor).astype(state.Y.dtype)
     velocity = (state.velocity * factor).astype(state.velocity.dtype)
     return replace(
-        state, Y=Y, velocity=velocity,  # both are written over later
-        low=Y.min(axis=0).astype(np.float64), high=Y.max(axis=0).astype(np.float64),
-    )  # fmt: skip
+        state,
+        Y=Y,
+        velocity=velocity,  # both are written over later
+        low=Y.min(axis=0).astype(np.float64),
+        high=Y.max(axis=0).astype(np.float64),
+    )

@@ -22,31 +22,32 @@ from gnomon.engine import as_engine
 from gnomon.errors import DataWarning, UnavailableError, refuse, warn_caller
 from gnomon.inputs import check_integer, check_real, random_generator
 from gnomon.late import Shown
-from gnomon.models.classes import Saved
 from gnomon.models.estimators import estimator_state, new_estimator
+from gnomon.models.registry import Saved
 from gnomon.numeric.apply import check_rows
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.tsne.aligned import Shared, find_shared, lay_over, own_index, row_keys
-from gnomon.tsne.blocks import place_blocks
-from gnomon.tsne.certificate import certify
 from gnomon.tsne.checks import (
     check_copies,
     check_data,
     check_parameters,
+    check_schedules,
     fingerprint,
     parameter_marks,
     refuse_changes,
     why_anew,
 )
 from gnomon.tsne.connect import connect
-from gnomon.tsne.descent import Descent, Forces, Report, State, Stop, begin
+from gnomon.tsne.descent import Descent, DescentReport, Forces, State, Stop, begin
 from gnomon.tsne.forces import make_forces, node_spacing
 from gnomon.tsne.map import MOST_AXES, Map, make_map
+from gnomon.tsne.map_certificate import certify_map
+from gnomon.tsne.map_warnings import warn_if_risen
 from gnomon.tsne.place import PERPLEXITY, Placement
+from gnomon.tsne.place_parts import place_parts
 from gnomon.tsne.schedule import COOLING_ITER, Schedule, make_schedule
 from gnomon.tsne.start import choose_start
-from gnomon.tsne.state import FIELDS, pack_parameters, restore_map, unpack, unpack_parameters
-from gnomon.tsne.warn import warn_if_risen
+from gnomon.tsne.tsne_schema import FIELDS, pack_parameters, restore_map, unpack, unpack_parameters
 
 # Ways to end after which `warm_start` has nothing to add.
 RULES = (Stop.CONVERGED, Stop.NO_PROGRESS, Stop.SMALL_GRADIENT)
@@ -106,8 +107,16 @@ class TSNE(
     early_exaggeration : float, default=12.0
         Factor of attraction in the first 30 iterations. From there it goes to `exaggeration`
         linearly, in 200 iterations below 1,500 rows, 100 below 20,000 and 50 from there on.
-    exaggeration : float, default=1.0
-        Factor of attraction after that. KL is what the descent minimises only where it is 1.
+    exaggeration : float, list of stages or callable, default=1.0
+        Factor of attraction after that. KL is what the descent minimises only where it is 1. A list
+        ``[(n_iter, value), …]``, whose last value holds to the end, or a function of the iteration,
+        from 0 on, is the whole schedule: `early_exaggeration` has no effect then. A function is
+        called for the first 10,000 iterations before the descent; its last value holds from there.
+    momentum : "auto", float, list of stages or callable, default="auto"
+        Share of its velocity that a point keeps, from 0 to below 1, in the same forms. ``"auto"``
+        goes from 0.8 to 0.99 together with the exaggeration. The rules that end a descent, and the
+        watch, which lowers momentum where KL rises, begin with the last stage of both schedules;
+        the last 20 iterations have a momentum of at most 0.9.
     learning_rate : float or "auto", default="auto"
         Largest number that a point's gradient (factor 4 included) is multiplied by. A point's own
         step follows from how strongly its neighbours hold it, and is mostly far smaller: a large
@@ -191,7 +200,8 @@ class TSNE(
         init: Any = "pca",
         dof: float = 1.0,
         early_exaggeration: float = 12.0,
-        exaggeration: float = 1.0,
+        exaggeration: Any = 1.0,
+        momentum: Any = "auto",
         learning_rate: Any = "auto",
         quality: str = "balanced",
         max_iter: int = 1000,
@@ -218,6 +228,7 @@ class TSNE(
         self.dof = dof
         self.early_exaggeration = early_exaggeration
         self.exaggeration = exaggeration
+        self.momentum = momentum
         self.learning_rate = learning_rate
         self.quality = quality
         self.max_iter = max_iter
@@ -327,7 +338,7 @@ class TSNE(
         if rows is not None:
             return model.transform(rows, n_jobs=self.n_jobs, perplexity=perplexity)
         workers = as_engine(engine, n_jobs=self.n_jobs)
-        return place_blocks(model, table, workers, perplexity).positions
+        return place_parts(model, table, workers, perplexity).positions
 
     def place(self, X: Any, *, perplexity: float = PERPLEXITY, engine: Any = None) -> Placement:
         """Places of new rows on the map, and which of them are unlike the data.
@@ -353,7 +364,7 @@ class TSNE(
         rows = table.array() if engine is None else None
         if rows is not None:
             return model.place(rows, n_jobs=self.n_jobs, perplexity=perplexity)
-        return place_blocks(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
+        return place_parts(model, table, as_engine(engine, n_jobs=self.n_jobs), perplexity)
 
     def _placing_perplexity(self, perplexity: Any) -> float:
         most = max(PERPLEXITY, float(len(self.embedding_)))  # the default holds on any map
@@ -385,11 +396,14 @@ class TSNE(
         left = max(until - state.iteration, 0)
         with self._stage("descent"), Steps(self, total=left, name="iteration") as steps:
 
-            def report(step: Report) -> bool:
+            def report(step: DescentReport) -> bool:
                 return steps.done(
-                    iteration=step.iteration, of=step.of, kl=step.kl,
-                    seconds_left=step.seconds_left, positions=step.positions,
-                )  # fmt: skip
+                    iteration=step.iteration,
+                    of=step.of,
+                    kl=step.kl,
+                    seconds_left=step.seconds_left,
+                    positions=step.positions,
+                )
 
             reason = descent.run(until, report)
         with self._stage("certificate"):
@@ -407,7 +421,7 @@ class TSNE(
         embedding, alignment = state.positions(), None
         if self._shared is not None:
             embedding, alignment = lay_over(embedding, self._shared, len(self.align_to.embedding_))
-        certificate = certify(self, embedding, state, forces, reason.value)
+        certificate = certify_map(self, embedding, state, forces, reason.value)
         warn_if_risen(self._schedule, state, forces)
         spacing = node_spacing(self.force_tol, dof) / 2  # it is laid once: it can be fine
         fixed = make_map(self, embedding, dof, spacing)
@@ -420,11 +434,16 @@ class TSNE(
         self._n_features_out = embedding.shape[1]
 
     def _make_schedule(self, n: int, mass: float) -> Schedule:
+        exaggerations, momenta = check_schedules(self)
         return make_schedule(
             n,
             mass,
             dof=float(self.dof),
-            exaggeration=float(self.exaggeration),
+            exaggeration=float(
+                self.exaggeration if exaggerations is None else exaggerations[-1, 1]
+            ),
+            exaggeration_stages=exaggerations,
+            momentum_stages=momenta,
             quality=self.quality,
             from_map=self.align_to is not None,
             early_exaggeration=float(self.early_exaggeration),
@@ -450,9 +469,12 @@ class TSNE(
         check_is_fitted(self, "embedding_")
         refuse_changes(self, "be that of the map to be saved")
         if callable(self.metric):
-            refuse("metric", "be the name of a metric for a model file, which holds no code",
-                   getattr(self.metric, "__name__", "a function"))  # fmt: skip
-        stored = pack_parameters(self.init, self.align_to, self.pca)
+            refuse(
+                "metric",
+                "be the name of a metric for a model file, which holds no code",
+                getattr(self.metric, "__name__", "a function"),
+            )
+        stored = pack_parameters(self)
         return estimator_state(self, FIELDS, **stored)
 
     @classmethod

@@ -58,9 +58,15 @@ def make_forces(model: "TSNE") -> "AllPairs | OverMesh":
         check_free(what, 2 * 8 * n**2, "Use method='auto'.")
         return AllPairs(P, dof, weights=weights, n_jobs=model.n_jobs)
     forces = OverMesh(
-        P, int(model.n_components), dof, node_spacing(model.force_tol, dof),
-        weights=weights, always_mesh=model.method == "mesh", rough=True, n_jobs=model.n_jobs,
-    )  # fmt: skip
+        P,
+        int(model.n_components),
+        dof,
+        node_spacing(model.force_tol, dof),
+        weights=weights,
+        always_mesh=model.method == "mesh",
+        rough=True,
+        n_jobs=model.n_jobs,
+    )
     forces.restore(model._mesh_cells)
     return forces
 
@@ -146,9 +152,15 @@ class OverMesh:
             return new
         P, spacing, weights = self._fine
         fine = OverMesh(
-            P, self.dimensions, self.dof, spacing, weights=weights, most_nodes=self.most_nodes,
-            always_mesh=self.always_mesh, n_jobs=self.n_jobs,
-        )  # fmt: skip
+            P,
+            self.dimensions,
+            self.dof,
+            spacing,
+            weights=weights,
+            most_nodes=self.most_nodes,
+            always_mesh=self.always_mesh,
+            n_jobs=self.n_jobs,
+        )
         return fine.reordered(order)
 
     def mesh_cells(self) -> dict[float, tuple[int, ...]]:
@@ -315,9 +327,17 @@ class AllPairs:
 
 @kernel
 def _all_pairs(
-    P: Floats64, Y: Floats64, weights: Floats64, dof: float,
-    pull: Floats64, degree: Floats64, gradient: Floats64, phi: Floats64, start: int, stop: int,
-) -> None:  # fmt: skip
+    P: Floats64,
+    Y: Floats64,
+    weights: Floats64,
+    dof: float,
+    pull: Floats64,
+    degree: Floats64,
+    gradient: Floats64,
+    phi: Floats64,
+    start: int,
+    stop: int,
+) -> None:
     d = Y.shape[1]
     power = (dof + 1) / 2
     for i in range(start, stop):

@@ -154,8 +154,12 @@ def reduce(
     else:
         k = min(REDUCED, most)
     if pca not in (None, "auto") and metric != "euclidean":
-        refuse("pca", "be 'auto' or None unless the metric is euclidean", pca,
-               "Principal scores are centred, which changes all other distances.")  # fmt: skip
+        refuse(
+            "pca",
+            "be 'auto' or None unless the metric is euclidean",
+            pca,
+            "Principal scores are centred, which changes all other distances.",
+        )
     wanted = pca not in (None, "auto") or (pca == "auto" and metric == "euclidean" and d > WIDE)
     wanted = wanted or (is_sparse(X) and pca == "auto" and metric == "euclidean")
     if not wanted:
@@ -178,9 +182,10 @@ def neighbor_graph(X: Any) -> Any:
     indices, distances = np.asarray(X[0]), np.asarray(X[1])
     if indices.ndim != 2 or indices.shape != distances.shape or indices.dtype.kind not in "iu":
         refuse(
-            "X", "be (indices, distances) of neighbours, two arrays of shape (n, k)",
+            "X",
+            "be (indices, distances) of neighbours, two arrays of shape (n, k)",
             f"shapes {indices.shape} and {distances.shape}, indices of {indices.dtype}",
-        )  # fmt: skip
+        )
     n, k = indices.shape
     starts = np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, int)
     return sp.csr_array((distances.ravel(), indices.ravel(), starts), shape=(n, n))
@@ -294,9 +299,13 @@ def all_identical(Z: Table) -> bool:
 
 
 def search_table(
-    reduction: Reduction, metric: Any, params: dict[str, Any] | None, recall: float,
-    seed: int, n_jobs: int | None,
-) -> NeighborSearch:  # fmt: skip
+    reduction: Reduction,
+    metric: Any,
+    params: dict[str, Any] | None,
+    recall: float,
+    seed: int,
+    n_jobs: int | None,
+) -> NeighborSearch:
     """Neighbour search over the reduced table."""
     Z = reduction.Z
     return NeighborSearch(

@@ -31,7 +31,7 @@ from gnomon.neighbors.search import Neighbors
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
 from gnomon.pca.downdate import SampledRows
-from gnomon.pca.measure import measure
+from gnomon.pca.measure import measure_rows
 from gnomon.tsne.graph import REDUCED, WIDE
 from gnomon.typing import Floats64, Table
 
@@ -97,7 +97,7 @@ class Novelty:
         model = components if self.auxiliary is None else self.auxiliary
         assert model is not None
         rows = _as_compared(X, metric)
-        return np.sqrt(measure(model, rows, n_jobs).sq_residuals) / self.residual_unit
+        return np.sqrt(measure_rows(model, rows, n_jobs).sq_residuals) / self.residual_unit
 
     def reasons(self, ratio: Floats64, residual: Floats64) -> NDArray[np.uint8]:
         """Why each row is unusual, as a place in `REASONS`; 0 for rows that are not."""

@@ -190,9 +190,17 @@ class PlacingField:
         at, m = Y[moving], len(moving)
         # places to try, φ and ∇φ there; the best places so far, their gradient and KL; steps
         rows: list[Any] = [
-            indices[moving], p[moving], at.copy(), np.empty(m, np.float32), np.empty_like(at),
-            at, np.zeros_like(at), np.full(m, np.inf), np.full(m, FIRST_STEP), np.zeros(m, bool),
-        ]  # fmt: skip
+            indices[moving],
+            p[moving],
+            at.copy(),
+            np.empty(m, np.float32),
+            np.empty_like(at),
+            at,
+            np.zeros_like(at),
+            np.full(m, np.inf),
+            np.full(m, FIRST_STEP),
+            np.zeros(m, bool),
+        ]
         for _ in range(STEPS):
             at, resting = rows[5], rows[-1]
             if np.count_nonzero(resting) >= max(1, REST * len(resting)):
@@ -215,10 +223,21 @@ def _range(values: Floats64, limit: float) -> str:
 
 @kernel
 def _advance(
-    Y: Floats32, dof: float, low: Floats32, high: Floats32, indices: Any, p: Floats64,
-    trial: Floats32, phi: Floats32, slopes: Floats32,
-    at: Floats32, gradient: Floats32, kl: Floats64, step: Floats64, resting: Any,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    dof: float,
+    low: Floats32,
+    high: Floats32,
+    indices: Any,
+    p: Floats64,
+    trial: Floats32,
+    phi: Floats32,
+    slopes: Floats32,
+    at: Floats32,
+    gradient: Floats32,
+    kl: Floats64,
+    step: Floats64,
+    resting: Any,
+) -> None:
     """Take each trial that lowers the row's KL, shorten the step of one that does not; next."""
     d = Y.shape[1]
     away, pull = np.empty(d), np.empty(d)

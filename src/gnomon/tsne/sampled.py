@@ -1,7 +1,7 @@
 """A map of a sample, on which every other row is placed: for more rows than memory can map.
 
-1. Up to what memory allows (`gnomon.estimate.map_bytes`), all rows are mapped; beyond, or if a
-   number is asked for, a sample drawn with a seed is.
+1. Up to what memory allows (`pipeline/estimate.py`, `map_bytes`), all rows are mapped; beyond, or
+   if a number is asked for, a sample drawn with a seed is.
 2. The sampled rows make a map like any other.
 3. Every other row is placed on it (`gnomon.tsne.place`), a block at a time: the map stays as it is,
    and placed rows do not see each other, so blocks can be of any size, on any machine.
@@ -27,10 +27,10 @@ from gnomon.errors import TooLargeError
 from gnomon.events import On, report_rows
 from gnomon.inputs import check_integer
 from gnomon.records import Record
-from gnomon.tsne.blocks import in_pieces
 from gnomon.tsne.estimator import TSNE
 from gnomon.tsne.map import Map
 from gnomon.tsne.novelty import unusual_words
+from gnomon.tsne.place_parts import in_pieces
 
 __all__ = [
     "LEAST_SAMPLE",
@@ -90,8 +90,13 @@ class Sampling(Record):
     def to_dict(self) -> dict[str, Any]:
         """Without the rows themselves, which seed and counts give again."""
         m = int(self.rows.size)
-        return {"mapped": m, "placed": self.n - m, "seed": self.seed, "why": self.why,
-                "words": f"{self.title()}: {self.why}."}  # fmt: skip
+        return {
+            "mapped": m,
+            "placed": self.n - m,
+            "seed": self.seed,
+            "why": self.why,
+            "words": f"{self.title()}: {self.why}.",
+        }
 
 
 def choose_sample(

@@ -19,11 +19,23 @@ bound is for that.
 A sudden end of exaggeration freezes the exaggerated map. Annealed, small tables end at the same KL
 from every start. The figures are of ``benchmarks/tsne_sets.py`` and of the notes of decision 0023.
 
+A user's own schedule of exaggeration or momentum (`Stages`) takes the place of the first two lines,
+for one or for both. The watch, the rules that end a run and cooling begin with the last stage of
+both: before it a fall of KL says nothing about the end.
+
 Nothing here depends on how long a run will be, so that a run that is continued is one long run.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import refuse
+from gnomon.inputs import check_integer, check_real
+from gnomon.typing import Floats64
 
 EARLY_ITER = 30
 ANNEAL_ITER = ((1_500, 200), (20_000, 100), (float("inf"), 50))  # up to so many rows, so long
@@ -35,6 +47,7 @@ LARGEST_STEP = 2.0  # of M / ex
 LOOK_EVERY, EARLY_LOOK_EVERY = 10, 50  # iterations between two looks at KL
 SETTLING_ITER = 50  # from rest, before a rule may end the run: momentum needs them to build up
 MOST_LOWERED = 10
+ASKED_ITER = 10_000  # iterations that a function is asked for
 FROM_MAP = 0.1  # of the usual tolerance, for a map that continues another
 
 __all__ = [
@@ -43,6 +56,7 @@ __all__ = [
     "QUALITIES",
     "Schedule",
     "make_schedule",
+    "parse_stages",
     "usual_iterations",
 ]
 
@@ -93,6 +107,9 @@ class Schedule:
         See `Quality`.
     n_iter_without_progress : int
     min_grad_norm : float
+    exaggeration_stages, momentum_stages : array (stages, 2) or None
+        The user's own: first iteration of each stage, and the value there. `exaggeration` and
+        `momentum` are those of the last.
     """
 
     mass: float
@@ -106,14 +123,20 @@ class Schedule:
     usual_iter: int = QUALITIES["balanced"].usual_iter
     n_iter_without_progress: int = 300
     min_grad_norm: float = 1e-7
+    exaggeration_stages: Floats64 | None = field(default=None, repr=False, compare=False)
+    momentum_stages: Floats64 | None = field(default=None, repr=False, compare=False)
 
     @property
     def annealed(self) -> int:
-        """The first iteration with the last exaggeration."""
-        return self.early_iter + self.anneal_iter
+        """The first iteration with the last exaggeration and the last momentum."""
+        usual = self.early_iter + self.anneal_iter
+        given = (self.exaggeration_stages, self.momentum_stages)
+        return max(usual if stages is None else int(stages[-1, 0]) for stages in given)
 
     def factor(self, iteration: int) -> float:
         """How strong attraction is."""
+        if self.exaggeration_stages is not None:
+            return _value_at(self.exaggeration_stages, iteration)
         return self._between(self.early_exaggeration, self.exaggeration, iteration)
 
     def momentum_at(self, iteration: int, lowered: int, *, cooling: bool = False) -> float:
@@ -121,9 +144,12 @@ class Schedule:
 
         Each time that the watch has lowered it, velocities last half as long.
         """
-        momentum = self._between(EARLY_MOMENTUM, self.momentum, iteration)
+        if self.momentum_stages is not None:
+            momentum = _value_at(self.momentum_stages, iteration)
+        else:
+            momentum = self._between(EARLY_MOMENTUM, self.momentum, iteration)
         if lowered:
-            momentum = max(LEAST_MOMENTUM, 1 - self._loss(lowered))
+            momentum = min(momentum, max(LEAST_MOMENTUM, 1 - self._loss(lowered)))
         return min(momentum, COOLING_MOMENTUM) if cooling else momentum
 
     def largest_step(self, iteration: int, dof: float) -> float:
@@ -137,7 +163,8 @@ class Schedule:
 
         Where momentum is as low as it gets, the watch halves this instead.
         """
-        shorter = min(1.0, (1 - LEAST_MOMENTUM) / self._loss(lowered))
+        longest_lasting = max(1 - LEAST_MOMENTUM, 1 - self.momentum)
+        shorter = min(1.0, longest_lasting / self._loss(lowered))
         return shorter * _sharpness(dof) * STEP * (1 + momentum) / self.factor(iteration)
 
     def objective(self, kl: float, negative_entropy: float, total: float) -> float:
@@ -169,7 +196,7 @@ class Schedule:
         return float(2**lowered * max(1 - self.momentum, 1e-12))
 
     def _between(self, first: float, last: float, iteration: int) -> float:
-        if iteration >= self.annealed:
+        if iteration >= self.early_iter + self.anneal_iter:
             return last
         share = max(0, iteration - self.early_iter) / max(1, self.anneal_iter)
         return first + (last - first) * share
@@ -183,6 +210,8 @@ def make_schedule(
     exaggeration: float,
     quality: str,
     from_map: bool = False,
+    exaggeration_stages: Floats64 | None = None,
+    momentum_stages: Floats64 | None = None,
     **options: float | None,
 ) -> Schedule:
     """The schedule for a table of `n` rows.
@@ -203,16 +232,52 @@ def make_schedule(
         usual_iter=wanted.usual_iter,
         **options,  # type: ignore[arg-type]
     )
-    if not from_map:
-        return schedule
+    if from_map:
+        schedule = replace(
+            schedule,
+            early_iter=0,
+            anneal_iter=0,
+            momentum=1 - LOSS[1],
+            tolerance=FROM_MAP * wanted.tolerance,
+            usual_iter=2 * wanted.usual_iter,
+        )
+    if momentum_stages is not None:
+        schedule = replace(schedule, momentum=float(momentum_stages[-1, 1]))
     return replace(
-        schedule,
-        early_iter=0,
-        anneal_iter=0,
-        momentum=1 - LOSS[1],
-        tolerance=FROM_MAP * wanted.tolerance,
-        usual_iter=2 * wanted.usual_iter,
+        schedule, exaggeration_stages=exaggeration_stages, momentum_stages=momentum_stages
     )
+
+
+def parse_stages(
+    name: str, value: float | Sequence[Any] | Callable[[int], float], low: float, high: float
+) -> Floats64:
+    """First iteration and value of each stage, shape (stages, 2), from what a user gives.
+
+    Parameters
+    ----------
+    value : number, list of (n_iter, value), or function of the iteration
+        The last value of a list holds to the end of the run. A function is called once for each of
+        the first 10,000 iterations, from 0 on, and what it says of the last holds from there.
+    """
+    if callable(value):
+        values = [check_real(f"{name}({i})", value(i), low, high) for i in range(ASKED_ITER)]
+        changes = [i for i in range(ASKED_ITER) if i == 0 or values[i] != values[i - 1]]
+        return np.array([[i, values[i]] for i in changes], np.float64)
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return np.array([[0.0, check_real(name, value, low, high)]])
+    found, start = [], 0
+    for at, stage in enumerate(value):
+        if not isinstance(stage, (list, tuple, np.ndarray)) or len(stage) != 2:
+            refuse(f"{name}[{at}]", "be a pair (n_iter, value)", stage)
+        found.append([float(start), check_real(f"{name}[{at}][1]", stage[1], low, high)])
+        start += check_integer(f"{name}[{at}][0]", stage[0], 1)
+    if not found:
+        refuse(name, "have at least one stage (n_iter, value)", value)
+    return np.array(found, np.float64)
+
+
+def _value_at(stages: Floats64, iteration: int) -> float:
+    return float(stages[np.searchsorted(stages[:, 0], iteration, side="right") - 1, 1])
 
 
 def usual_iterations(n: int, quality: str = "balanced") -> int:

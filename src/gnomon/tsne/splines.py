@@ -82,9 +82,14 @@ def _beyond(x: np.float32, node: Any) -> np.float32:
 
 @kernel
 def _spread1(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x = (Y[i, 0] - origin[0]) * inverse
         a = _node(x)
@@ -95,9 +100,14 @@ def _spread1(
 
 @kernel
 def _spread2(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         a, b = _node(x), _node(y)
@@ -110,9 +120,14 @@ def _spread2(
 
 @kernel
 def _spread3(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         z = (Y[i, 2] - origin[2]) * inverse
@@ -128,9 +143,17 @@ def _spread3(
 
 @kernel
 def _read1(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    corner: Floats32, phi: Floats32, gradient: Floats32, first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    corner: Floats32,
+    phi: Floats32,
+    gradient: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x = (Y[i, 0] - origin[0]) * inverse
         a = _node(x)
@@ -146,9 +169,17 @@ def _read1(
 
 @kernel
 def _read2(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    corner: Floats32, phi: Floats32, gradient: Floats32, first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    corner: Floats32,
+    phi: Floats32,
+    gradient: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         a, b = _node(x), _node(y)
@@ -175,9 +206,17 @@ def _read2(
 
 @kernel
 def _read3(
-    Y: Floats32, charges: Floats32, origin: Floats32, inverse: np.float32, mesh: Floats32,
-    corner: Floats32, phi: Floats32, gradient: Floats32, first: int, last: int,
-) -> None:  # fmt: skip
+    Y: Floats32,
+    charges: Floats32,
+    origin: Floats32,
+    inverse: np.float32,
+    mesh: Floats32,
+    corner: Floats32,
+    phi: Floats32,
+    gradient: Floats32,
+    first: int,
+    last: int,
+) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
         x, y = (Y[i, 0] - origin[0]) * inverse, (Y[i, 1] - origin[1]) * inverse
         z = (Y[i, 2] - origin[2]) * inverse

@@ -116,9 +116,15 @@ def spectral_start(
     trivial = (roots / np.linalg.norm(roots))[:, None]
     k = min(dimensions, n - 1)
     found = leading(
-        apply, n, k, block=k + SPECTRAL_BLOCK, tol=1e-4,
-        random=np.random.default_rng(0), against=trivial, n_jobs=n_jobs,
-    )  # fmt: skip
+        apply,
+        n,
+        k,
+        block=k + SPECTRAL_BLOCK,
+        tol=1e-4,
+        random=np.random.default_rng(0),
+        against=trivial,
+        n_jobs=n_jobs,
+    )
     modes = found.vectors[:, :k] / roots[:, None]
     modes *= np.sign(modes[np.abs(modes).argmax(axis=0), np.arange(k)])
     start = _spread(modes / np.abs(modes).max(axis=0), dimensions, rng, None)

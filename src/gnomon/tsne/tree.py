@@ -168,9 +168,16 @@ def _add_sources(
 
 @kernel
 def _push(
-    points: Floats32, starts: NDArray[np.int64], nodes: Floats32, dof: Any, sq_theta: Any,
-    flat: Any, sums: Floats32, first: int, last: int,
-) -> None:  # fmt: skip
+    points: Floats32,
+    starts: NDArray[np.int64],
+    nodes: Floats32,
+    dof: Any,
+    sq_theta: Any,
+    flat: Any,
+    sums: Floats32,
+    first: int,
+    last: int,
+) -> None:
     """Steps 3 and 4 for the leaves from `first` to `last`."""
     levels = starts.shape[0] - 1
     stack = np.empty((levels * ARITY + 1, 2), np.int64)  # level and number of nodes to look at

@@ -9,29 +9,40 @@ and Z is the same for both. So KL* − KL is the mean over rows of
 
     D_i = Σ_j (a*_ij log p*_ij − a_ij log p_ij) + (α+1)/2 Σ_j (a*_ij − a_ij) log(1 + d_ij/α)
 
-and is estimated from sampled rows, with a standard error:
+and is estimated from m rows, drawn independently with probabilities q_i:
 
-1. a* of m sampled rows by the same search for σ, from the neighbours kept and 2,048 random columns
-   that stand for all others. Columns so far away that exp(−d²/2σ²) is nothing at the σ of the
-   neighbours kept are left out: σ* is smaller than that.
-2. log p*_ij needs a*_ji too. With the σ of row j's neighbours kept in place of σ*_j, only a small
+    KL* − KL ≈ mean of T_i = D_i w_i / (q_i Σw),        standard error² = Σ (T_i − mean)² / m(m−1)
+
+Both are unbiased for any q, as long as the error of every T_i has mean 0 and is its own.
+
+1. Most rows lose next to nothing and a few lose much: the kurtosis of D_i is 60 on 20,000 digits.
+   Rows whose last neighbours kept are still likely are the latter, so that q_i grows with that
+   probability, and T_i has shorter tails. (Regression on it has the same aim, but understates its
+   error: residuals are largest where the regressor is, 0.027 for 0.032 on those digits.)
+2. a*_i needs the distances to all rows. Of those beyond the neighbours kept, a column j is taken
+   with a probability π_j in proportion to a_ij at the σ of the neighbours kept, at most 1, and
+   stands for 1/π_j columns: at most about `COLUMNS` in all, by random numbers of the row's own. So
+   σ*_i, found by the same search as σ_i, hardly differs from that of all columns: what is left of
+   bias falls as 1/`COLUMNS`, to a twentieth of the standard error. (Columns that all rows share,
+   each as likely as the other, made errors that rows share too, which no standard error over rows
+   can tell, and moved the mean of D_i with their number.)
+3. log p*_ij needs a*_ji too. With the σ of row j's neighbours kept in place of σ*_j, only a small
    remainder is missing; its mean over j ~ a*_i is estimated from one such j, the row's partner,
-   whose a*_j is found as in 1.
-3. Of a*_i beyond the neighbours kept, 256 columns drawn in proportion stand for all.
-4. Rows whose last neighbour kept is still likely lose most. Its probability is known for all rows,
-   so the mean of D_i is corrected by regression on it, which nearly halves the standard error.
+   whose a*_j is found as in 2.
 
-1 to 3 do not depend on the map, and are done once; then any map's KL costs m (k + 256) logarithms.
-Tables of up to `EXACT_UP_TO` rows are summed over all rows and pairs. With weights p_ij is the mass
-between all copies, and logarithms are of single copies' shares (`attraction.log_masses`).
+This does not depend on the map, and is done once; then any map's KL costs m (k + `COLUMNS`)
+logarithms. Tables of up to `EXACT_UP_TO` rows are summed over all rows and pairs. With weights p_ij
+is the mass between all copies, and logarithms are of single copies' shares
+(`attraction.log_masses`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from gnomon.compute.threads import map_blocks, row_blocks
@@ -39,15 +50,15 @@ from gnomon.neighbors.search import Neighbors
 from gnomon.tsne.affinities import Conditional, calibrate
 from gnomon.typing import Floats64, Indices, Table
 
-T = TypeVar("T")
-Distances = Callable[[Indices, Indices, Floats64], Floats64]
+Distances = Callable[[Indices, Any, Floats64], Floats64]
 
 EXACT_UP_TO = 400  # rows of a table that is summed as a whole
-ROWS = 40  # that are sampled
+ROWS = 32  # that are sampled
 COLUMNS = 2048  # that stand for all, beside a row's neighbours kept
-TAIL = 256  # columns that stand for all beyond the neighbours kept
-NOTHING = 40.0  # exp(−40) is nothing
-BLOCK_NUMBERS = 2**18  # distances at a time
+PILOT = 256  # columns from which a row's probability beyond the neighbours kept is guessed
+LAG = 61  # between the random numbers of two rows
+EVENLY = 0.2  # of the rows are drawn with equal probability
+CHUNK = 4096  # columns at a time
 
 __all__ = ["Truncation", "learn_truncation"]
 
@@ -61,26 +72,24 @@ class Truncation:
     rows : array (m,)
         Sampled rows; none where P is complete.
     entropy : array (m,)
-        Σ_j (a*_ij log p*_ij − a_ij log p_ij) of each.
+        Σ_j (a*_ij log p*_ij − a_ij log p_ij) of each, times w_i / (q_i Σw).
     change : CSR array (m, n)
-        a*_ij − a_ij.
-    last : array (m,)
-        Probability of each row's last neighbour kept, less the mean over all rows.
+        a*_ij − a_ij, times the same.
     share : float
-        m / n for rows drawn without replacement, which lowers the standard error; 1 for all rows.
+        1 if these are all rows, 0 if they were drawn independently; in files of former versions the
+        share of rows drawn without replacement, which lowers the standard error.
     """
 
     rows: Indices = field(repr=False)
     entropy: Floats64 = field(repr=False)
     change: Table = field(repr=False)
-    last: Floats64 = field(repr=False)
     share: float
 
     @classmethod
     def none(cls, n: int) -> "Truncation":
         """P of `n` rows is complete."""
         nothing = sp.csr_array((0, n), dtype=np.float32)
-        return cls(np.empty(0, np.int64), np.empty(0), nothing, np.empty(0), 1.0)
+        return cls(np.empty(0, np.int64), np.empty(0), nothing, 1.0)
 
     def kl_change(self, Y: NDArray[Any], dof: float) -> tuple[float, float]:
         """KL over all pairs less KL over the neighbours kept, for a map; and its standard error."""
@@ -94,10 +103,7 @@ class Truncation:
         each = self.entropy + (dof + 1) / 2 * stretch
         if self.share == 1:
             return float(each.mean()), 0.0
-        x, spread = self.last - self.last.mean(), float(np.square(self.last).sum())
-        slope = float(x @ each / (x @ x)) if x @ x > 1e-12 * spread else 0.0
-        each = each - slope * self.last
-        error = float(np.sqrt(np.square(each - each.mean()).sum() / (m - 2) / m))
+        error = float(np.sqrt(np.square(each - each.mean()).sum() / (m - 1) / m))
         return float(each.mean()), error * float(np.sqrt(1 - self.share))
 
 
@@ -122,31 +128,27 @@ def learn_truncation(
     near : Neighbors
         Of the same rows and columns.
     distances : callable
-        From the numbers of m rows and c columns, and the size from which on digits matter, shape
-        (m,), to distances (m, c).
+        From the numbers of m rows, c columns (or a slice of all), and the size from which on digits
+        matter, shape (m,), to distances (m, c).
     """
     n, k = near.indices.shape
     if k >= n - 1 and near.recall == 1.0:
         return Truncation.none(n)
     rng = np.random.default_rng(seed)
-    columns = np.sort(rng.choice(n, min(n, COLUMNS), replace=False))
-    full = _FullRows(P, kept, near, distances, columns, perplexities, weights, n_jobs)
+    full = _FullRows(P, kept, near, distances, perplexities, weights, rng, n_jobs)
     if n <= EXACT_UP_TO:
         return _of_all_rows(P, kept, full)
-    mass = full.weights
-    if weights is None:
-        rows = np.sort(rng.choice(n, min(n - 1, ROWS), replace=False))
-    else:
-        rows = np.sort(rng.choice(n, ROWS, p=mass / mass.sum()))
-    draws = rng.random((rows.size, 2))
-    parts = full.each(rows, lambda at, row: full.compare(row, *draws[at]))
-    partners = np.array([part.partner for part in parts])
-    back = full.each(partners, lambda _, row: float(row.p[-1] / row.masses[-1]), also=rows)
-    entropy = np.array([part.entropy(a) for part, a in zip(parts, back, strict=True)])
-    change = _csr([part.columns for part in parts], [part.changes for part in parts], n)
-    last = kept.rows[:, -1] - kept.rows[:, -1] @ mass / mass.sum()
-    share = rows.size / n if weights is None else 0.0
-    return Truncation(rows, entropy, change, last[rows], share)
+    uneven = full.uneven()
+    q = full.weights * uneven
+    rows = rng.choice(n, ROWS, p=q / q.sum())
+    draws = rng.random(ROWS)
+    parts = [full.compare(row, draw) for row, draw in zip(full.of(rows), draws, strict=True)]
+    partners = full.of(np.array([part.partner for part in parts]), also=rows)
+    back = [float(row.p[-1] / row.masses[-1]) for row in partners]
+    factors = 1 / uneven[rows]
+    entropy = np.array([part.entropy(a) for part, a in zip(parts, back, strict=True)]) * factors
+    changes = [part.changes * factor for part, factor in zip(parts, factors, strict=True)]
+    return Truncation(rows, entropy, _csr([part.columns for part in parts], changes, n), 0.0)
 
 
 @dataclass(frozen=True)
@@ -195,85 +197,136 @@ class _FullRows:
     """Conditional probabilities of some rows over all others."""
 
     def __init__(
-        self, P: Table, kept: Conditional, near: Neighbors, distances: Distances, columns: Indices,
-        perplexities: Sequence[float], weights: Floats64 | None, n_jobs: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        P: Table,
+        kept: Conditional,
+        near: Neighbors,
+        distances: Distances,
+        perplexities: Sequence[float],
+        weights: Floats64 | None,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+    ) -> None:
         self.P, self.near, self.kept, self.distances = P, near, kept, distances
-        self.columns, self.perplexities, self.n_jobs = columns, perplexities, n_jobs
-        self.alone = weights is None and len(perplexities) == 1  # σ can be read from what is kept
-        self.weights = np.ones(len(near.indices)) if weights is None else weights
-        self.total, self.sampled = float(self.weights.sum()), float(self.weights[columns].sum())
-        self.place = np.full(len(near.indices), -1)  # of each row among the columns, if it is one
-        self.place[columns] = np.arange(columns.size)
-        # log a_ji per copy of i, extrapolated as −β_j d² from the neighbours kept of every row j
-        first, last = (kept.rows[:, c] / self.weights[near.indices[:, c]] for c in (0, -1))
-        with np.errstate(all="ignore"):
-            sq = near.distances[:, -1] ** 2
-            beta = np.log(first / last) / (sq - near.distances[:, 0] ** 2)
-            self.beta = np.where((beta > 0) & np.isfinite(beta), beta, 0.0)  # 0: cannot be read
-            self.level = np.log(np.maximum(last, 1e-300)) + self.beta * sq
+        self.perplexities, self.rng, self.n_jobs = perplexities, rng, n_jobs
+        self.weighted = weights is not None
+        self.alone = not self.weighted and len(perplexities) == 1  # σ can be read from what is kept
+        n = len(near.indices)
+        self.weights = np.ones(n) if weights is None else weights
+        self.total = float(self.weights.sum())
+        # log a_ji per copy of i, extrapolated as −(d/edge)² from the neighbours kept of a row j:
+        # from the first to the last of them that has all of its probability.
+        last = np.full(n, kept.rows.shape[1] - 1)
+        some = np.flatnonzero(kept.rows[:, -1] == 0)
+        last[some] = np.count_nonzero(kept.rows[some], axis=1) - 1
+        last = last if weights is None else np.maximum(last - 1, 0)
+        likely = [self._per_copy(np.zeros(n, np.int64)), self._per_copy(last)]
+        self.edge = near.distances[np.arange(n), last]
+        with np.errstate(all="ignore"):  # in units of the edge: squares may not exist in others
+            slope = np.log(likely[0] / likely[1]) / (1 - (near.distances[:, 0] / self.edge) ** 2)
+            # 0 where it cannot be read
+            self.slope = np.where((slope > 0) & np.isfinite(slope), slope, 0.0)
+            self.level = np.log(np.maximum(likely[1], 1e-300)) + self.slope
+        self.last = likely[1]
 
-    def each(
-        self, rows: Indices, use: Callable[[int, _Row], T], also: Indices | None = None
-    ) -> list[T]:
-        """`use` of the place and the probabilities of each of `rows`.
+    def _per_copy(self, at: Indices) -> Floats64:
+        """Probability of each row's neighbour number `at`, of a single copy of it."""
+        rows = np.arange(at.size)
+        found: Floats64 = self.kept.rows[rows, at] / self.weights[self.near.indices[rows, at]]
+        return found
 
-        With `also`, shape (m,), the last column of each row is that one.
-        """
+    def uneven(self) -> Floats64:
+        """How much more often than evenly each row is drawn, shape (n,); its mean is 1."""
+        mean = float(self.last @ self.weights) / self.total
+        return EVENLY + (1 - EVENLY) * self.last / mean if mean > 0 else np.ones(self.last.size)
 
-        def block(start: int, stop: int) -> list[T]:
-            some = rows[start:stop]
-            fine = self.near.distances[some, -1]
-            far, last = self.distances(some, self.columns, fine), None
-            if also is not None:
-                last = np.diag(self.distances(some, also[start:stop], fine))
-            found = []
-            for at in range(start, stop):
-                extra = None if also is None or last is None else (also[at], last[at - start])
-                found.append(use(at, self._row(int(rows[at]), far[at - start], extra)))
-            return found
+    def of(self, rows: Indices, also: Indices | None = None) -> list[_Row]:
+        """Probabilities of each of `rows`; with `also`, shape (m,), that is their last column."""
+        n = len(self.weights)
+        fine = self.near.distances[rows, -1]
+        apart = [self.near.indices[rows].astype(np.int64), rows[:, None]]
+        apart += [] if also is None else [also[:, None]]
+        known = np.concatenate(apart, axis=1)
+        by_column = np.argsort(known, axis=None)
+        sorted_known = known.ravel()[by_column]
+        level = self.level[rows] - self._log_unit(rows, fine)
+        # Columns are taken where their share exceeds a random number. Rows have the same numbers,
+        # but begin at different ones: no column has the same for two rows.
+        random = -self.rng.standard_exponential(n + LAG * rows.size)
+        lagged = sliding_window_view(random, n)[::LAG]
 
-        blocks = row_blocks(rows.size, max(1, BLOCK_NUMBERS // len(self.columns)))
-        return [one for part in map_blocks(block, blocks, n_jobs=self.n_jobs) for one in part]
+        def chunk(start: int, stop: int) -> tuple[Any, ...]:
+            far = self.distances(rows, slice(start, stop), fine)
+            logs = self._log_shares(rows, far, level)
+            if self.weighted:
+                logs += np.log(self.weights[start:stop])
+            inside = slice(*np.searchsorted(sorted_known, [start, stop]))
+            logs[by_column[inside] // known.shape[1], sorted_known[inside] - start] = -np.inf
+            at, column = np.nonzero(logs > lagged[: rows.size, start:stop])
+            share = np.exp(np.minimum(logs[at, column], 0.0))
+            return at, start + column, far[at, column], self.weights[start + column] / share
 
-    def _row(self, i: int, far: Floats64, extra: tuple[int, float] | None) -> _Row:
+        chunks = map_blocks(chunk, row_blocks(n, CHUNK), n_jobs=self.n_jobs)
+        at, *found = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+        order = np.argsort(at, kind="stable")
+        ends = np.searchsorted(at[order], np.arange(rows.size + 1))
+        places = [order[ends[m] : ends[m + 1]] for m in range(rows.size)]
+        last: list[tuple[int, float] | None] = [None] * rows.size
+        if also is not None:
+            apart_distances = np.diag(self.distances(rows, also, fine))
+            last = list(zip(also.tolist(), apart_distances.tolist(), strict=True))
+        return [
+            self._row(int(i), [part[place] for part in found], extra)
+            for i, place, extra in zip(rows, places, last, strict=True)
+        ]
+
+    def _log_unit(self, rows: Indices, fine: Floats64) -> Floats64:
+        """Log of the probability that one column drawn stands for, shape (m,)."""
+        n = len(self.weights)
+        if n <= EXACT_UP_TO:
+            return np.full(rows.size, -np.inf)  # all are taken
+        columns = np.sort(self.rng.choice(n, min(n, PILOT), replace=False))
+        logs = self._log_shares(rows, self.distances(rows, columns, fine), self.level[rows])
+        beyond = np.exp(np.minimum(logs, 0.0)) @ self.weights[columns] * (n / columns.size)
+        return np.log((1 + beyond) / COLUMNS)
+
+    def _log_shares(self, rows: Indices, far: Floats64, level: Floats64) -> Floats64:
+        """Log a_ij − log of the unit, per copy, at the σ of the neighbours kept, shape (m, c)."""
+        # A mean over several σ falls more slowly beyond the neighbours kept than within them.
+        part = 1.0 if len(self.perplexities) == 1 else 0.5
+        slope, edge = part * self.slope[rows], np.maximum(self.edge[rows], 1e-300)
+        level = level - (1 - part) * self.slope[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            sq = np.square(far / edge[:, None])
+            sq *= slope[:, None]
+            logs: Floats64 = np.subtract(level[:, None], sq, out=sq)
+        for m in np.flatnonzero(slope == 0):  # nothing is likely beyond what is equally near
+            logs[m] = np.where(far[m] <= self.edge[rows[m]], np.inf, -np.inf)
+        return logs
+
+    def _row(self, i: int, beyond: Sequence[NDArray[Any]], extra: tuple[int, float] | None) -> _Row:
+        outside, far, copies = beyond
         inside, near = self.near.indices[i].astype(np.int64), self.near.distances[i]
-        beta = float(self.beta[i]) if self.alone else 0.0
-        reach = np.sqrt(near.min() ** 2 + NOTHING / beta) if beta > 0 else np.inf
-        others = far <= reach
         end, last = inside[:0], near[:0]
         if extra is not None:
             end, last, left = np.array([extra[0]]), np.array([extra[1]]), inside != extra[0]
             if not left.all():  # it is one of the neighbours kept
                 last = near[~left]
                 inside, near = inside[left], near[left]
-        apart = np.concatenate([inside, end, [i]])
-        at = self.place[apart]
-        at = at[at >= 0]
-        others[at] = False
-        outside = self.columns[others]
         columns = np.concatenate([inside, outside, end])
-        distances = np.concatenate([near, far[others], last])
-        masses = self.weights[columns]
-        sampled = self.sampled - self.weights[self.columns[at]].sum()
-        if outside.size:
-            masses[inside.size : inside.size + outside.size] *= (
-                self.total - self.weights[apart].sum()
-            ) / sampled
+        distances = np.concatenate([near, far, last])
+        masses = np.concatenate([self.weights[inside], copies, self.weights[end]])
+        beta = 0.0
+        if self.alone and 1e-100 < self.edge[i] < 1e100:
+            beta = float(self.slope[i] / self.edge[i] ** 2)
         p, own = calibrate(distances, masses, self.weights[i] - 1, self.perplexities, beta)
         return _Row(i, inside.size, columns, distances, masses, p, own)
 
-    def compare(self, row: _Row, partner_at: float, tail_at: float) -> _Part:
-        """One row of P and of P over all pairs; the arguments draw the partner and the tail."""
+    def compare(self, row: _Row, partner_at: float) -> _Part:
+        """One row of P and of P over all pairs; `partner_at` draws the partner."""
         i, k, mass, total = row.i, row.kept, self.weights, self.total
-        at = k + np.flatnonzero(row.p[k:] > 0)
-        if at.size > TAIL:  # the drawn ones stand for all
-            each = row.p[at].sum() / TAIL
-            at = at[_drawn(row.p[at], (np.arange(TAIL) + tail_at) / TAIL)]
-            share = np.append(row.p[:k], np.full(TAIL, each))
-        else:
-            share = np.append(row.p[:k], row.p[at])
-        at = np.append(np.arange(k), at)
+        at = np.append(np.arange(k), k + np.flatnonzero(row.p[k:] > 0))
+        share = row.p[at]
         partner = int(_drawn(row.p, np.array([partner_at]))[0])
         joint = np.zeros(len(mass))
         stored = slice(self.P.indptr[i], self.P.indptr[i + 1])
@@ -289,19 +342,27 @@ class _FullRows:
         share[:k] -= kept
         given = float(row.p[partner] / row.masses[partner])
         return _Part(
-            int(row.columns[partner]), float(base), 1 - row.own, given, float(guess[-1]),
-            row.columns[at], share,
-        )  # fmt: skip
+            int(row.columns[partner]),
+            float(base),
+            1 - row.own,
+            given,
+            float(guess[-1]),
+            row.columns[at],
+            share,
+        )
 
     def _guess(self, row: _Row, at: Indices, joint: Floats64) -> Floats64:
         """a*_ij + a*_ji per copy, some columns; a*_ji with σ of the neighbours kept of j."""
         columns, mass = row.columns[at], self.weights
-        level = self.level[columns] - self.beta[columns] * row.distances[at] ** 2
-        guess = row.p[at] / row.masses[at] + np.exp(np.minimum(level, 0.0))
+        with np.errstate(over="ignore"):
+            away = (row.distances[at] / np.maximum(self.edge[columns], 1e-300)) ** 2
+        level = self.level[columns] - self.slope[columns] * np.minimum(away, 1e300)
+        guess: Floats64 = row.p[at] / row.masses[at] + np.exp(np.minimum(level, 0.0))
         if len(self.perplexities) == 1:
             return guess
         some = joint[columns]  # a mean over σ has no one slope: P is nearer
-        return np.where(some > 0, 2 * self.total * some / (mass[row.i] * mass[columns]), guess)
+        nearer = 2 * self.total * some / (mass[row.i] * mass[columns])
+        return np.where(some > 0, nearer, guess)
 
 
 def _of_all_rows(P: Table, kept: Conditional, full: _FullRows) -> Truncation:
@@ -309,7 +370,7 @@ def _of_all_rows(P: Table, kept: Conditional, full: _FullRows) -> Truncation:
     mass = full.weights
     n, total = len(mass), float(mass.sum())
     given, own = np.zeros((n, n)), np.zeros(n)
-    for row in full.each(np.arange(n), lambda _, row: row):
+    for row in full.of(np.arange(n)):
         given[row.i, row.columns], own[row.i] = mass[row.i] * row.p, mass[row.i] * row.own
     truncated = np.zeros((n, n))
     np.put_along_axis(truncated, kept.neighbors.astype(np.int64), kept.rows * mass[:, None], axis=1)
@@ -321,7 +382,7 @@ def _of_all_rows(P: Table, kept: Conditional, full: _FullRows) -> Truncation:
     change = (given - truncated) * (n / total)
     columns = [np.flatnonzero(row) for row in change]
     values = [row[at] for row, at in zip(change, columns, strict=True)]
-    return Truncation(np.arange(n), n * entropy, _csr(columns, values, n), np.zeros(n), 1.0)
+    return Truncation(np.arange(n), n * entropy, _csr(columns, values, n), 1.0)
 
 
 def _p_log_p(P: Floats64, pairs: Floats64) -> Floats64:

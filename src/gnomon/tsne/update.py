@@ -58,18 +58,33 @@ def update(
     # In the type of the arrays: a float64 constant would make everything float64.
     numbers = np.array(
         [
-            factors.pull, factors.push, factors.step_of_degree, factors.largest_step,
-            factors.momentum, LONGEST_STEP, HUGE,
+            factors.pull,
+            factors.push,
+            factors.step_of_degree,
+            factors.largest_step,
+            factors.momentum,
+            LONGEST_STEP,
+            HUGE,
         ],
         Y.dtype,
-    )  # fmt: skip
+    )
     old_Y, old_velocity, new_Y, new_velocity = (array.reshape(-1) for array in (*at, *to))
 
     def block(start: int, stop: int) -> None:
         _update(
-            old_Y, old_velocity, pull, forces[1], gradient, numbers, new_Y, new_velocity,
-            sums[start // ROWS], d, start, stop,
-        )  # fmt: skip
+            old_Y,
+            old_velocity,
+            pull,
+            forces[1],
+            gradient,
+            numbers,
+            new_Y,
+            new_velocity,
+            sums[start // ROWS],
+            d,
+            start,
+            stop,
+        )
 
     map_blocks(block, blocks, n_jobs=n_jobs)
     low, high = sums[:, :d].min(axis=0), sums[:, d : 2 * d].max(axis=0)
@@ -79,9 +94,19 @@ def update(
 
 @kernel
 def _update(
-    Y: Floats, velocity: Floats, pull: Floats, degree: Floats, gradient: Floats, factors: Floats,
-    new_Y: Floats, new_velocity: Floats, sums: Floats64, dimensions: int, start: int, stop: int,
-) -> None:  # fmt: skip
+    Y: Floats,
+    velocity: Floats,
+    pull: Floats,
+    degree: Floats,
+    gradient: Floats,
+    factors: Floats,
+    new_Y: Floats,
+    new_velocity: Floats,
+    sums: Floats64,
+    dimensions: int,
+    start: int,
+    stop: int,
+) -> None:
     """Some points of flat arrays; `sums` receives the bounds, Σ|g|² and Σ|v|²."""
     d, one = np.uint64(dimensions), np.uint64(1)
     pull_factor, push_factor, of_degree = factors[0], factors[1], factors[2]

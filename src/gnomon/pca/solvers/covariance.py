@@ -1,6 +1,6 @@
-"""Eigenvectors of Σ, read from the moments in one pass: for tables with more rows than columns.
+"""Eigenvectors of Σ from the moments, in one pass: for tables with more rows than columns.
 
-Exact, mergeable, and right at any distance of the data from zero. The notes' (18) and (24).
+Exact, mergeable, and accurate at any distance of the data from zero. The notes' (18) and (24).
 """
 
 import numpy as np
@@ -23,12 +23,12 @@ PASSES = 1  # over the table
 
 
 def solve(problem: Problem) -> Solution:
-    """All eigenvalues of Σ, then the eigenvectors wanted."""
+    """Compute all eigenvalues of Σ, then the requested eigenvectors."""
     return solve_moments(problem, moments_of(problem.view, problem.weights))
 
 
 def solve_moments(problem: Question, moments: Moments) -> Solution:
-    """Solve from moments that are known already, as after `partial_fit` and `merge`."""
+    """Solve from existing moments, as after `partial_fit` and `merge`."""
     sigma, scaling = covariance_matrix(problem, moments)
     eigen = Eigen(sigma)
     most = min(moments.n, sigma.shape[0])
@@ -60,7 +60,7 @@ def covariance_matrix(problem: Question, moments: Moments) -> tuple[Matrix, Colu
 
 
 def formation_error(moments: Moments, largest: float) -> float:
-    """Estimated norm of Σ's rounding error, `largest` being Σ's first eigenvalue.
+    """Estimated norm of the rounding error of Σ; `largest` is its first eigenvalue.
 
     Rounding errors of a product grow with the columns they come from, so scaled columns have the
     raw columns' error in proportion.

@@ -1,12 +1,12 @@
-"""One component after the other, each on what the former ones left over.
+"""One component after the other, each from the residuals of the former ones.
 
 The notes' second algorithm, (36)–(37): the first component is the direction of largest variance,
-λ₁ = max wᵀΣw over ‖w‖ = 1; the next is the same of the residuals x̃ = x − w wᵀx, whose covariance
-is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once, and there to be compared with.
+λ₁ = max wᵀΣw over ‖w‖ = 1; the next is that of the residuals x̃ = x − w wᵀx, whose covariance
+is Σ̃ = Σ − λ₁ w wᵀ; and so on. Slower than solving for all at once; kept for comparison.
 
 Rounding in Σ̃ turns later components back to former ones, the more the smaller they are: each is
-made orthogonal to all former ones, twice. One component more than is wanted is found, because how
-well the last one is determined depends on the variance after it.
+orthogonalised against all former ones, twice. One more component than requested is computed,
+because the accuracy of the last one depends on the variance after it.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ PASSES = 1  # over the table
 
 
 def solve(problem: Problem) -> Solution:
-    """Components in order of variance until the request is met."""
+    """Find components in order of variance until the request is met."""
     moments = moments_of(problem.view, problem.weights)
     sigma, scaling = covariance_matrix(problem, moments)
     d, most = sigma.shape[0], min(moments.n, sigma.shape[0])
@@ -57,7 +57,7 @@ def solve(problem: Problem) -> Solution:
 def _largest_variance(
     left: Matrix, former: Matrix, random: np.random.Generator
 ) -> tuple[Matrix, float]:
-    """The direction of largest variance of what is left, orthogonal to all `former` ones."""
+    """Direction of largest remaining variance, orthogonal to all `former` ones."""
 
     def apply(Q: Matrix) -> Matrix:
         return left @ Q

@@ -2,9 +2,9 @@
 
 1. Scale by a power of four, so that the same matrix in other units gives the same bits.
 2. Reduce to tridiagonal form once (LAPACK sytrd): A = Q T Qᵀ.
-3. All eigenvalues of T (sterf), which is cheap; how many vectors are wanted may depend on them.
-4. The leading eigenvectors of T (stemr), turned back by Q (ormqr). When more than half are wanted,
-   divide and conquer on A itself is quicker.
+3. All eigenvalues of T (sterf), which is cheap; the number of vectors may depend on them.
+4. The leading eigenvectors of T (stemr), transformed back by Q (ormqr). For more than half of them,
+   divide and conquer on A itself is faster.
 
 For 784 columns and 50 vectors this takes about 1.2 times as long as `scipy.linalg.eigh` takes for
 the 50 alone, and gives the whole spectrum. All calls run on one BLAS thread.
@@ -18,7 +18,7 @@ from gnomon.typing import Matrix
 
 
 class Eigen:
-    """All eigenvalues of symmetric `A`, and as many leading eigenvectors as are asked for.
+    """All eigenvalues of symmetric `A`, and as many leading eigenvectors as requested.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Eigen:
         self.exponent = 2 * (int(np.frexp(top)[1]) // 2) if top > 0 else 0
         self.A = A if self.exponent == 0 else np.ldexp(A, -self.exponent)
         d = A.shape[0]
-        if d < 3:  # LAPACK's wrappers want at least two off-diagonal numbers
+        if d < 3:  # LAPACK's wrappers need at least two off-diagonal numbers
             values, self._vectors = np.linalg.eigh(self.A)
             self._reduced = None
         else:
@@ -52,15 +52,19 @@ class Eigen:
         return np.ascontiguousarray(ascending[:, ::-1][:, :k])
 
     def _selected(self, k: int) -> Matrix | None:
-        """Eigenvectors of the `k` largest alone; None where LAPACK's stemr gives up."""
+        """Eigenvectors of the `k` largest eigenvalues; None if LAPACK's stemr fails."""
         assert self._reduced is not None
         reflectors, diagonal, off_diagonal, tau = self._reduced
         d = diagonal.size
         try:
             _, z = eigh_tridiagonal(
-                diagonal, off_diagonal, select="i", select_range=(d - k, d - 1),
-                check_finite=False, lapack_driver="stemr",
-            )  # fmt: skip
+                diagonal,
+                off_diagonal,
+                select="i",
+                select_range=(d - k, d - 1),
+                check_finite=False,
+                lapack_driver="stemr",
+            )
         except np.linalg.LinAlgError:  # seen where numbers differ by hundreds of powers of ten
             return None
         z[1:] = lapack.dormqr(

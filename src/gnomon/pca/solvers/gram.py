@@ -2,8 +2,8 @@
 
 If XXᵀu = Nλu then Σ(Xᵀu) = λ(Xᵀu): the same non-zero eigenvalues from an N × N matrix, and the
 components are Xᵀu, normalised (section 7 of the derivation notes; 10.5 of the lecture). Centred
-data have rank N − 1 at most, so the last lifted vector is nothing but rounding: what cannot be
-lifted is completed to an orthonormal basis.
+data have rank N − 1 at most, so the last lifted vector is pure rounding: vectors that cannot be
+lifted are replaced by completing the orthonormal basis.
 """
 
 import numpy as np
@@ -24,13 +24,13 @@ PASSES = 3  # over the table
 
 
 def solve(problem: Problem) -> Solution:
-    """Eigenvalues of the N × N matrix, then the wanted eigenvectors, lifted."""
+    """Compute eigenvalues of the N × N matrix, then the requested eigenvectors, lifted."""
     moments = column_moments(problem.view, problem.weights, precise=problem.standardize)
     scaling = problem.scaling(moments)
     view = problem.centred_view(moments, scaling)
     divisor = moments.divisor(problem.ddof)
     rows = view.array
-    assert rows is not None  # the plan sees to it
+    assert rows is not None  # the plan ensures it
     G = gram_matrix(rows, problem.n_jobs)
     eigen = Eigen(G)
     spectrum = np.maximum(eigen.values[: min(moments.n, view.shape[1])], 0)
@@ -61,10 +61,10 @@ def solve(problem: Problem) -> Solution:
 def _residuals(G: Matrix, U: Matrix, values: Vector, lifted: NDArray[np.bool_]) -> Vector:
     """Bound on ‖ZᵀZv − θv‖ of the lifted and orthonormalised components, without another pass.
 
-    Of v = Zᵀu/σ it is Zᵀ(Gu − θu)/σ, which can be √(θ₁/θ) times the residual of u. But all that is
-    stretched lies along components of larger variance, and orthonormalising from the first
-    component on takes it out; so it does with the rounding of Zᵀu. What is left is what u and all
-    former ones have. Components that were completed lie beside all that were lifted.
+    For v = Zᵀu/σ it is Zᵀ(Gu − θu)/σ, which can be √(θ₁/θ) times the residual of u. But the
+    amplified part lies along components of larger variance, and orthonormalising from the first
+    component on removes it, as it removes the rounding of Zᵀu. The residuals of u and of
+    all former vectors remain. Completed components are orthogonal to all lifted ones.
     """
     found = np.where(lifted, residual_norms(G, U, values), 0.0)
     bound: Vector = np.sqrt(np.cumsum(found**2)) + np.where(lifted, 0.0, 2 * values)
@@ -72,7 +72,7 @@ def _residuals(G: Matrix, U: Matrix, values: Vector, lifted: NDArray[np.bool_]) 
 
 
 def _sampled(G: Matrix, U: Matrix, values: Vector, weights: Vector | None) -> SampledRows:
-    """Scores t = √θ u and squared errors ‖z‖² − ‖t‖² of evenly spaced rows, which G has anyhow."""
+    """Scores t = √θ u and squared errors ‖z‖² − ‖t‖² of evenly spaced rows, read from G."""
     present = np.arange(len(G)) if weights is None else np.flatnonzero(weights)
     at = present[evenly_spaced(present.size, SAMPLE_ROWS)]
     scores = U[at] * np.sqrt(values)
@@ -96,14 +96,14 @@ def gram_matrix(rows: Rows, n_jobs: int | None) -> Matrix:
 
 
 def orthonormal(V: Matrix) -> Matrix:
-    """`V` made orthonormal from its first column on, each column keeping its direction."""
+    """Orthonormalise `V` from its first column on; each column keeps its direction."""
     with one_blas_thread():
         gram = V.T @ V
         lengths = np.sqrt(np.diagonal(gram))
         if lengths.all():
             cosines = gram / np.outer(lengths, lengths)
             if np.abs(cosines - np.eye(V.shape[1])).max(initial=0.0) < 1e-2:
-                # nearly there: Cholesky's factor is as good as Householder's and far quicker
+                # nearly orthonormal: Cholesky is as accurate as Householder and far faster
                 return (V / lengths) @ np.linalg.inv(np.linalg.cholesky(cosines)).T
         Q, R = np.linalg.qr(V)
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)

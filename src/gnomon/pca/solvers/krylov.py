@@ -1,15 +1,15 @@
-"""Leading eigenpairs from a few products with Σ: for large tables of which little is wanted.
+"""Leading eigenpairs from a few products with Σ: for large tables and few components.
 
 Block Krylov iteration [Musco & Musco 2015] in its block Lanczos form, for a symmetric operator A
 that is given by its products only:
 
 1. Q₁ is an orthonormal random block.
-2. W = A Q_j, one pass over the table. The next block is what is left of W after its parts along all
-   former blocks are taken away, **twice**: without the second time a prototype "captured" 104.6 %
+2. W = A Q_j, one pass over the table. The next block is W after its projections on all
+   former blocks are subtracted, **twice**: without the second time a prototype "captured" 104.6 %
    of the variance. Columns that depend on the others are dropped.
 3. T = QᵀAQ is read from the coefficients of step 2. Its leading eigenpairs (θ, y) are the
    estimates, and the residual of each is known without another product: the part of AQy outside Q.
-4. Repeat until every wanted residual is below `tol`, or the number of blocks is reached.
+4. Repeat until every requested residual is below `tol`, or the number of blocks is reached.
 5. One more product, on the columns' side, measures the residuals themselves for the certificate.
 
 `gnomon.pca.solvers.operator` has the products.
@@ -34,16 +34,16 @@ from gnomon.typing import Matrix, Vector
 NEEDS_ARRAY = False  # parts of the table are enough
 PASSES = 2  # over the table, beside one for each block
 
-# Narrow blocks reach further for the same number of columns; found by benchmarks/crossovers.py.
+# Narrow blocks converge further for the same number of columns; found by benchmarks/crossovers.py.
 BLOCK = 16
-OVERSAMPLING = 10  # columns beyond those wanted, when few are wanted
+OVERSAMPLING = 10  # extra columns when few components are requested
 MOST_BLOCKS = 40
-ROWS_AT_ONCE = 2048  # of the basis, when it is orthogonalised
-APART = 1e-3  # of its length, a column's distance from the columns before it
+ROWS_AT_ONCE = 2048  # rows of the basis per product when it is orthogonalised
+APART = 1e-3  # least distance of a column from those before it, relative to its length
 
 
 def solve(problem: Problem) -> Solution:
-    """The wanted components or, for a fraction of the variance, as many as it takes."""
+    """Find the requested components or, for a fraction of the variance, as many as needed."""
     moments = column_moments(problem.view, problem.weights, precise=problem.standardize)
     scaling = problem.scaling(moments)
     view = problem.centred_view(moments, scaling)
@@ -93,10 +93,10 @@ def solve(problem: Problem) -> Solution:
 
 
 def following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
-    """What the variance after those kept is at most, unless the iteration missed it altogether.
+    """Upper bound of the variance after those kept, unless the iteration missed it altogether.
 
     An estimate is below its variance by about its residual at most, and no variance is larger than
-    what those kept leave of the total.
+    the remainder of the total after those kept.
     """
     k = variances.size
     if k == d:
@@ -108,18 +108,18 @@ def following(values: Vector, residuals: Vector, variances: Vector, total: float
 
 
 def block_width(k: int, passes: int | None) -> int:
-    """Columns of a block: wide ones where every pass over the table has to be paid for."""
+    """Columns of a block: wide ones if passes over the table are expensive."""
     return min(BLOCK, k + OVERSAMPLING) if passes is None else k + OVERSAMPLING
 
 
 def block_count(k: int, passes: int | None) -> int:
-    """How many blocks there may be."""
+    """Maximum number of blocks."""
     return max(MOST_BLOCKS, 4 * k // BLOCK) if passes is None else passes
 
 
 @dataclass(frozen=True)
 class Leading:
-    """Leading eigenpairs of an operator, as far as they were found.
+    """Leading eigenpairs of an operator that were found so far.
 
     `vectors` is (size, k); `values` are all estimates, more than k; `residuals` are those of the
     first k + 1 of them, if there are so many.
@@ -146,22 +146,22 @@ def leading(
     step: Callable[..., bool] = lambda **_: False,
     n_jobs: int | None = None,
 ) -> Leading:
-    """The `k` largest eigenpairs of the symmetric operator `apply`, shape (size, size).
+    """Find the `k` largest eigenpairs of the symmetric operator `apply`, shape (size, size).
 
     Parameters
     ----------
     apply : callable
-        (size, b) → (size, b).
+        Product with a block, (size, b) → (size, b).
     block : int
         Columns of a block.
     tol : float
         Largest residual allowed, relative to the largest eigenvalue.
     most_blocks : int
-        Blocks after which to give up; half of them if the pace shows that they will not do.
+        Maximum number of blocks; half of them if the convergence rate shows that it will not do.
     against : array (size, m), optional
         Orthonormal columns that the answer must be orthogonal to.
     step : callable
-        Told of every block; True asks to stop.
+        Callback after every block; True stops the iteration.
     """
     fixed = np.zeros((size, 0)) if against is None else against
     room = size - fixed.shape[1]
@@ -185,16 +185,16 @@ def leading(
         if stopped or basis.full:
             break
         if look and history[-1] <= tol:
-            # A closed subspace holds one copy of a repeated eigenvalue for each column of the
-            # first block: random columns show the others, until there are no more.
+            # An invariant subspace holds one copy of a repeated eigenvalue per column of the
+            # first block: random columns find the others, until there are no more.
             captured = float(values[:k].sum())
             if captured <= before * (1 + tol) or np.linalg.norm(R, 2) > tol * top:
                 break
             before, next_look = captured, basis.former + 1
             basis.extend(random.standard_normal((size, block)))
-        elif look and (products >= most_blocks or _hopeless(history, tol, most_blocks)):
+        elif look and (products >= most_blocks or _will_not_converge(history, tol, most_blocks)):
             break
-        elif basis.last.shape[1] == 0:  # a closed subspace, smaller than what is wanted
+        elif basis.last.shape[1] == 0:  # an invariant subspace with too few dimensions
             basis.extend(random.standard_normal((size, block)))
     if not look:
         values, Y = basis.leading_pairs(k + 1)
@@ -203,8 +203,8 @@ def leading(
     return Leading(vectors, values, residuals, products, history[-1] <= tol, stopped)
 
 
-def _hopeless(history: list[float], tol: float, most_blocks: int) -> bool:
-    """Whether the residual, at its present pace, will not reach `tol` within `most_blocks`."""
+def _will_not_converge(history: list[float], tol: float, most_blocks: int) -> bool:
+    """Whether the residual, at its current rate, will not reach `tol` within `most_blocks`."""
     done = len(history) - 1
     far = max(1, done // 4)
     if 2 * done < most_blocks or not np.isfinite(history[-1 - far]):
@@ -234,12 +234,12 @@ class _Basis:
         return self.former == self.room
 
     def extend(self, W: Matrix) -> Matrix:
-        """Append what is left of `W` beside the basis; returns R with that part = Q_new R."""
+        """Append the part of `W` outside the basis; return R with that part = Q_new R."""
         W = self._project_out(self.fixed, W)[0]
         return self._append(self._project_out(self.Q[:, : self.size], W)[0])[0]
 
     def multiply(self, W: Matrix) -> Matrix:
-        """Take W = A · last into T and append what is new of it; returns R as `extend` does."""
+        """Add W = A · last to T and append its new part; return R as `extend` does."""
         W = self._project_out(self.fixed, W)[0]
         W, first = self._project_out(self.Q[:, : self.size], W)
         columns = slice(self.former, self.size)
@@ -255,7 +255,7 @@ class _Basis:
         Q = self._project_out(self.fixed, Q)[0]
         Q, second = self._project_out(self.Q[:, : self.size], Q)
         lengths = np.linalg.norm(Q, axis=0)
-        # A column that loses most of its length the second time was no new direction.
+        # A column that loses most of its length the second time is not a new direction.
         new = lengths > 0.5
         left = orthonormal(Q[:, new])
         fits = min(left.shape[1], self.room - self.size)
@@ -286,10 +286,10 @@ class _Basis:
 
 
 def _factored(W: Matrix) -> tuple[Matrix, Matrix]:
-    """W = QR with nearly orthonormal columns Q, which will be made so.
+    """Factor W = QR with nearly orthonormal columns Q, orthonormalised later.
 
-    By Cholesky's factor of WᵀW, in a fraction of the time of Householder's, unless columns are so
-    close to each other that it would be inexact.
+    By Cholesky of WᵀW, in a fraction of the time of Householder's method, unless columns are so
+    close to each other that it would be inaccurate.
     """
     with one_blas_thread():
         gram = W.T @ W

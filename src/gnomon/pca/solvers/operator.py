@@ -22,14 +22,14 @@ from gnomon.numeric.scaling import Rows, scratch
 from gnomon.numeric.view import View
 from gnomon.typing import Floats, Matrix, Table, Unsigned32, Vector
 
-ADDED = 256  # products at a time: sums are worse the longer they are
+SUM_ENTRIES = 256  # entries per float32 sum: long sums are less accurate
 
 
 class Operator(Protocol):
     """Σ times its divisor, on the shorter side and on the columns' side."""
 
     side: int
-    uncentred: float  # what the products hold before the mean is taken out of them
+    uncentred: float  # size of the products before the mean is subtracted
 
     def apply(self, Q: Matrix) -> Matrix:
         """ZᵀZ Q or ZZᵀ Q, whichever is on the shorter side."""
@@ -54,12 +54,12 @@ def operator_for(view: View, sq_deviation: float = 0.0) -> Operator:
 class TallOperator:
     """Dense, at least as many rows as columns: blocks of rows B, ZᵀZ Q = Σ Bᵀ(B Q).
 
-    A table of any shape that is not in memory is multiplied like this too, part by part wherever
-    its engine works.
+    A table of any shape that is not in memory is multiplied in the same way, part by part on
+    its engine.
 
-    The rows are read about their mean μ as the working type can hold it, which is off by a rounding
-    δ; what that adds is known, W δδᵀ, and is taken out of the products. Where μ is no larger than
-    the rows' deviations from it, the table itself is multiplied, with δ = μ: reading it anew costs
+    The rows are read about their mean μ in the working type, which is off by a rounding
+    δ; its known contribution W δδᵀ is subtracted from the products. Where μ is no larger than
+    the rows' deviations from it, the table itself is multiplied, with δ = μ: reading it again costs
     as much as the products, and nothing large is subtracted then.
     """
 
@@ -76,19 +76,19 @@ class TallOperator:
         self.view = replace(view, scaling=about)
 
     def apply(self, Q: Matrix) -> Matrix:
-        """On the shorter side."""
+        """Product on the shorter side."""
         total: Matrix = self.view.total(partial(_image, plain=self.plain, Q=Q), np.add)
         image: Matrix = total - self.weight * np.outer(self.delta, self.delta @ Q)
         return image
 
     def apply_columns(self, V: Matrix) -> Matrix:
-        """ZᵀZ V."""
+        """Product ZᵀZ V."""
         return self.apply(V)
 
     def transposed(self, U: Matrix) -> Matrix:
-        """Zᵀ U."""
+        """Product Zᵀ U."""
         rows = self.view.array
-        assert rows is not None  # only the rows' side is lifted, of tables in memory
+        assert rows is not None  # only tables in memory use the rows' side
         total = np.zeros((self.side, U.shape[1]))
         read = rows.view if self.plain else rows.read
 
@@ -103,9 +103,9 @@ class TallOperator:
 
 
 def _image(rows: Rows, _: Any, n_jobs: int | None, *, plain: bool, Q: Matrix) -> Matrix:
-    """BᵀB Q for the rows B as they are read, or as they lie in memory if `plain`."""
+    """Product BᵀB Q for the rows B as read, or as stored in memory if `plain`."""
     work, total = Q.astype(rows.work), np.zeros(Q.shape)
-    read, step = rows.view if plain else rows.read, rows.scaling.block_rows(ADDED)
+    read, step = rows.view if plain else rows.read, rows.scaling.block_rows(SUM_ENTRIES)
 
     def product(start: int, stop: int) -> Any:
         buffer, image = scratch((step, rows.shape[1]), rows.work), None
@@ -129,7 +129,7 @@ class WideOperator:
         self.blocks = row_blocks(rows.shape[1], rows.block_columns())
 
     def apply(self, Q: Matrix) -> Matrix:
-        """On the shorter side."""
+        """Product on the shorter side."""
         rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
 
         def product(start: int, stop: int) -> Any:
@@ -140,7 +140,7 @@ class WideOperator:
         return total
 
     def apply_columns(self, V: Matrix) -> Matrix:
-        """ZᵀZ V."""
+        """Product ZᵀZ V."""
         rows, work = self.rows, V.astype(self.rows.work)
         scores = np.zeros((rows.shape[0], V.shape[1]))
 
@@ -151,7 +151,7 @@ class WideOperator:
         return self.transposed(scores)
 
     def transposed(self, U: Matrix) -> Matrix:
-        """Zᵀ U."""
+        """Product Zᵀ U."""
         rows, work = self.rows, U.astype(self.rows.work)
 
         image = np.empty((rows.shape[1], U.shape[1]))
@@ -165,7 +165,7 @@ class WideOperator:
 
 
 class SparseOperator:
-    """Sparse: the table and its transpose in CSR, the mean taken out of the products."""
+    """Sparse: the table and its transpose in CSR, the mean subtracted from the products."""
 
     def __init__(self, rows: Rows, n_jobs: int | None) -> None:
         self.n_jobs = n_jobs
@@ -186,26 +186,26 @@ class SparseOperator:
         self.uncentred = float((roots @ roots) * (self.mean @ self.mean))
 
     def forward(self, V: Matrix) -> Matrix:
-        """Z V, shape (n, k)."""
+        """Product Z V, shape (n, k)."""
         return self.by_rows.times(V, self.roots, self.mean @ V, self.n_jobs)
 
     def transposed(self, U: Matrix) -> Matrix:
-        """Zᵀ U."""
+        """Product Zᵀ U."""
         return self.by_columns.times(U, self.mean, self.roots @ U, self.n_jobs)
 
     def apply(self, Q: Matrix) -> Matrix:
-        """On the shorter side."""
+        """Product on the shorter side."""
         if self.side == self.mean.size:
             return self.transposed(self.forward(Q))
         return self.forward(self.transposed(Q))
 
     def apply_columns(self, V: Matrix) -> Matrix:
-        """ZᵀZ V."""
+        """Product ZᵀZ V."""
         return self.transposed(self.forward(V))
 
 
 class _Csr:
-    """A CSR array times a dense block, on threads, the same bits for any number of them."""
+    """Product of a CSR array and a dense block on threads, with bits independent of threads."""
 
     def __init__(self, array: Table) -> None:
         self.indptr = array.indptr.astype(np.uint64)
@@ -214,7 +214,7 @@ class _Csr:
         self.n_rows = array.shape[0]
 
     def times(self, Q: Matrix, u: Vector, v: Vector, n_jobs: int | None) -> Matrix:
-        """A Q − u vᵀ, for A (n, d), Q (d, k), u (n,) and v (k,)."""
+        """Product A Q − u vᵀ, for A (n, d), Q (d, k), u (n,) and v (k,)."""
         Q = np.ascontiguousarray(Q, dtype=self.data.dtype)
         out = np.empty((self.n_rows, Q.shape[1]))
 
@@ -239,8 +239,8 @@ def _csr_times(
 ) -> None:
     """Rows `start` to `stop` of A Q − u vᵀ for A in CSR, Q (d, k).
 
-    `ADDED` entries are added in the precision of A, the sums of these in float64: long sums of few
-    different values would be off by their length.
+    `SUM_ENTRIES` entries are added in the precision of A, their sums in float64: long sums of few
+    distinct values would have an error that grows with their length.
     """
     part = np.empty(Q.shape[1], Q.dtype)
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -248,7 +248,7 @@ def _csr_times(
             out[i, c] = -u[i] * v[c]
         at, end = indptr[i], indptr[i + 1]
         while at < end:
-            until = min(end, at + np.uint64(ADDED))
+            until = min(end, at + np.uint64(SUM_ENTRIES))
             for c in range(part.size):
                 part[c] = 0.0
             for entry in range(at, until):

@@ -1,13 +1,13 @@
-"""What every solver is given, and what every solver gives back.
+"""Input and output of every solver.
 
-A solver is a file with ``solve(problem) -> Solution``, which says what it needs of the table
-(`Solver`) and is named in `plan.SOLVERS`. It finds eigenvectors of Σ, the covariance of the
+A solver is a file with ``solve(problem) -> Solution``, which declares what it needs of the table
+(`Solver`) and is listed in `plan.SOLVERS`. It finds eigenvectors of Σ, the covariance of the
 *working* columns
 
     z = ((x − μ) / scale) · √feature_weight
 
 where `scale` is 1 unless the columns are standardised. All variances are in units of 4^exponent
-(see `gnomon.numeric.scaling`); the estimator turns them back.
+(see `gnomon.numeric.scaling`); the estimator converts them back.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from gnomon.typing import Matrix, Vector
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked of a table's moments: how columns are scaled, and which components."""
+    """The scaling of columns and the requested components: all that moments are solved for."""
 
     request: Request
-    dtype: np.dtype[Any]  # of the table's numbers
+    dtype: np.dtype[Any]  # type of the table's numbers
     standardize: bool
     feature_weight: Vector | None
     ddof: int
@@ -40,7 +40,7 @@ class Question:
     n_jobs: int | None
 
     def count(self, spectrum: Vector, total: float, moments: Moments, *, whole: bool) -> int:
-        """How many components the request asks for, given the eigenvalues known so far."""
+        """Number of components requested, given the eigenvalues known so far."""
         return self.request.count(
             spectrum,
             total=total,
@@ -70,7 +70,7 @@ class Question:
         return ColumnFactors(scale, None if trivial else factor, total, constant, working)
 
     def _constant(self, variance: Vector, moments: Moments) -> NDArray[np.bool_]:
-        """Columns whose spread is a few roundings of their own mean: dividing would show noise."""
+        """Mark columns with a spread of a few roundings of their mean: scaling would show noise."""
         eps = float(np.finfo(self.dtype).eps) if self.dtype.kind == "f" else 0.0
         mean = np.abs(np.ldexp(moments.mean, -moments.exponent))
         constant: NDArray[np.bool_] = np.sqrt(variance) <= 4 * eps * mean
@@ -79,15 +79,15 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem(Question):
-    """A question, and the table that it is about."""
+    """A question together with its table."""
 
     view: View
     weights: Vector | None
-    step: Callable[..., bool] = lambda **_: False  # progress: True asks to stop
-    passes: int | None = None  # how often an iteration may read the table; None is no matter
+    step: Callable[..., bool] = lambda **_: False  # progress callback: True stops
+    passes: int | None = None  # most passes of an iteration; None means no limit
 
     def centred_view(self, moments: Moments, factors: "ColumnFactors") -> View:
-        """The table about its mean, with columns and rows scaled."""
+        """View of the table about its mean, with columns and rows scaled."""
         roots = None if self.weights is None else np.sqrt(self.weights)
         view = self.view.scaled(exponent=moments.exponent)
         return view.centred(moments.offset, factors.factor, roots)
@@ -95,9 +95,9 @@ class Problem(Question):
 
 @dataclass(frozen=True)
 class ColumnFactors:
-    """Divisor and whole factor of every column (None if all 1), and the total variance.
+    """Divisor and total factor of every column (None if all 1), and the total variance.
 
-    `constant` marks columns that should have been standardised and have no spread; `variances` are
+    `constant` marks columns that should be standardised but have no spread; `variances` are
     those of the working columns.
     """
 
@@ -110,12 +110,12 @@ class ColumnFactors:
 
 @dataclass(frozen=True)
 class Solution:
-    """Eigenpairs of Σ and what is known about their accuracy.
+    """Eigenpairs of Σ and their accuracy.
 
     Attributes
     ----------
     moments : Moments
-        Mean and variances of the raw columns; with the d × d matrix where the solver formed it.
+        Mean and variances of the raw columns; with the d × d matrix if the solver formed it.
     scaling : ColumnFactors
     components : array (k, d)
         Unit eigenvectors as rows, largest variance first.
@@ -125,13 +125,13 @@ class Solution:
     residuals : array (k,)
         ‖Σv − λv‖ of each component, or a bound on it.
     formation : float
-        Estimated error of Σ itself, or of the products with it, by rounding.
+        Estimated rounding error of Σ itself, or of the products with it.
     following : float
-        What the first variance that was not kept is at most, formation aside.
+        Upper bound of the first variance not kept, formation error aside.
     singular : Measured, optional
-        The same of components that are singular vectors, where the table was not squared.
+        Accuracy of the components as singular vectors, if the table was not squared.
     sample : SampledRows, optional
-        Scores and errors of some rows, where the solver has them anyhow.
+        Scores and errors of some rows, if the solver computes them anyway.
     """
 
     moments: Moments
@@ -148,7 +148,7 @@ class Solution:
     sample: SampledRows | None = None
 
     def without_components(self) -> "Solution":
-        """None of the components; one was found, so that variances and accuracy are known."""
+        """Solution without components; one was computed for the variances and the accuracy."""
         singular = self.singular
         if singular is not None:
             first = float(singular.values[0])
@@ -167,24 +167,24 @@ class Solution:
 
     @property
     def measured(self) -> Measured:
-        """Variances and how far they and the components can be off."""
+        """Variances, with error bounds of variances and components."""
         return Measured(self.variances, self.residuals, self.formation, self.following)
 
 
 class Solver(Protocol):
-    """What the file of a solver holds."""
+    """Contents of the file of a solver."""
 
-    NEEDS_ARRAY: bool  # whether it reads the table as a whole, and not part by part
-    PASSES: int  # over the table; of an iteration, those before and after it
+    NEEDS_ARRAY: bool  # whether it needs the whole table in memory
+    PASSES: int  # passes over the table; for an iteration, those before and after it
 
     def solve(self, problem: Problem) -> Solution:
-        """The components that the problem asks for."""
+        """Find the components that the problem requests."""
 
 
 def following(values: Vector, k: int, d: int) -> float:
-    """The value after the first `k` of `d`, of which all that are not zero are known.
+    """Value after the first `k` of `d`, given all non-zero values.
 
-    With the rounding of a solver that is backward stable.
+    Includes the rounding of a backward stable solver.
     """
     if k == d:
         return -np.inf
@@ -195,13 +195,13 @@ def following(values: Vector, k: int, d: int) -> float:
 def product_error(view: View, largest: float, *, wide: bool = False) -> float:
     """Estimated rounding error of products with the centred rows, as in `Moments.rounding`.
 
-    `wide` if it is ZZᵀ that was formed, not ZᵀZ.
+    `wide` means that ZZᵀ was formed, not ZᵀZ.
     """
     return relative_rounding(view.scaling, view.sample, wide=wide) * max(0.0, float(largest))
 
 
 def residual_norms(sigma: Matrix, vectors: Matrix, values: Vector) -> Vector:
-    """‖Σv − λv‖ for each column v of `vectors`, shape (k,), and the rounding of measuring it."""
+    """‖Σv − λv‖ for each column v of `vectors`, shape (k,), plus the rounding of measuring it."""
     norms: Vector = np.linalg.norm(sigma @ vectors - vectors * values, axis=0)
     norms += PRECISION * np.sqrt(len(sigma)) * float(values.max(initial=0.0))
     return norms

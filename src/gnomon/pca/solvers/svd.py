@@ -1,12 +1,12 @@
 """Right singular vectors of the centred table, λ = σ²/N (the notes' (40)–(43)).
 
-The most accurate way to small variances: Σ is never formed, so nothing is squared.
+The most accurate method for small variances: Σ is never formed, so nothing is squared.
 
 - Rows ≥ columns: blocks of rows are reduced to triangles R by Householder QR, two triangles to
   one, in order; R has the singular values and right singular vectors of the whole table. No copy
   of the table is made.
-- Columns > rows: LAPACK's SVD of the centred table. Its components take as much room as the table,
-  so a copy is in proportion; of a sparse table it is a dense one, and the plan says so.
+- Columns > rows: LAPACK's SVD of the centred table. Its components take as much memory as the
+  table, so a copy is in proportion; for a sparse table the copy is dense, and the plan says so.
 """
 
 from collections.abc import Callable
@@ -24,24 +24,24 @@ from gnomon.numeric.view import View
 from gnomon.pca.solvers.problem import Problem, Solution, following
 from gnomon.typing import Floats, Matrix, Vector
 
-KEEP_MOMENTS = 1024  # columns up to which the d × d moments are kept, for merging
+KEEP_MOMENTS_COLUMNS = 1024  # most columns for which the d × d moments are kept, for merging
 
 NEEDS_ARRAY = True  # parts of the table are not enough
 PASSES = 2  # over the table
 
 
 def solve(problem: Problem) -> Solution:
-    """All singular values and vectors, of which the wanted ones are kept."""
+    """Compute all singular values and vectors; keep the requested ones."""
     problem = replace(problem, view=problem.view.scaled(work=np.dtype(np.float64)))
     n, d = problem.view.shape
-    mergeable = n >= d and d <= KEEP_MOMENTS
+    mergeable = n >= d and d <= KEEP_MOMENTS_COLUMNS
     find: Callable[..., Moments] = moments_of if mergeable else column_moments
     moments = find(problem.view, problem.weights)
     scaling = problem.scaling(moments)
     view = problem.centred_view(moments, scaling)
     with one_blas_thread():
         rows = view.array
-        assert rows is not None  # the plan sees to it
+        assert rows is not None  # the plan ensures it
         table = triangle(rows, problem.n_jobs) if n >= d else rows.read(0, n)
         U, sigma, Vt = np.linalg.svd(table, full_matrices=False)
     most = min(moments.n, d)
@@ -73,21 +73,21 @@ def solve(problem: Problem) -> Solution:
 
 
 def _rounding(view: View, largest: float) -> float:
-    """Estimated error of the centred table and of its triangle, by rounding.
+    """Estimated rounding error of the centred table and of its triangle.
 
-    The rows were centred in two steps, and the triangles of blocks were added one to the other.
+    The rows were centred in two steps, and the triangles of blocks were merged one by one.
     """
     (n, d), scaling = view.shape, view.scaling
     assert scaling.offset is not None
     far = scaling.offset if scaling.factor is None else scaling.offset * scaling.factor
     weight = n if view.roots is None else float(view.roots @ view.roots)
-    blocks = max(1.0, n / block_rows(d)) if n >= d else 1.0
+    blocks = max(1.0, n / svd_block_rows(d)) if n >= d else 1.0
     size = float(largest) + float(np.sqrt(weight)) * float(np.linalg.norm(far))
     return ROUNDINGS * PRECISION * float(np.sqrt(blocks)) * size
 
 
 def _measured(table: Floats, U: Matrix, sigma: Vector, V: Matrix, rounding: float) -> Measured:
-    """Residuals ‖(Zv − σu, Zᵀu − σv)‖ and what else bounds the angles of singular vectors.
+    """Residuals ‖(Zv − σu, Zᵀu − σv)‖ and the other bounds on the angles of singular vectors.
 
     The pairs (u, v) are eigenvectors of [0 Z; Zᵀ 0], whose eigenvalues are σ, −σ and 0: the angle
     of v is bounded as for those [Wedin 1972].
@@ -103,7 +103,7 @@ def _measured(table: Floats, U: Matrix, sigma: Vector, V: Matrix, rounding: floa
 
 
 def triangle(rows: Rows, n_jobs: int | None) -> Matrix:
-    """R of the QR factorisation of all rows, shape (d, d), from blocks in a fixed order."""
+    """Factor R of the QR factorisation of all rows, shape (d, d), from blocks in a fixed order."""
     n, d = rows.shape
     total: list[Matrix] = [np.zeros((0, d))]
 
@@ -113,12 +113,12 @@ def triangle(rows: Rows, n_jobs: int | None) -> Matrix:
     def add(R: Matrix) -> None:
         total[0] = _upper(np.vstack([total[0], R])) if total[0].size else R
 
-    fold_blocks(reduce, row_blocks(n, block_rows(d)), add, n_jobs=n_jobs)
+    fold_blocks(reduce, row_blocks(n, svd_block_rows(d)), add, n_jobs=n_jobs)
     return total[0]
 
 
-def block_rows(d: int) -> int:
-    """Rows that are reduced to one triangle at a time."""
+def svd_block_rows(d: int) -> int:
+    """Number of rows that are reduced to one triangle at a time."""
     return max(4096, 2 * d)
 
 

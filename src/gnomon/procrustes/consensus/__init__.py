@@ -1,1 +1,1 @@
-"""Generalised Procrustes analysis: many sets of points laid into one frame."""
+"""Generalised Procrustes analysis: many sets of points in one frame."""

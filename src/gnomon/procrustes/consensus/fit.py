@@ -1,18 +1,18 @@
 """One frame for many sets of the same points: generalised Procrustes.
 
-With A = s·XR + t for each set and Z the mean of all A, row by row, Σ ‖A − Z‖² is made small
+With A = s·XR + t for each set and Z the mean of all A, row by row, Σ ‖A − Z‖² is minimised
 ([Gower 1975], [Ten Berge 1977]):
 
-1. Each set in turn is laid on the mean of the others, which is the best that its R and t can do.
-2. If the sets are scaled, Σ s²‖X‖² must stay as it was (or all would shrink to a point). The best
-   scales under that rule are one eigenvector of an m × m matrix.
-3. Until the sum no longer falls. It never rises; a sweep that would, by rounding, is undone.
+1. Each set in turn is aligned to the mean of the others, the optimum of its R and t.
+2. If the sets are scaled, Σ s²‖X‖² is kept fixed (or all would shrink to a point). The best
+   scales under that constraint are one eigenvector of an m × m matrix.
+3. Repeat until the sum no longer falls. It never rises; a sweep that would, by rounding, is undone.
 
-Where every set holds every point, 1 and 2 need only the products XⱼᵀXₖ (`gram_sweeps.py`), and the
-cost of a sweep does not grow with the number of rows. Where some points are missing from some sets,
+If every set holds every point, 1 and 2 need only the products XⱼᵀXₖ (`gram_sweeps.py`), and the
+cost of a sweep does not grow with the number of rows. If some points are missing from some sets,
 the rows themselves are used (`row_sweeps.py`).
 
-The answer lies in the frame of the first set: its rotation is the identity, and its centre stays.
+The result is in the frame of the first set: its rotation is the identity, and its centre is kept.
 """
 
 import warnings
@@ -28,9 +28,9 @@ from gnomon.errors import DataError, NotConvergedWarning, refuse
 from gnomon.inputs import check_choice, check_integer, check_real
 from gnomon.procrustes.align import read_ids
 from gnomon.procrustes.consensus.gram_sweeps import GramSweeps
-from gnomon.procrustes.consensus.placement import Placement, Sets, read_sets
 from gnomon.procrustes.consensus.row_sweeps import RowSweeps
-from gnomon.procrustes.tables import read_table
+from gnomon.procrustes.consensus.state import SetPlacement, Sets, read_sets
+from gnomon.procrustes.matched_tables import read_table
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
@@ -44,15 +44,15 @@ class Consensus(Record):
     Attributes
     ----------
     mean : array (n, D)
-        Mean place of every point, over the sets that hold it.
+        Mean position of every point, over the sets that hold it.
     spread : array (n,)
-        Root mean squared distance of a point's places from their mean.
+        Root mean squared distance of a point's positions from their mean.
     counts : array (n,)
-        How many sets hold it.
+        Number of sets that hold each point.
     ids : tuple
-        Of the points: those of the first set, then those that the others add.
+        Ids of the points: those of the first set, then those that the others add.
     aligned : tuple of arrays
-        Each set in the common frame, its rows as they came.
+        Each set in the common frame, with its rows in their original order.
     rotations, scales, translations : tuple of arrays, array (m,), tuple of arrays
         aligned = scale · X @ rotation + translation.
     objective : tuple of float
@@ -72,12 +72,12 @@ class Consensus(Record):
     converged: bool
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         left = self.objective[-1]
         return f"{len(self.aligned)} sets of {len(self.ids):,} points, {left:.3g} of them left over"
 
     def lines(self) -> list[tuple[str, str]]:
-        """How far the points are spread, and how it went."""
+        """Spread of the points, and the course of the iteration."""
         far = int(np.argmax(self.spread))
         most = f"{self.spread[far]:.4g} at {self.ids[far]!r}"
         scales = f"{self.scales.min():.4g} to {self.scales.max():.4g}"
@@ -100,19 +100,19 @@ def consensus(
     tol: float = 1e-12,
     n_jobs: int | None = None,
 ) -> Consensus:
-    """Lay many sets of points in one frame.
+    """Align many sets of points in one frame.
 
     Parameters
     ----------
     sets : sequence of m ≥ 2 tables (nₖ, dₖ)
-        Without `ids` all have the same rows in the same order. Narrower sets are taken to have
+        Without `ids` all have the same rows in the same order. Narrower sets are padded with
         columns of zeros.
     ids : sequence of m sequences, optional
         Ids of the rows of each set; rows with equal ids are the same point, and a set need not hold
         all of them.
     reflection : {"allow", "forbid"}
     scaling : bool
-        Whether each set may be scaled, with Σ s²‖X‖² held as it was.
+        Whether each set may be scaled, with Σ s²‖X‖² fixed.
     centering : bool
     max_iter : int
     tol : float
@@ -143,7 +143,7 @@ def consensus(
         if scaling:
             sweeps.scale()
         now = sweeps.objective()
-        if now > history[-1]:  # by rounding: there is nothing left to gain
+        if now > history[-1]:  # by rounding: converged
             sweeps.restore(before)
             converged = True
             break
@@ -162,22 +162,26 @@ def consensus(
 
 
 def _read(
-    sets: Sequence[Any], ids: Sequence[Any] | None, reflection: str, *, scaling: bool,
+    sets: Sequence[Any],
+    ids: Sequence[Any] | None,
+    reflection: str,
+    *,
+    scaling: bool,
     centering: bool,
-) -> tuple[Sets, tuple[Hashable, ...]]:  # fmt: skip
-    """Checked tables, where each of their rows stands among all points, and the points' ids."""
+) -> tuple[Sets, tuple[Hashable, ...]]:
+    """Check the tables; return them with the point of each row, and the ids of the points."""
     tables = [read_table(X, f"set {k}") for k, X in enumerate(sets)]
     if len(tables) < 2:
         refuse("sets", "be at least 2 tables", len(tables))
     widths = {table.shape[1] for table in tables}
     if reflection == "forbid" and len(widths) > 1:
         must = f"be 'allow' where sets have different widths {sorted(widths)}"
-        refuse("reflection", must, reflection, "A flip can hide in the columns that some lack.")
+        refuse("reflection", must, reflection, "A reflection can use columns that some lack.")
     if ids is None:
         lengths = [len(table) for table in tables]
         if len(set(lengths)) > 1:
             raise DataError(
-                f"All sets must have the same number of rows; got {lengths}. Give `ids` where some "
+                f"All sets must have the same number of rows; got {lengths}. Give `ids` if some "
                 "rows are missing."
             )
         places = [np.arange(lengths[0])] * len(tables)
@@ -200,12 +204,12 @@ def _read(
 
 def _finish(
     sets: Sets,
-    placement: Placement,
+    placement: SetPlacement,
     names: tuple[Hashable, ...],
     objective: tuple[float, ...],
     converged: bool,
 ) -> Consensus:
-    """Places, means and spreads, back in the users' units."""
+    """Positions, means and spreads, in the units of the user."""
     placed = placement.place(sets)
     mean = sets.mean(placed)
     sq = np.zeros(sets.n)
@@ -217,10 +221,14 @@ def _finish(
     translations = tuple(
         np.ldexp(t - s * (np.ldexp(c, -e) @ R), unit) + centre
         for t, s, R, c, e in zip(
-            placement.shifts, placement.scales, placement.rotations, sets.centres, sets.exponents,
+            placement.shifts,
+            placement.scales,
+            placement.rotations,
+            sets.centres,
+            sets.exponents,
             strict=True,
         )
-    )  # fmt: skip
+    )
     return Consensus(
         mean=np.ldexp(mean, unit) + centre,
         spread=np.ldexp(np.sqrt(sq / sets.counts), unit),

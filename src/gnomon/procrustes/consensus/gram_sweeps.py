@@ -1,10 +1,10 @@
-"""Sweeps of a consensus where every set holds every point, from XⱼᵀXₖ alone.
+"""Sweeps of a consensus if every set holds every point, from XⱼᵀXₖ alone.
 
-All sets are about their centres, so every t is zero. With Cⱼₖ = XⱼᵀXₖ, read once:
+All sets are centred, so every t is zero. With Cⱼₖ = XⱼᵀXₖ, computed once:
 
-- what set k is laid on, seen from it: Xₖᵀ Σ sⱼXⱼRⱼ over the others = Σ sⱼCₖⱼRⱼ, a (dₖ, D) matrix;
+- target of set k times Xₖ: Xₖᵀ Σ sⱼXⱼRⱼ over the others = Σ sⱼCₖⱼRⱼ, a (dₖ, D) matrix;
 - the objective Σ ‖A − Z‖² = Σ s²‖X‖² − ‖Σ A‖² / m, with ⟨Aⱼ, Aₖ⟩ = sⱼsₖ tr(RⱼᵀCⱼₖRₖ);
-- the same as a quadratic form in the scales, for `placement.best_scales`.
+- the objective as a quadratic form in the scales, for `placement.best_scales`.
 """
 
 from itertools import pairwise
@@ -12,17 +12,17 @@ from itertools import pairwise
 import numpy as np
 
 from gnomon.compute.threads import fold_blocks, row_blocks
-from gnomon.procrustes.consensus.placement import Placement, Sets, best_scales
+from gnomon.procrustes.consensus.state import SetPlacement, Sets, best_scales
 from gnomon.procrustes.solve import EPS, solve
 from gnomon.typing import Floats64
 
-ROWS = 1024  # of a block; fixed, whatever the number of threads
+ROWS = 1024  # rows of a block, for any number of threads
 
 __all__ = ["GramSweeps"]
 
 
 class GramSweeps:
-    """State of the iteration; `placement` is the answer so far."""
+    """State of the iteration; `placement` is the current solution."""
 
     def __init__(self, sets: Sets, *, reflection: str, n_jobs: int | None) -> None:
         self.sets, self.reflection = sets, reflection
@@ -31,14 +31,14 @@ class GramSweeps:
         self.parts = [slice(a, b) for a, b in pairwise(edges)]
         self.products = _products(sets, int(edges[-1]), n_jobs)
         m, D = len(widths), sets.width
-        self.placement = Placement(
+        self.placement = SetPlacement(
             [np.eye(d, D) for d in widths], np.ones(m), [np.zeros(D) for _ in widths]
         )
-        for k in range(1, m):  # the first start: each on the mean of those before it
+        for k in range(1, m):  # start: align each set to the mean of those before it
             self._lay(k, range(k))
 
     def turn(self) -> None:
-        """Lay each set in turn on the mean of the others."""
+        """Align each set in turn to the mean of the others."""
         m = len(self.parts)
         for k in range(m):
             self._lay(k, [j for j in range(m) if j != k])
@@ -51,13 +51,13 @@ class GramSweeps:
         R[k] = solve(
             np.asarray(M),
             reflection=self.reflection,
-            prior=R[k],  # what the others leave open stays as it is
+            prior=R[k],  # undetermined directions stay unchanged
             floor=8 * EPS * size * float(np.sqrt(self.sets.sq_norms[k])),
             same_width=R[k].shape[0] == R[k].shape[1],
         ).matrix
 
     def objective(self) -> float:
-        """Σ ‖A − Z‖²."""
+        """Objective Σ ‖A − Z‖²."""
         s = self.placement.scales
         return max(0.0, float(s @ self._quadratic() @ s))
 
@@ -74,18 +74,18 @@ class GramSweeps:
         return form
 
     def scale(self) -> None:
-        """The best scales for these rotations."""
+        """Set the best scales for the current rotations."""
         scales = best_scales(self._quadratic(), self.sets.sq_norms)
         if scales is not None:
             self.placement.scales = scales
 
-    def restore(self, placement: Placement) -> None:
-        """Go back to a former placement."""
+    def restore(self, placement: SetPlacement) -> None:
+        """Restore an earlier placement."""
         self.placement = placement
 
 
 def _products(sets: Sets, width: int, n_jobs: int | None) -> Floats64:
-    """XⱼᵀXₖ of all pairs of sets as one matrix; rows brought into the same order."""
+    """XⱼᵀXₖ of all pairs of sets as one matrix, with rows in the same order."""
     total = np.zeros((width, width))
     order = [np.argsort(rows) for rows in sets.places]
 

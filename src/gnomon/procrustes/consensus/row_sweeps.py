@@ -1,13 +1,13 @@
-"""Sweeps of a consensus where some sets lack some points.
+"""Sweeps of a consensus if some sets lack some points.
 
-With cᵢ sets holding point i, the best Z leaves (cᵢ − 1) / cᵢ · ‖a − z‖² for a set's own place a and
-the mean z of the others. So each set is laid on the means of the others with these weights, which
-is the best that its R and t can do; points that only one set holds have weight 0.
+With cᵢ sets holding point i, the best Z leaves (cᵢ − 1) / cᵢ · ‖a − z‖² for a set's own position a
+and the mean z of the others. So each set is aligned to the means of the others with these weights,
+the optimum of its R and t; points that only one set holds have weight 0.
 """
 
 import numpy as np
 
-from gnomon.procrustes.consensus.placement import Placement, Sets, best_scales
+from gnomon.procrustes.consensus.state import SetPlacement, Sets, best_scales
 from gnomon.procrustes.solve import EPS, solve
 from gnomon.typing import Floats64
 
@@ -15,27 +15,27 @@ __all__ = ["RowSweeps"]
 
 
 class RowSweeps:
-    """State of the iteration; `placement` is the answer so far."""
+    """State of the iteration; `placement` is the current solution."""
 
     def __init__(self, sets: Sets, *, reflection: str, n_jobs: int | None) -> None:
-        del n_jobs  # the sets are small where it matters, and a sweep is a chain
+        del n_jobs  # a sweep is sequential
         self.sets, self.reflection = sets, reflection
         m, D = len(sets.tables), sets.width
         widths = [table.shape[1] for table in sets.tables]
-        self.placement = Placement(
+        self.placement = SetPlacement(
             [np.eye(d, D) for d in widths], np.ones(m), [np.zeros(D) for _ in widths]
         )
         self.total, self.counts = np.zeros((sets.n, D)), np.zeros(sets.n)
         self._enter(0)
         left = set(range(1, m))
-        while left:  # next the set that shares most with those already placed
+        while left:  # next: the set that shares most points with those placed
             k = max(sorted(left), key=lambda j: np.count_nonzero(self.counts[sets.places[j]]))
             self._lay(k, self.total[sets.places[k]], self.counts[sets.places[k]])
             self._enter(k)
             left.discard(k)
 
     def turn(self) -> None:
-        """Lay each set in turn on the mean of the others."""
+        """Align each set in turn to the mean of the others."""
         for k, rows in enumerate(self.sets.places):
             own = self._place(k)
             self._lay(k, self.total[rows] - own, self.counts[rows] - 1)
@@ -52,7 +52,7 @@ class RowSweeps:
         self.counts[rows] += 1
 
     def _lay(self, k: int, total: Floats64, counts: Floats64) -> None:
-        """Best R and t of set k onto `total` / `counts` of the other sets."""
+        """Fit R and t of set k to `total` / `counts` of the other sets."""
         held = counts > 0
         X, target = self.sets.tables[k][held], total[held] / counts[held, None]
         w = counts[held] / (counts[held] + 1)
@@ -65,7 +65,7 @@ class RowSweeps:
         R[k] = solve(
             M,
             reflection=self.reflection,
-            prior=R[k],  # what the others leave open stays as it is
+            prior=R[k],  # undetermined directions stay unchanged
             floor=8 * EPS * float(np.linalg.norm(X) * np.linalg.norm(target)),
             same_width=R[k].shape[0] == R[k].shape[1],
         ).matrix
@@ -73,14 +73,14 @@ class RowSweeps:
             self.placement.shifts[k] = mt - s * (mx @ R[k])
 
     def objective(self) -> float:
-        """Σ ‖A − Z‖², from the rows."""
+        """Objective Σ ‖A − Z‖², from the rows."""
         placed = self.placement.place(self.sets)
         mean = self.sets.mean(placed)
         parts = zip(placed, self.sets.places, strict=True)
         return float(sum(((A - mean[rows]) ** 2).sum() for A, rows in parts))
 
     def scale(self) -> None:
-        """The best scales about the common centre, with what is scaled otherwise left alone."""
+        """Set the best scales about the common centre, with rotations and shifts unchanged."""
         p, sets = self.placement, self.sets
         placed = p.place(sets)
         if sets.centering:
@@ -100,8 +100,8 @@ class RowSweeps:
             p.scales = scales
         self._recount()
 
-    def restore(self, placement: Placement) -> None:
-        """Go back to a former placement."""
+    def restore(self, placement: SetPlacement) -> None:
+        """Restore an earlier placement."""
         self.placement = placement
         self._recount()
 

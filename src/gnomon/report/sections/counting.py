@@ -1,4 +1,4 @@
-"""How many components: shares of the variance, and what the rules say."""
+"""Number of components: shares of the variance, and the answers of the rules."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from gnomon.charts.fitted import known_shares
 from gnomon.charts.words import count, hold, percent
 from gnomon.pca import component_panel
 from gnomon.pca.rank import ComponentPanel
-from gnomon.report.content import Content
+from gnomon.report.content import PageContent
 from gnomon.report.section import Figures, Grid, Section
 
 __all__ = ["counting"]
@@ -19,11 +19,11 @@ RULES = {
     "gavish-donoho": "Gavish and Donoho",
     "kaiser": "Kaiser",
 }
-# As the marks of a chart call them, where several stand in one line.
+# Short names for the marks of a chart, where several share one line.
 SHORT = {"parallel": "Horn", "gavish-donoho": "Gavish–Donoho"}
 HELP = (
-    "A component is a direction in the table: a sum of its columns with weights. They are ordered "
-    "by how much the rows differ along them. Where the bars level off, what is left is mostly "
+    "A component is a direction in the table: a weighted sum of its columns. They are ordered "
+    "by how much the rows differ along them. Where the bars level off, what remains is mostly "
     "noise, or detail spread over many columns.",
     "The rules answer different questions, so they often disagree. To see whether there is "
     "structure at all, ask parallel analysis, which compares with unrelated "
@@ -32,8 +32,8 @@ HELP = (
 )
 
 
-def counting(content: Content) -> Section | None:
-    """The third section; None for a single column, and where nothing varies."""
+def counting(content: PageContent) -> Section | None:
+    """Build the third section; None for a single column, or if nothing varies."""
     pca = content.pca
     if content.d < 2 or not known_shares(pca).any():
         return None
@@ -49,7 +49,7 @@ def counting(content: Content) -> Section | None:
     )
 
 
-def _sentence(content: Content, panel: ComponentPanel) -> str:
+def _sentence(content: PageContent, panel: ComponentPanel) -> str:
     shares = known_shares(content.pca)
     kept = int(content.pca.n_components_)
     held = percent(float(shares[:kept].sum()))
@@ -78,7 +78,7 @@ def _sentence(content: Content, panel: ComponentPanel) -> str:
     return f"{said} As many stand out from what unrelated columns would show."
 
 
-def _table(content: Content, panel: ComponentPanel) -> Grid:
+def _table(content: PageContent, panel: ComponentPanel) -> Grid:
     shares = known_shares(content.pca)
     sums = np.concatenate([[0.0], np.cumsum(shares)]).clip(0.0, 1.0)
     rows = []
@@ -96,8 +96,8 @@ def _table(content: Content, panel: ComponentPanel) -> Grid:
     )
 
 
-def _note(content: Content) -> str:
-    """What rules say little of: as many components as there are rows for, whatever the columns."""
+def _note(content: PageContent) -> str:
+    """Note that rules say little if the rows limit the number of components."""
     if content.directions == content.d:
         return ""
     rows, most = count(int(content.pca.n_samples_), "row"), count(content.directions, "component")

@@ -1,4 +1,4 @@
-"""Overview: what was looked at, what was found, what to be careful about."""
+"""Overview: the data, the findings, and the warnings."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from gnomon.charts.fitted import components_needed, known_shares
 from gnomon.charts.words import count, hold, percent, stopped
-from gnomon.report.content import Content
+from gnomon.report.content import PageContent
 from gnomon.report.section import Facts, Section, names, shown
 from gnomon.scores.few import FEW_ROWS, few_rows
 
 __all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "perplexity"]
 
-# Rank correlation of distances from which far points are in order, and from which in part.
+# Rank correlations of distances from which far points are in order, and from which in part.
 FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
-WEAK = 0.2  # share of neighbours kept, beyond what chance keeps, below which a map is hardly one
+WEAK = 0.2  # share of neighbours kept beyond chance, below which a map shows little
 ROUNDING = 1e-12
 STAGES = {
     "read": "reading",
@@ -48,8 +48,8 @@ PCA_HELP = (
 )
 
 
-def overview(content: Content) -> Section:
-    """What was looked at and what was found."""
+def overview(content: PageContent) -> Section:
+    """Build the section on the data and the findings."""
     return Section(
         "overview",
         "Overview",
@@ -60,24 +60,24 @@ def overview(content: Content) -> Section:
     )
 
 
-def _help(content: Content) -> tuple[str, ...]:
+def _help(content: PageContent) -> tuple[str, ...]:
     if content.Y is None:
         return PCA_HELP
     return ELSEWHERE_HELP if content.made_elsewhere else HELP
 
 
-def _behind(content: Content) -> int:
-    """Rows behind what the page says: those of the map, or else of the components."""
+def _behind(content: PageContent) -> int:
+    """Number of rows behind the findings: those of the map, or else of the components."""
     return int(content.pca.n_samples_) if content.Y is None else content.mapped
 
 
-def _warned(content: Content) -> str:
-    """What the run warned of where rows are few: the first sentence says it."""
+def _warned(content: PageContent) -> str:
+    """Warning of the run about few rows, which the first sentence repeats."""
     return few_rows(_behind(content), mapped=content.Y is not None)
 
 
-def _few(content: Content) -> str:
-    """Rows that are too few, before anything else; empty where they are not."""
+def _few(content: PageContent) -> str:
+    """Sentence about too few rows, before all others; empty if there are enough."""
     if not _warned(content):
         return ""
     rows = count(_behind(content), "row")
@@ -92,17 +92,17 @@ def _few(content: Content) -> str:
     return f"{said}." if content.Y is None else f"{said}: a map takes {FEW_ROWS} rows or more."
 
 
-def _name(content: Content) -> str:
+def _name(content: PageContent) -> str:
     return "The table" if content.source == "data" else shown(content.source)
 
 
-def _what(content: Content) -> str:
+def _what(content: PageContent) -> str:
     columns = f"{count(content.d, 'column')} of numbers"
     table = f"{_name(content)} has {count(content.total, 'row')} and {columns}"
     are = "is" if content.d == 1 else "are"
-    if _few(content) and _behind(content) == content.total:  # the rows were counted there
+    if _few(content) and _behind(content) == content.total:  # which counts the rows
         table = f"{columns} {are} in use"
-    elif {name for name, _ in content.roles} & {"colour", "ignored"}:  # some may be numbers too
+    elif {name for name, _ in content.roles} & {"colour", "ignored"}:  # may be numbers too
         table = table.replace(" and ", "; ") + f" {are} in use"
     if content.n < content.total:
         table += f", and the page shows {content.n:,} of the rows"
@@ -118,8 +118,8 @@ def _what(content: Content) -> str:
     return f"{table}; points are coloured by {shown(name)}."
 
 
-def _map(content: Content) -> str:
-    """What can be read from the map."""
+def _map(content: PageContent) -> str:
+    """Describe what can be read from the map."""
     if content.Y is None:
         shares = np.nan_to_num(content.pca.explained_variance_ratio_[:2])
         if content.d == 1 or not shares.any():
@@ -144,17 +144,17 @@ def _map(content: Content) -> str:
     return f"{said}. It does not keep far distances ({rho}): do not read them."
 
 
-def keeps(content: Content, kept: float) -> str:
-    """What the map keeps: so much of each row's neighbours, the beginning of a sentence."""
+def keeps(content: PageContent, kept: float) -> str:
+    """Beginning of a sentence: the share of each row's neighbours that the map preserves."""
     if content.trusted == 1:
         return f"The map keeps the nearest row of {percent(kept)} of the rows"
     return f"The map keeps {percent(kept)} of each row's {content.trusted} nearest rows"
 
 
-def _pca(content: Content) -> str:
+def _pca(content: PageContent) -> str:
     shares = known_shares(content.pca)
     if not shares.any():
-        return "All columns are constant: there is nothing to tell rows apart by."
+        return "All columns are constant: the rows do not differ."
     needed = components_needed(shares, 0.95)
     kept = int(content.pca.n_components_)
     k = kept if needed is None else needed
@@ -179,7 +179,7 @@ def _pca(content: Content) -> str:
     )
 
 
-def _facts(content: Content) -> list[tuple[str, str]]:
+def _facts(content: PageContent) -> list[tuple[str, str]]:
     part = f"{content.n:,} of " if content.n < content.total else ""
     facts = [("rows", f"{part}{content.total:,}")]
     if content.roles:
@@ -187,11 +187,11 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     else:
         facts.append(("features", _in_use(content)))
     if content.pixels is not None:
-        facts.append(("pictures", f"the columns are taken for {content.pixels} (--pixels)"))
+        facts.append(("pictures", f"the columns are read as {content.pixels} (--pixels)"))
     facts += [(name, shown(text, 300)) for name, text in content.preparation]
     if content.notes:
-        told = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
-        facts.append(("notes", f"{told}."))
+        listed = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
+        facts.append(("notes", f"{listed}."))
     facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
@@ -205,7 +205,7 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     return facts
 
 
-def _in_use(content: Content) -> str:
+def _in_use(content: PageContent) -> str:
     return content.numbered or f"{content.d:,} ({names(content.names, 4)})"
 
 
@@ -241,6 +241,6 @@ def _tsne_settings(tsne: Any) -> str:
 
 
 def perplexity(tsne: Any) -> str:
-    """The perplexity; several, where several scales were asked for at once."""
+    """Perplexity; several, if the map has several scales."""
     values = np.atleast_1d(np.asarray(tsne.perplexity, dtype=float))
     return " and ".join(f"{value:.3g}" for value in values)

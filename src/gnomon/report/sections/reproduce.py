@@ -3,13 +3,13 @@
 import numpy as np
 
 from gnomon.charts.words import count, hold, percent
-from gnomon.report.content import Content
+from gnomon.report.content import PageContent
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
 from gnomon.report.sections.overview import keeps, perplexity
 
 __all__ = ["REFERENCES", "reproduce"]
 
-# The same words as in docs/references.md; a test compares them.
+# The same text as in docs/references.md; a test compares them.
 REFERENCES = {
     "Benjamini & Hochberg 1995": (
         "Yoav Benjamini, Yosef Hochberg, “Controlling the false discovery rate: a practical and "
@@ -42,12 +42,12 @@ REFERENCES = {
 }
 HELP = (
     "The same command on the same data and the same versions gives the same map to the last bit, "
-    "on any number of threads. The paragraph may be copied into a paper as it is.",
+    "on any number of threads. The paragraph may be copied into a paper.",
 )
 
 
-def reproduce(content: Content) -> Section:
-    """The last section."""
+def reproduce(content: PageContent) -> Section:
+    """Build the last section."""
     blocks: list[Code | Facts | Words | Bullets] = []
     if content.command:
         blocks.append(Code("Command", shown(content.command, 1000)))
@@ -61,7 +61,7 @@ def reproduce(content: Content) -> Section:
     return Section("reproduce", "Reproduce", (lead,), tuple(blocks), HELP)
 
 
-def _python(content: Content) -> str:
+def _python(content: PageContent) -> str:
     tsne = content.tsne
     used = "PCA, TSNE, report" if tsne is not None else "PCA, report"
     lines = [
@@ -89,16 +89,16 @@ def _python(content: Content) -> str:
     return "\n".join(lines)
 
 
-def _source(content: Content) -> str:
+def _source(content: PageContent) -> str:
     return "the table" if content.source == "data" else shown(content.source)
 
 
 def _call(estimator: object) -> str:
-    """The estimator with the parameters that are not the usual ones, on one line."""
+    """Constructor call with the parameters that are not defaults, on one line."""
     return " ".join(repr(estimator).split())
 
 
-def _methods(content: Content) -> str:
+def _methods(content: PageContent) -> str:
     pca, version = content.pca, content.versions.get("gnomon", "")
     n, d = count(int(pca.n_samples_), "row"), count(content.d, "column")
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
@@ -150,19 +150,19 @@ def _methods(content: Content) -> str:
         )
     if content.stability is not None:
         said.append(
-            f"In {len(content.stability.runs)} repeated maps laid on each other by generalised "
+            f"In {len(content.stability.runs)} repeated maps aligned by generalised "
             f"Procrustes analysis [Gower 1975], {percent(content.stability.score)} of the points "
             "stay among their neighbours."
         )
     return " ".join(said)
 
 
-def _scale(content: Content) -> tuple[tuple[str, str], ...]:
+def _scale(content: PageContent) -> tuple[tuple[str, str], ...]:
     own = (("scale", "standard"),) if content.pca.standardize else ()
     return (*own, *content.preparation)
 
 
-def _at_fifteen(content: Content) -> str:
+def _at_fifteen(content: PageContent) -> str:
     quality = content.quality
     assert quality is not None
     at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - 15)))

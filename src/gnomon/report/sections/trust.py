@@ -1,4 +1,4 @@
-"""Can I trust the map? What it keeps, what it does not, and for which rows."""
+"""Can I trust the map? What it preserves, what it does not, and for which rows."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import numpy as np
 from gnomon import charts
 from gnomon.charts.distance_ranks import kept_in_order
 from gnomon.charts.words import percent
-from gnomon.report.content import Content
+from gnomon.report.content import PageContent
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
 from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
 from gnomon.scores import MapScores
@@ -16,25 +16,24 @@ from gnomon.typing import Array
 
 __all__ = ["trust"]
 
-LITTLE = 1 / 3  # a row that keeps fewer neighbours is not where it belongs
+LITTLE = 1 / 3  # share of neighbours kept, below which a row is out of place
 MOST_ROWS = 8
 MOST_GROUPS = 12
 
 HELP = (
-    "A map in the plane cannot keep all that a table of many columns holds. A row's trust is the "
-    "share of its nearest rows in the data that are also its nearest on the map: its neighbours "
-    "kept. "
-    "Trustworthiness is high when no strangers have come in among the neighbours on the map; "
-    "continuity is high when no neighbours have been torn away. Both are 1 at best and about "
+    "A map in the plane cannot preserve everything in a table of many columns. A row's trust is "
+    "the share of its nearest rows in the data that are also its nearest on the map: its "
+    "neighbours kept. Trustworthiness is high when few strangers are among the neighbours on the "
+    "map; continuity is high when few neighbours have been torn away. Both are 1 at best and about "
     "0.5 by chance.",
     "The picture of distances shows pairs of rows: across, from near to far in the data; up, from "
     "near to far on the map. If all lay on the dotted line, distances would keep their order.",
-    "To see where the map can be believed, choose trust under “Colour by”.",
+    "To see where the map can be trusted, choose trust under “Colour by”.",
 )
 
 
-def trust(content: Content) -> Section | None:
-    """The sixth section; None without a map."""
+def trust(content: PageContent) -> Section | None:
+    """Build the sixth section; None without a map."""
     if content.Y is None:
         return None
     if content.trust is None:
@@ -65,7 +64,7 @@ def trust(content: Content) -> Section | None:
     )
 
 
-def _sentence(content: Content, kept: Array) -> str:
+def _sentence(content: PageContent, kept: Array) -> str:
     k, chance, mean = content.trusted, content.chance, percent(float(kept.mean()))
     said = (
         f"Of a row's {k} nearest rows in the data, {mean} are among its {k} nearest on the map; "
@@ -77,13 +76,13 @@ def _sentence(content: Content, kept: Array) -> str:
             f"chance it would be for {percent(chance)}."
         )
     lost = int((kept < LITTLE).sum())
-    if not lost:  # which is no praise where chance keeps as much
+    if not lost:  # not worth saying if chance keeps as much
         return f"{said} Every row keeps at least a third." if chance < LITTLE else said
     which = "row keeps" if lost == 1 else "rows keep"
     return f"{said} {lost:,} {which} fewer than a third ({percent(lost / content.n)} of all)."
 
 
-def _classes(name: str, content: Content, quality: MapScores) -> str:
+def _classes(name: str, content: PageContent, quality: MapScores) -> str:
     assert quality.class_accuracy is not None
     assert quality.class_accuracy_in_data is not None
     at = int(np.argmin(np.abs(np.array(quality.n_neighbors) - content.trusted)))
@@ -96,7 +95,7 @@ def _classes(name: str, content: Content, quality: MapScores) -> str:
     )
 
 
-def _usual(content: Content) -> str:
+def _usual(content: PageContent) -> str:
     """Share of the largest group among the rows that have a label."""
     values = next(values for _, values in content.labels if values.dtype.kind == "O")
     known = [str(value) for value in values.tolist() if value is not None]
@@ -121,8 +120,8 @@ def _distances(far: float | None, near_kept: float, far_kept: float) -> str:
     )
 
 
-def _cautions(content: Content, far: float | None) -> Bullets:
-    """What not to read, with the numbers where there are any."""
+def _cautions(content: PageContent, far: float | None) -> Bullets:
+    """List what not to read from the map, with numbers if there are any."""
     k = content.Y.shape[1] if content.Y is not None else 2
     spreads = "many methods spread" if content.made_elsewhere else "t-SNE spreads"
     draws = "draw" if content.made_elsewhere else "draws"
@@ -132,7 +131,7 @@ def _cautions(content: Content, far: float | None) -> Bullets:
         _gaps(far),
         "The axes" if k > 1 else "The direction of the line",
     ]
-    items[2] += ": they have no unit and no meaning, and the map could be turned or mirrored."
+    items[2] += ": they have no unit and no meaning, and the map could be rotated or mirrored."
     items.append(
         "A lone row or a thin bridge: check its neighbours in the data (click the row) and its "
         "trust before it becomes a finding."
@@ -170,24 +169,30 @@ def _histogram(kept: Array, k: int) -> charts.Chart:
 
 def _scores(quality: MapScores) -> Grid:
     scores = {
-        "neighbours kept": quality.recall, "trustworthiness": quality.trustworthiness,
-        "continuity": quality.continuity, "order of neighbours": quality.order,
-    }  # fmt: skip
+        "neighbours kept": quality.recall,
+        "trustworthiness": quality.trustworthiness,
+        "continuity": quality.continuity,
+        "order of neighbours": quality.order,
+    }
     rows = tuple(
         (name, *(f"{v:.3f}" if np.isfinite(v) else "–" for v in score.mean))
         for name, score in scores.items()
     )
-    note = "" if quality.exact else (
-        f"Means over {len(quality.rows):,} rows drawn at random, each compared with all rows; "
-        f"standard errors up to {float(np.nanmax(quality.recall.standard_error)):.3f}."
-    )  # fmt: skip
+    note = (
+        ""
+        if quality.exact
+        else (
+            f"Means over {len(quality.rows):,} rows drawn at random, each compared with all rows; "
+            f"standard errors up to {float(np.nanmax(quality.recall.standard_error)):.3f}."
+        )
+    )
     head = ("neighbours", *(str(k) for k in quality.n_neighbors))
     words = frozenset({"neighbours"})
     return Grid("Scores by size of neighbourhood", head, rows, words, note)
 
 
-def _groups(content: Content, kept: Array) -> Grid | None:
-    """Mean trust of each group, the least first."""
+def _groups(content: PageContent, kept: Array) -> Grid | None:
+    """Mean trust of each group, lowest first."""
     found = next(((n, v) for n, v in content.labels if v.dtype.kind == "O"), None)
     if found is None:
         return None
@@ -198,10 +203,14 @@ def _groups(content: Content, kept: Array) -> Grid | None:
     order = sorted(groups, key=lambda group: float(groups[group].mean()))
     some = f"; {MOST_GROUPS} of {len(order):,} groups" if len(order) > MOST_GROUPS else ""
     rows = tuple(
-        (shown(group), f"{groups[group].size:,}", percent(float(groups[group].mean())),
-         percent(float((groups[group] < LITTLE).mean())))
+        (
+            shown(group),
+            f"{groups[group].size:,}",
+            percent(float(groups[group].mean())),
+            percent(float((groups[group] < LITTLE).mean())),
+        )
         for group in order[:MOST_GROUPS]
-    )  # fmt: skip
+    )
     first = shown(name, 32)
     return Grid(
         f"Trust by {first}, lowest first{some}",
@@ -211,8 +220,8 @@ def _groups(content: Content, kept: Array) -> Grid | None:
     )
 
 
-def _least(content: Content, kept: Array) -> tuple[Grid, ...]:
-    """The rows that are least where they belong."""
+def _least(content: PageContent, kept: Array) -> tuple[Grid, ...]:
+    """List the rows with the lowest trust."""
     order = np.argsort(kept, kind="stable")[:MOST_ROWS]
     order = order[kept[order] < LITTLE]
     if not order.size:

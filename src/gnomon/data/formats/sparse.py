@@ -1,0 +1,198 @@
+"""Sparse matrices in files: SciPy's `.npz`, Matrix Market, and folders as 10x Genomics writes them.
+
+They are held as canonical CSR arrays and never made dense. What a file claims about its size is
+compared with the bytes that are there and with the memory allowed before anything is allocated.
+
+A 10x folder holds ``matrix.mtx`` with genes in its rows and cells in its columns, ``features.tsv``
+(``genes.tsv`` before version 3) and ``barcodes.tsv``, each also as ``.gz``. Its table has a row for
+each cell: barcodes are ids, gene names are columns.
+"""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gnomon.budget import Memory
+from gnomon.data.file_content import FileContent, open_content
+from gnomon.data.names import unique_names
+from gnomon.data.raw import RawTable
+from gnomon.data.refusals import FileError, quoted
+from gnomon.errors import DataError
+from gnomon.inputs.csr import canonical_csr
+
+__all__ = ["find_10x", "is_sparse_npz", "read_10x", "read_mtx", "sparse_npz"]
+
+# Arrays of each format that scipy.sparse.save_npz writes beside "format", "shape" and "data".
+PARTS = {
+    "csr": {"indices", "indptr"},
+    "csc": {"indices", "indptr"},
+    "bsr": {"indices", "indptr"},
+    "coo": {"row", "col"},
+}
+ENTRY_BYTES = 40  # of an entry of Matrix Market: row, column and value as read, and as CSR
+LEAST_ENTRY = 4  # characters of an entry: "1 1\n"
+FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
+GENES = ("features.tsv.gz", "features.tsv", "genes.tsv.gz", "genes.tsv")
+CELLS = ("barcodes.tsv.gz", "barcodes.tsv")
+MATRIX = ("matrix.mtx.gz", "matrix.mtx")
+WHOLE = "Was it copied whole?"
+
+
+def is_sparse_npz(keys: Any) -> bool:
+    """Whether an `.npz` has the arrays that scipy.sparse.save_npz writes."""
+    return {"format", "shape", "data"} <= set(keys)
+
+
+def sparse_npz(arrays: Mapping[str, NDArray[Any]], name: str) -> RawTable:
+    """The matrix whose arrays save_npz wrote; they were checked for pickles when they were read."""
+    kind = arrays["format"].item() if arrays["format"].ndim == 0 else ""
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
+    if kind not in PARTS:
+        raise FileError(
+            f"{name} holds a sparse matrix of format {quoted(kind)}; {', '.join(PARTS)} are read.",
+            "Save it again: scipy.sparse.save_npz(file, X.tocsr()).",
+        )
+    absent = PARTS[kind] - set(arrays)
+    shape = arrays["shape"]
+    if absent or shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
+        what = f"lacks {quoted(min(absent))}" if absent else "has no shape of two whole numbers"
+        raise FileError(f"{name}: the sparse matrix {what}.", "Save it again.")
+    size = int(shape[0]), int(shape[1])
+    data = arrays["data"]
+    try:
+        if kind == "coo":
+            X = sp.coo_array((data, (arrays["row"], arrays["col"])), shape=size)
+        else:
+            made = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[kind]
+            X = made((data, arrays["indices"], arrays["indptr"]), shape=size)
+    except (ValueError, TypeError, IndexError) as error:
+        raise FileError(f"{name} holds a broken sparse matrix ({error}).", WHOLE) from None
+    notes = ("stored by columns (CSC): turned into rows once, which takes a copy",)
+    return _raw(X, name, notes=notes if kind == "csc" else ())
+
+
+def read_mtx(content: FileContent) -> RawTable:
+    """A coordinate matrix in Matrix Market format; rows of the file are rows."""
+    return _raw(_read_coordinates(content), content.name)
+
+
+def _read_coordinates(content: FileContent) -> Any:
+    """The matrix as SciPy reads it, once its header agrees with its size."""
+    from scipy.io import mmread
+
+    name = content.name
+    _, entries, at = _read_sizes(content)
+    content.check(ENTRY_BYTES * entries)
+    if entries * LEAST_ENTRY - 1 > content.data.size - at:  # the last newline may be missing
+        raise FileError(
+            f"{name} promises {entries:,} entries, and there is no space for so many.", WHOLE
+        )
+    try:
+        return mmread(io.BytesIO(content.data.tobytes()))
+    except (ValueError, OverflowError, IndexError, TypeError) as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileError(f"{name} is a broken Matrix Market file ({what}).", WHOLE) from None
+
+
+def _read_sizes(content: FileContent) -> tuple[tuple[int, int], int, int]:
+    """Rows and columns, entries, and where the entries begin."""
+    name, text = content.name, content.data[: 2**20].tobytes()
+    banner = text.split(b"\n", 1)[0].decode("latin-1").lower().split()
+    if len(banner) != 5 or banner[1:3] != ["matrix", "coordinate"] or banner[3] not in FIELDS:
+        raise FileError(
+            f"{name} is a Matrix Market file of {quoted(' '.join(banner[1:]))}; coordinate "
+            "matrices of real or whole numbers are read.",
+            "Save it again with scipy.io.mmwrite of a sparse matrix.",
+        )
+    at = 0
+    for line in text.split(b"\n"):
+        at += len(line) + 1
+        if line.strip() and not line.startswith(b"%"):
+            break
+    try:
+        rows, columns, entries = (int(part) for part in line.split())
+    except ValueError:
+        rows = columns = entries = -1
+    if min(rows, columns, entries) < 0:
+        raise FileError(f"{name} does not say how many rows, columns and entries it has.", WHOLE)
+    return (rows, columns), entries, at
+
+
+def find_10x(folder: Path) -> dict[str, Path] | None:
+    """The three files of a 10x folder by what they hold; None for any other folder."""
+    if not folder.is_dir():
+        return None
+    found = {}
+    for what, names in (("matrix", MATRIX), ("genes", GENES), ("cells", CELLS)):
+        there = next((folder / name for name in names if (folder / name).is_file()), None)
+        if there is None:
+            return None
+        found[what] = there
+    return found
+
+
+def read_10x(files: Mapping[str, Path], name: str, memory: Memory = None) -> RawTable:
+    """Cells × genes of a 10x folder, with the names of both."""
+    content = open_content(files["matrix"], memory)
+    if content.kind != "mtx":
+        raise FileError(f"{content.name} is no Matrix Market file.", WHOLE)
+    X = _read_coordinates(content).T
+    genes = _lines(files["genes"], memory)
+    barcodes = [row[0] for row in _lines(files["cells"], memory)]
+    for many, size, what in ((genes, X.shape[1], "genes"), (barcodes, X.shape[0], "cells")):
+        if len(many) != size:
+            raise FileError(
+                f"{name}: {files[what].name} names {len(many):,} {what}, and "
+                f"{files['matrix'].name} has {size:,}.",
+                "Take the files of one run.",
+            )
+    cells = pa.chunked_array([pa.array(barcodes, pa.string())])
+    names = [row[1] if len(row) > 1 and row[1] else row[0] for row in genes]
+    return _raw(X, name, names, {"barcode": cells})
+
+
+def _lines(path: Path, memory: Memory) -> list[list[str]]:
+    """The fields of each line of a small table without a header row."""
+    data = open_content(path, memory).data.tobytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{path.name} is no text in UTF-8.", WHOLE) from None
+    return [line.rstrip("\r").split("\t") for line in text.rstrip("\n").split("\n") if line]
+
+
+def _raw(
+    X: Any,
+    name: str,
+    names: list[str] | None = None,
+    beside: dict[str, Any] | None = None,
+    notes: tuple[str, ...] = (),
+) -> RawTable:
+    """A sparse matrix as the columns of a table."""
+    if 0 in X.shape:
+        what = "columns" if X.shape[1] == 0 else "rows"
+        raise FileError(f"{name} has no {what}: its shape is {X.shape}.")
+    try:
+        matrix = canonical_csr(sp.coo_array(X) if not sp.issparse(X) else X)
+    except DataError as error:
+        raise FileError(f"{name}: {error.replace(table='it')}") from None
+    if matrix.dtype.kind == "b":
+        matrix = matrix.astype(np.uint8)
+    columns, said = unique_names(names, matrix.shape[1])
+    beside = beside or {}
+    return RawTable(
+        name,
+        beside,
+        matrix,
+        tuple(columns),
+        notes=(*notes, *said),
+        named=names is not None,
+        beside=frozenset(beside),
+        typed=True,
+    )

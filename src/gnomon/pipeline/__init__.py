@@ -1,0 +1,1 @@
+"""The whole job: from a table to its map, scores and files, one stage after the other."""

@@ -1,0 +1,71 @@
+"""Checks before a run: whether the table has enough rows for a map or a PCA."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gnomon.data.preparation import Prepared
+from gnomon.data.refusals import FileError
+from gnomon.data.table import count
+from gnomon.errors import DataWarning
+from gnomon.inputs import check_real
+from gnomon.inputs.csr import is_sparse
+from gnomon.scores.few import few_rows
+
+__all__ = [
+    "check_row_count",
+    "check_run",
+    "usual_perplexity",
+    "warn_of_few_rows",
+]
+
+PERPLEXITY = 30.0
+FIRST = 100  # rows that are compared before all are
+
+
+def usual_perplexity(n: int) -> float:
+    """Default perplexity of a map of `n` rows."""
+    return min(PERPLEXITY, max(1.0, (n - 1) / 3))
+
+
+def check_run(prepared: Prepared, perplexity: float | None, mapped: int | None = None) -> None:
+    """Refuse a table without a map, or without a PCA if `perplexity` is None, before any work.
+
+    `mapped` is the number of rows of the map, if not all.
+    """
+    X, name = prepared.X, prepared.table.name
+    check_row_count(name, X.shape[0], perplexity, mapped)
+    if perplexity is None or prepared.table.in_blocks:  # TSNE refuses equal rows itself
+        return
+    if _are_equal(X):
+        raise FileError(
+            f"{name}: all rows are the same in the columns in use, so there is no map.",
+            "Use other columns.",
+        )
+
+
+def _are_equal(X: Any) -> bool:
+    """Whether all rows are the same; of a CSR array, whether they store the same entries."""
+    if not is_sparse(X):
+        return bool((X[:FIRST] == X[0]).all() and (X[FIRST:] == X[0]).all())
+    n, per_row = X.shape[0], int(X.indptr[1])
+    if (np.diff(X.indptr) != per_row).any():
+        return False
+    parts = (X.indices.reshape(n, per_row), X.data.reshape(n, per_row))
+    return all(bool((part == part[0]).all()) for part in parts)
+
+
+def check_row_count(name: str, n: int, perplexity: float | None, mapped: int | None = None) -> None:
+    """Refuse too few rows for a map, or for a PCA if `perplexity` is None."""
+    least, what = (2, "PCA") if perplexity is None else (3, "a map")
+    if n < least:
+        raise FileError(f"{name}: {count(n, 'row')}, but {what} needs {least} or more.")
+    if perplexity is not None:
+        check_real("perplexity", perplexity, 1.0, (n if mapped is None else mapped) - 1)
+
+
+def warn_of_few_rows(n: int, *, mapped: bool) -> None:
+    """Warn if `n` rows, of a map or of a PCA alone, are too few for conclusions."""
+    if said := few_rows(n, mapped=mapped):
+        warnings.warn(said, DataWarning, stacklevel=3)

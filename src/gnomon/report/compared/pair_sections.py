@@ -1,0 +1,279 @@
+"""The sections of a comparison's page: sentences written from the numbers, and their tables."""
+
+import numpy as np
+
+from gnomon import charts
+from gnomon.charts.words import count, number, percent
+from gnomon.procrustes.evidence import Figure
+from gnomon.report.compared.pair_content import ComparedContent
+from gnomon.report.section import (
+    Bullets,
+    Code,
+    Figures,
+    Grid,
+    RowLink,
+    Section,
+    Words,
+    names,
+    shown,
+)
+
+__all__ = ["compared_sections"]
+
+MOST_ROWS = 25
+MOST_GROUPS = 20
+NAMED = 3  # neighbours named in a cell
+ENOUGH_RUNS = 19  # reruns for a significance of 5 %
+
+MAP_HELP = (
+    "Both maps are of the same rows, and the second is aligned to the first: rotated, reflected, "
+    "shifted and scaled, which changes no neighbour. Point at a row on either map to see it on "
+    "both; the lines lead to its nearest rows in the table of that map. Rows that you select leave "
+    "arrows from where they were to where they are.",
+    "The slider carries every point along a straight line from the first map to the second. Points "
+    "that move together are groups that found another place, which in t-SNE means little; a point "
+    "that leaves its group changed company.",
+)
+CHANGE_HELP = (
+    "A row changed company if its former neighbours are no longer its neighbours: more rows lie "
+    "between it and half of them than a limit, which is 5 % of all rows, or four times the value "
+    "of the median row if everything moved. Both directions are measured and the smaller counts, "
+    "so that a row is not blamed for what its neighbours did.",
+    "“Moved” is the movement of a row less the median movement of its neighbours, in units of "
+    "their mean distance: a group that moves as a whole is not a movement of its rows.",
+)
+ALIKE_HELP = (
+    "Intervals (95 %) are estimates for other rows of the same kind; they are jackknifed over 20 "
+    "groups of rows. p-values count shuffles of the rows that are at least as similar. Two maps of "
+    "the same rows are always related: compare the values with those of reruns.",
+)
+
+
+def compared_sections(content: ComparedContent) -> tuple[Section, ...]:
+    """List all sections in order; the map is the first."""
+    return (_map(content), _changed(content), *_groups(content), _alike(content), _again(content))
+
+
+def _map(content: ComparedContent) -> Section:
+    values = content.labels[0][1] if content.labels else None
+    if values is None:
+        values = np.where(content.changed, "changed company", "kept company").astype(object)
+    one, other = (shown(name, 40) for name in content.names)
+    other = f"{other} (second)" if one == other else other
+    both = dict(zip((one, other), content.maps, strict=True))
+    chart = charts.maps(both, values, title="Both maps")
+    lead = (_sentence(content), *_trust(content), content.says)
+    return Section("map", "Both maps", lead, (Figures((chart,)),), MAP_HELP)
+
+
+def _sentence(content: ComparedContent) -> str:
+    found = content.found
+    return (
+        f"Of each row's {found.n_neighbors} nearest rows, {percent(found.neighbor_overlap)} are "
+        f"the same in both ({percent(content.evidence.neighbors.chance)} by chance). "
+        f"{_changed_rows(content)}"
+    )
+
+
+def _changed_rows(content: ComparedContent) -> str:
+    many = int(content.changed.sum())
+    if not many:
+        return "No row changed company."
+    rows = "1 row" if many == 1 else f"{many:,} rows"
+    return f"{rows} ({percent(many / content.n)}) changed company."
+
+
+def _trust(content: ComparedContent) -> list[str]:
+    if content.trust is None:
+        return []
+    (a, b), (one, other) = content.trust, (shown(name) for name in content.names)
+    return [
+        f"Of the neighbours in the data, {one} keeps {percent(a)} and {other} {percent(b)}: the "
+        "one that keeps more is the better map."
+    ]
+
+
+def _name(content: ComparedContent, row: int) -> str:
+    return f"row {content.rows[row]}" if content.ids is None else shown(content.ids[1][row], 40)
+
+
+def _changed(content: ComparedContent) -> Section:
+    k = content.near[0].shape[1]
+    order = np.lexsort((-content.moved, content.kept, -content.between))[:MOST_ROWS]
+    rows = []
+    for row in order.tolist():
+        before, after = (each[row] for each in content.near)
+        lost = [_name(content, each) for each in before if each not in set(after.tolist())]
+        gained = [_name(content, each) for each in after if each not in set(before.tolist())]
+        rows.append(
+            (
+                RowLink(row, _name(content, row)),
+                f"{round(k * content.kept[row])} of {k}",
+                percent(float(content.between[row])),
+                f"{number(float(content.moved[row]), 2)}×",
+                names(lost, NAMED) or "none",
+                names(gained, NAMED) or "none",
+            )
+        )
+    limit = percent(content.found.changes.limit)
+    lead = (
+        f"{_changed_rows(content)} More than {limit} of all rows lie between such a row and its "
+        "former neighbours.",
+        f"Half of the rows keep {percent(float(np.median(content.kept)))} of their neighbours or "
+        f"more, and move {number(float(np.median(content.moved)), 2)} distances of neighbours or "
+        "less against them.",
+    )
+    grid = Grid(
+        "Rows by how much they changed company",
+        ("row", "neighbours kept", "rows between", "moved", "lost", "gained"),
+        tuple(rows),
+        frozenset({"row", "lost", "gained"}),
+        "A row's name shows it on both maps.",
+    )
+    charted = charts.histogram(
+        content.kept,
+        title="Neighbours kept, row by row",
+        axis="share of neighbours kept",
+        subtitle=f"{percent(float(content.kept.mean()))} on average.",
+        span=(0.0, 1.0),
+    )
+    return Section("rows", "Which rows changed?", lead, (grid, Figures((charted,))), CHANGE_HELP)
+
+
+def _groups(content: ComparedContent) -> list[Section]:
+    found = content.groups
+    if found is None:
+        return []
+    one, other = (shown(name) for name in content.names)
+    lead = [f"No group of {one} split or merged in {other}."]
+    if found.sentences:
+        lead = [f"{count(len(found.sentences), 'change')} of groups, from {one} to {other}."]
+    rows = tuple(
+        (
+            shown(group.name),
+            f"{group.rows:,}",
+            percent(group.kept),
+            percent(group.changed),
+            f"{number(group.moved, 2)}×",
+        )
+        for group in found.groups[:MOST_GROUPS]
+    )
+    grid = Grid(
+        "Groups by how many of their rows changed company",
+        (shown(found.by), "rows", "neighbours kept", "changed company", "moved"),
+        rows,
+        frozenset({shown(found.by)}),
+        "Moved: the movement of the group's centre, in sizes of the group.",
+    )
+    bullets = (Bullets("Split, merged, moved", found.sentences),) if found.sentences else ()
+    help_ = (
+        "Splits and merges are of groups found in the neighbours of each table, not on the "
+        "maps, and named after the label of most of their rows. If a group moved on a "
+        "t-SNE map, check whether it kept its neighbours before you interpret it.",
+    )
+    return [Section("groups", "Which groups changed?", tuple(lead), (*bullets, grid), help_)]
+
+
+def _alike(content: ComparedContent) -> Section:
+    found, evidence = content.found, content.evidence
+    figures = (
+        (
+            evidence.neighbors,
+            [each.neighbor_overlap for each in content.reruns],
+            f"Both tables agree on {percent(found.neighbor_overlap)} of each row's neighbours.",
+        ),
+        (
+            evidence.disparity,
+            [each.disparity for each in content.reruns],
+            f"After the best rotation, {percent(found.disparity)} of the shape is unexplained.",
+        ),
+        (
+            evidence.rv,
+            [each.rv for each in content.reruns],
+            "RV, the linear CKA: how far all distances agree; too large for many columns.",
+        ),
+        (
+            evidence.cka,
+            [each.unbiased_cka for each in content.reruns],
+            "CKA without that bias: about 0 for tables with nothing in common.",
+        ),
+    )
+    rows = tuple(
+        (
+            figure.name,
+            number(figure.value, 3),
+            _interval(figure),
+            number(figure.p_value, 2),
+            "—" if np.isnan(figure.chance) else number(figure.chance, 2),
+            _range(reruns),
+            sentence,
+        )
+        for figure, reruns, sentence in figures
+    )
+    grid = Grid(
+        "How alike the two tables are",
+        ("figure", "value", "95 % interval", "p", "by chance", "reruns", "what it says"),
+        rows,
+        frozenset({"figure", "what it says"}),
+        f"p from {evidence.n_permutations:,} shuffles.",
+    )
+    return Section("alike", "How alike are they?", _reruns(content), (grid,), ALIKE_HELP)
+
+
+def _reruns(content: ComparedContent) -> tuple[str, ...]:
+    one, other = (shown(name) for name in content.names)
+    value = content.found.neighbor_overlap
+    if not content.reruns:
+        return (
+            f"{one} and {other} share {percent(value)} of the neighbours. To see whether that is "
+            "much, compare it with reruns of the same method with another seed "
+            "(--reruns 3 for folders of gnomon map; reruns= in Python).",
+        )
+    shares = [each.neighbor_overlap for each in content.reruns]
+    runs, lower = len(shares), sum(share <= value for share in shares)
+    verdict = (
+        f"{lower} of {count(runs, 'rerun')} as little or less: chance alone may explain it."
+        if lower
+        else f"no rerun as little. One more rerun would be the lowest once in {runs + 1} times, so "
+        + ("something besides chance changed." if runs >= ENOUGH_RUNS else "make more to be sure.")
+    )
+    return (
+        f"Reruns of {one} with other seeds share {_percents(shares)} of its neighbours; {other} "
+        f"shares {percent(value)}, {verdict}",
+    )
+
+
+def _percents(shares: list[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
+
+
+def _range(values: list[float]) -> str:
+    if not values:
+        return "—"
+    low, high = number(min(values), 3), number(max(values), 3)
+    return low if low == high else f"{low} to {high}"
+
+
+def _interval(figure: Figure) -> str:
+    if np.isnan(figure.low):
+        return "too few rows"
+    return f"{number(figure.low, 3)} to {number(figure.high, 3)}"
+
+
+def _again(content: ComparedContent) -> Section:
+    lines = (
+        "from gnomon import compare\n\n"
+        f"# a: {shown(content.names[0])}, b: {shown(content.names[1])}; rows in the same order\n"
+        'found = compare(a, b)\nprint(found)\nfound.report().save("comparison.html")'
+    )
+    typed = (Code("On the command line", content.command),) if content.command else ()
+    used = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    methods = (
+        f"The tables of {count(content.found.n, 'row')} were compared with Gnomon "
+        f"{content.versions.get('gnomon', '')}: Procrustes disparity [Gower 1975] with a "
+        "permutation test [Peres-Neto & Jackson 2001], RV [Robert & Escoufier 1976], unbiased CKA "
+        "[Kornblith et al. 2019], and the "
+        f"{content.found.n_neighbors} nearest neighbours that both share. Computed with {used}."
+    )
+    return Section("reproduce", "Reproduce", (), (*typed, Code("In Python", lines), Words(methods)))

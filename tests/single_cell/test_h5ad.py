@@ -1,0 +1,230 @@
+"""`gnomon map cells.h5ad`: files that anndata wrote, and files that nobody should open."""
+
+import json
+import warnings
+
+import h5py
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from commands import gnomon
+
+from gnomon.data.read import read
+from gnomon.data.refusals import FileError, OptionError
+from gnomon.errors import DataWarning
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import anndata
+
+
+def cells(kind="csr", n=90, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.log1p(rng.poisson(0.4 + 3 * np.eye(d)[np.arange(n) % 3], size=(n, d)) / 1.5)
+    X = X.astype(np.float32)
+    found = anndata.AnnData(X if kind == "dense" else sp.csr_matrix(X).asformat(kind))
+    found.obs_names = [f"cell{i}" for i in range(n)]
+    found.var_names = [f"gene{j}" for j in range(d)]
+    names = np.array(["T", "B", "NK"])[np.arange(n) % 3]
+    found.obs["kind"] = names
+    found.obs["kind"] = found.obs["kind"].astype("category")
+    found.obs["depth"] = rng.random(n) * 1e4
+    found.layers["twice"] = 2 * found.X
+    found.obsm["X_pca"] = rng.standard_normal((n, 5))
+    return found
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    cells().write_h5ad(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+def test_the_matrix_is_the_one_that_anndata_reads(tmp_path, kind):
+    cells(kind).write_h5ad(tmp_path / "c.h5ad")
+    theirs = anndata.read_h5ad(tmp_path / "c.h5ad")
+    table = read(tmp_path / "c.h5ad")
+    assert sp.issparse(table.X) == (kind != "dense")
+    ours = table.X.toarray() if kind != "dense" else table.X
+    other = theirs.X.toarray() if kind != "dense" else theirs.X
+    np.testing.assert_array_equal(ours, other)
+    assert table.columns == tuple(theirs.var_names)
+    assert table.ids.tolist() == theirs.obs_names.tolist()
+    assert table.label_name == "kind"
+    assert table.labels.tolist() == theirs.obs["kind"].tolist()
+    (depth,) = (values for name, values in table.others if name == "depth")
+    np.testing.assert_allclose(depth, theirs.obs["depth"])
+    assert any("CSC" in note for note in table.notes) == (kind == "csc")
+
+
+def test_a_layer_or_a_representation_is_used_where_it_is_named(file):
+    theirs = anndata.read_h5ad(file)
+    np.testing.assert_array_equal(read(file, layer="twice").X.toarray(), 2 * theirs.X.toarray())
+    table = read(file, use_rep="X_pca")
+    np.testing.assert_array_equal(table.X, theirs.obsm["X_pca"])
+    assert table.columns[0] == "pca_1"
+    with pytest.raises(OptionError, match='"twice"'):
+        read(file, layer="counts")
+    with pytest.raises(OptionError, match='"X_pca"'):
+        read(file, use_rep="X_scvi")
+
+
+def test_highly_variable_genes_are_used_and_said(tmp_path):
+    adata = cells()
+    adata.var["highly_variable"] = np.arange(30) % 2 == 0
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    table = read(tmp_path / "c.h5ad")
+    assert table.columns == tuple(adata.var_names[::2])
+    np.testing.assert_array_equal(table.X.toarray(), adata.X[:, ::2].toarray())
+    assert any("15 of 30 genes" in note for note in table.notes)
+
+
+def test_raw_counts_warn(tmp_path):
+    adata = cells()
+    adata.X = sp.csr_matrix(np.random.default_rng(0).poisson(2.0, (90, 30)).astype(np.float32))
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    with pytest.warns(DataWarning, match="raw counts"):
+        read(tmp_path / "c.h5ad")
+
+
+def test_the_command_maps_places_and_builds_the_page_again(file, tmp_path):
+    for words in (
+        ["map", "cells.h5ad", "--layer", "twice", "-k", "5", "-o", "out"],
+        ["place", "cells.h5ad", "-m", "out", "--layer", "twice", "-o", "new.csv"],
+        ["report", "out", "--force"],
+        ["inspect", "cells.h5ad", "--use-rep", "X_pca"],
+    ):
+        done = gnomon(*words, folder=tmp_path)
+        assert done.returncode == 0, (words, done.stderr)
+    told = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert told["settings"]["layer"] == "twice"
+    assert told["table"]["label"] == "kind"
+
+
+def put(write):
+    def make(path):
+        cells().write_h5ad(path)
+        with h5py.File(path, "r+") as file:
+            write(file)
+
+    return make
+
+
+def _virtual(file):
+    layout = h5py.VirtualLayout((3,), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "x", (3,))
+    file.create_virtual_dataset("uns/made", layout)
+
+
+def _plugin(file):
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((4,))
+    plist.set_filter(32015, h5py.h5z.FLAG_OPTIONAL)  # zstd, which is not there: stored as it is
+    space = h5py.h5s.create_simple((4,))
+    h5py.h5d.create(file["uns"].id, b"packed", h5py.h5t.NATIVE_DOUBLE, space, plist)
+
+
+HOSTILE = {
+    "external link": (
+        put(lambda f: f.__setitem__("uns/x", h5py.ExternalLink("/etc/passwd", "/"))),
+        "another file",
+    ),
+    "soft link": (put(lambda f: f.__setitem__("uns/x", h5py.SoftLink("/X"))), "soft link"),
+    "external storage": (
+        put(lambda f: f.create_dataset("uns/x", (4,), "u1", external=[("/etc/passwd", 0, 4)])),
+        "stored in another file",
+    ),
+    "virtual": (put(_virtual), "virtual dataset"),
+    "plugin": (put(_plugin), "plugin"),
+    "no X": (put(lambda f: f.__delitem__("X")), "has no X"),
+    "no obs": (put(lambda f: f.__delitem__("obs")), "no AnnData file"),
+    "indices out of range": (
+        put(lambda f: f["X/indices"].__setitem__(0, 999)),
+        "broken sparse matrix",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_or_broken_file_is_refused_with_one_sentence(tmp_path, what):
+    make, words = HOSTILE[what]
+    make(tmp_path / "c.h5ad")
+    with pytest.raises(FileError, match=words):
+        read(tmp_path / "c.h5ad")
+    done = gnomon("map", "c.h5ad", folder=tmp_path)
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "c_map" / "run.json").exists()
+
+
+def test_strings_in_x_are_refused(tmp_path):
+    cells().write_h5ad(tmp_path / "c.h5ad")
+    with h5py.File(tmp_path / "c.h5ad", "r+") as file:
+        del file["X"]
+        file["X"] = np.array([[b"a", b"b"]] * 90)
+    with pytest.raises(FileError, match="no table of numbers"):
+        read(tmp_path / "c.h5ad")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
+def test_a_truncated_file_is_refused(file, share):
+    octets = file.read_bytes()
+    file.write_bytes(octets[: int(share * len(octets))])
+    with pytest.raises(FileError, match=r"truncated or damaged|crashes|no AnnData"):
+        read(file)
+
+
+def test_other_hdf5_files_say_what_helps(tmp_path):
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["x"] = np.ones(3)
+    with pytest.raises(FileError, match=r"ends in \.h5ad"):
+        read(tmp_path / "c.h5")
+
+
+def test_scanpys_representation_is_used_of_many_genes_and_x_where_it_is_asked_for(tmp_path):
+    adata = cells(d=60)
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    usual = read(tmp_path / "c.h5ad")
+    np.testing.assert_array_equal(usual.X, adata.obsm["X_pca"])
+    assert any("X_pca" in note for note in usual.notes)
+    plain = read(tmp_path / "c.h5ad", use_rep="X")
+    np.testing.assert_array_equal(plain.X.toarray(), adata.X.toarray())
+    done = gnomon("reduce", "c.h5ad", "-k", "3", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["table"]["features"][0] == "gene0"
+
+
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+def test_counts_are_normalised_as_scanpy_does(tmp_path, kind):
+    import scanpy as sc
+
+    adata = cells(kind)
+    counts = np.random.default_rng(0).poisson(2.0, (90, 30)).astype(np.float32)
+    counts[3] = 0  # a cell without counts
+    adata.X = counts if kind == "dense" else sp.csr_matrix(counts)
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    with pytest.warns(DataWarning, match="--normalize log1p"):
+        read(tmp_path / "c.h5ad")
+    mine = read(tmp_path / "c.h5ad", normalize="log1p").X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.normalize_total(adata, target_sum=1e4)
+        sc.pp.log1p(adata)
+    theirs = adata.X if kind == "dense" else adata.X.toarray()
+    np.testing.assert_allclose(mine if kind == "dense" else mine.toarray(), theirs, rtol=1e-5)
+    with pytest.raises(OptionError, match="normalize must be log1p"):
+        read(tmp_path / "c.h5ad", normalize="sqrt")
+
+
+def test_a_map_within_the_file_is_audited(tmp_path):
+    adata = cells(d=60)
+    adata.obsm["X_umap"] = np.ascontiguousarray(adata.obsm["X_pca"][:, :2])
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    done = gnomon("audit", "c.h5ad", "--map", "X_umap", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["map"]["columns"] == ["umap_1", "umap_2"]
+    assert found["table"]["features"][0] == "pca_1"
+    assert (tmp_path / "c_audit" / "report.html").exists()
