@@ -9,6 +9,7 @@ import threading
 import pytest
 from killing import torn_files
 
+from gnomon import files
 from gnomon.errors import ExistingFileError, WriteError
 from gnomon.files import writing
 
@@ -279,6 +280,27 @@ def test_two_threads_writing_one_file_leave_one_of_their_texts(tmp_path):
     for thread in threads:
         thread.join()
     assert path.read_text() in texts
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["removed", "locked-and-removed"])
+def test_a_part_that_another_writer_takes_for_a_leftover_is_created_again(
+    tmp_path, monkeypatch, taken
+):
+    lock, removed = files.lock, []
+
+    def lock_after_another_writer(handle):
+        if removed:
+            return lock(handle)
+        (part,) = tmp_path.glob(".a.txt.*.part")
+        part.unlink()
+        removed.append(part)
+        return taken  # False: the other writer still holds its lock
+
+    monkeypatch.setattr(files, "lock", lock_after_another_writer)
+    write(tmp_path / "a.txt", "text")
+    assert removed
+    assert (tmp_path / "a.txt").read_text() == "text"
     assert os.listdir(tmp_path) == ["a.txt"]
 
 

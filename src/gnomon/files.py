@@ -1,7 +1,7 @@
-"""Files that are never half written: a temporary file beside the target, then one rename.
+"""Atomic writes: a temporary file beside the target, then one rename.
 
-A temporary file is locked for as long as it is written. One that is not locked was left by a
-process that was killed, and is removed by the next writer of the same file.
+A temporary file is locked while it is written. One that is not locked was left by a
+killed process, and is removed by the next writer of the same file.
 """
 
 import errno
@@ -16,13 +16,22 @@ from gnomon.errors import ExistingFileError, WriteError
 
 try:
     import fcntl
-except ImportError:  # a system without such locks
+except ImportError:  # a system without flock
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["explained", "flush_folder", "lock", "refuse_existing", "refuse_lost_link", "short_name",
-           "shown", "shown_name", "writing"]  # fmt: skip
+__all__ = [
+    "explained",
+    "flush_folder",
+    "lock",
+    "refuse_existing",
+    "refuse_lost_link",
+    "short_name",
+    "shown",
+    "shown_name",
+    "writing",
+]
 
-LONGEST = 100  # bytes of a name within the name of a temporary file, which has 255
+LONGEST_NAME_BYTES = 100  # bytes of a name within the name of a temporary file, which may have 255
 
 ELSEWHERE = "Choose a folder that you may write to."
 WAYS_OUT = {
@@ -41,11 +50,11 @@ WAYS_OUT = {
 
 @contextmanager
 def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
-    """A temporary path to write to; it takes the place of `path` only when all went well.
+    """Yield a temporary path to write to; it replaces `path` only if no error occurs.
 
     The file is flushed to disk before the rename, so that after a crash there is the old file or
-    the new one, never a part of it. A file that exists is replaced only if `force`, and keeps its
-    permissions; a link keeps pointing to it. A link to nothing is refused.
+    the new one, never a part of it. An existing file is replaced only if `force`, and keeps its
+    permissions; a symbolic link keeps pointing to it. A dangling link is refused.
     """
     refuse_lost_link(path)
     refuse_existing(path, force=force)
@@ -54,11 +63,7 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     handle = -1
     try:
         _remove_leftovers(target)
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{short_name(target.name)}.", suffix=".part"
-        )
-        part = Path(name)
-        lock(handle)
+        handle, part = _locked_part(target)
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
@@ -71,19 +76,19 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
         raise explained(error, path) from error
     finally:
         if part is not None:
-            with suppress(OSError):  # the error that brought us here says more
+            with suppress(OSError):  # the original error is more useful
                 part.unlink(missing_ok=True)
             os.close(handle)
 
 
 def refuse_existing(path: Path | str, *, force: bool) -> None:
-    """Nothing is overwritten unless that was asked for."""
+    """Raise an error if a file exists, unless `force`."""
     if not force and Path(path).exists():
         raise _exists(path)
 
 
 def refuse_lost_link(path: Path | str) -> None:
-    """Refuse a dangling link: the file that it points to was not asked for."""
+    """Refuse a dangling link: the user did not name the file that it points to."""
     if os.path.islink(path) and not os.path.exists(path):
         raise ExistingFileError(
             f"{path} is a link to {os.readlink(path)}, which does not exist. Remove the link, or "
@@ -94,7 +99,7 @@ def refuse_lost_link(path: Path | str) -> None:
 def lock(handle: int) -> bool:
     """Lock an open file for as long as it is open; False if another process has locked it.
 
-    True as well where the file system has no locks: there is then no telling.
+    Also True if the file system has no locks: another writer cannot be detected then.
     """
     if fcntl is None:
         return True
@@ -107,8 +112,23 @@ def lock(handle: int) -> bool:
     return True
 
 
+def _locked_part(target: Path) -> tuple[int, Path]:
+    """Create a temporary file beside `target` and lock it.
+
+    Between the two steps another writer may take the file for a leftover and remove it: then a new
+    one is created. A file that is locked and still there is removed by no other writer.
+    """
+    while True:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{short_name(target.name)}.", suffix=".part"
+        )
+        if lock(handle) and os.path.exists(name):
+            return handle, Path(name)
+        os.close(handle)
+
+
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of this target whose writers are gone."""
+    """Remove temporary files of this target whose writers have died."""
     if fcntl is None:
         return
     leftover = re.compile(rf"\.{re.escape(short_name(target.name))}\.[a-z0-9_]{{8}}\.part")
@@ -121,19 +141,19 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def short_name(name: str) -> str:
-    """`name`, or as much of its beginning as fits into the name of a temporary file."""
-    while len(os.fsencode(name)) > LONGEST:
+    """Prefix of `name` that fits into the name of a temporary file."""
+    while len(os.fsencode(name)) > LONGEST_NAME_BYTES:
         name = name[:-1]
     return name
 
 
 def shown(text: str) -> str:
-    """`text` as it can be written and shown, also where it holds a name that is no UTF-8."""
+    """Make `text` printable, even if it contains a file name that is not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def shown_name(path: Path) -> str:
-    """The name of a file as it can be written and shown."""
+    """Printable name of a file."""
     return shown(path.name)
 
 
@@ -153,7 +173,7 @@ def _mode(target: Path) -> int:
 
 
 def _move(part: Path, target: Path, force: bool) -> None:
-    """One step either way; without `force` a file that appeared meanwhile is left alone."""
+    """Move in one step; without `force` a file that appeared meanwhile is not replaced."""
     if force:
         part.replace(target)
         return
@@ -167,7 +187,7 @@ def _move(part: Path, target: Path, force: bool) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make the names in a folder last; not every system lets folders be opened."""
+    """Flush the names in a folder to disk; some systems cannot open folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -177,9 +197,9 @@ def flush_folder(folder: Path) -> None:
 
 
 def explained(error: OSError, path: Path | str) -> WriteError:
-    """The sentence about a file, or a folder, that could not be written."""
+    """Error about a file or a folder that could not be written."""
     why = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
     way_out = WAYS_OUT.get(error.errno or 0, "Nothing was changed; try again or elsewhere.")
-    told = WriteError(f"{path} could not be written ({why}); no file was changed. {way_out}")
-    told.errno = error.errno
-    return told
+    failure = WriteError(f"{path} could not be written ({why}); no file was changed. {way_out}")
+    failure.errno = error.errno
+    return failure
