@@ -696,8 +696,9 @@ def test_weights_of_one_are_no_weights():
 @pytest.mark.parametrize(
     ("weights", "says"),
     [
-        (np.full(150, 0.5), r"be 1 or more.*; got 0\.5\. It stands at position 0\. Leave rows"),
-        (np.r_[np.ones(149), 0], r"be 1 or more.*; got 0\.0\. It stands at position 149"),
+        (np.full(150, 0.5), r"be 0, or 1 or more.*; got 0\.5\. It stands at position 0\. Divide"),
+        (np.r_[np.ones(149), 0.1], r"be 0, or 1 or more.*; got 0\.1\. It stands at position 149"),
+        (np.r_[np.ones(2), np.zeros(148)], "be above zero for at least 3 rows; got 2"),
         (-np.ones(150), "finite, non-negative numbers"),
         (np.full(150, np.nan), "finite, non-negative numbers"),
         (np.full(150, 1e20), r"be at most 1e\+15 copies in all; got 1\.5e\+22\. Divide"),

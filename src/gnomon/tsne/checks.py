@@ -126,19 +126,21 @@ def check_data(model: "TSNE", X: Any) -> Table:
 
 
 def check_copies(sample_weight: Any, n: int) -> Floats64 | None:
-    """Weights as numbers of copies, none below 1; None if all are 1."""
+    """Weights as numbers of copies, 0 or at least 1; None if all are 1."""
     weights = check_weights("sample_weight", sample_weight, n, of="row")
     if weights is None or (weights == 1).all():
         return None
-    if weights.min() < 1:
-        at = int(np.argmin(weights))
+    fractions = (weights > 0) & (weights < 1)
+    if fractions.any():
+        at = int(np.argmax(fractions))
         refuse(
             "sample_weight",
-            "be 1 or more, the number of copies a row stands for",
+            "be 0, or 1 or more, the number of copies a row stands for",
             float(weights[at]),
-            f"It stands at position {at}. Leave rows of zero weight out, or divide all weights "
-            "by the smallest.",
+            f"It stands at position {at}. Divide all weights by the smallest one above 0.",
         )
+    if (used := np.count_nonzero(weights)) < LEAST_ROWS:
+        refuse("sample_weight", f"be above zero for at least {LEAST_ROWS} rows", int(used))
     if weights.sum() > COPIES:
         refuse(
             "sample_weight",

@@ -40,6 +40,7 @@ from gnomon.tsne.checks import (
 from gnomon.tsne.connect import connect
 from gnomon.tsne.descent import Descent, DescentReport, Forces, State, Stop, begin
 from gnomon.tsne.forces import make_forces, node_spacing
+from gnomon.tsne.left_out import LeftOut, rows_of_fit, split_rows
 from gnomon.tsne.map import MOST_AXES, Map, make_map
 from gnomon.tsne.map_certificate import certify_map
 from gnomon.tsne.map_warnings import warn_if_risen
@@ -166,7 +167,8 @@ class TSNE(
     n_iter_ : int
     stop_reason_ : str
     affinities_ : CSR array (n, n)
-        P; with weights, the mass between all copies of two rows.
+        P; with weights, the mass between all copies of two rows. Rows of weight 0 are not among
+        its rows.
     certificate_ : MapCertificate
     timings_ : dict
         Seconds by stage.
@@ -259,13 +261,14 @@ class TSNE(
         ids : array (n,), optional
             Names of the rows, by which later maps find them again.
         sample_weight : array (n,), optional
-            How many copies each row stands for, 1 or more.
+            How many copies each row stands for: 1 or more, or 0. Rows of weight 0 have no part in
+            the fit, and are placed on the finished map like new rows (`place`).
         """
         self._check_parameters()
         ids = own_index(X) if ids is None else ids
         X = check_data(self, X)
-        n = X.shape[0]
-        weights = check_copies(sample_weight, n)
+        weights = check_copies(sample_weight, X.shape[0])
+        fitted = rows_of_fit(self, X, weights)
         marks = parameter_marks(self)
         run = fingerprint(X, weights, marks) if self.warm_start else ""
         if run and getattr(self, "_run", "") == run:
@@ -284,19 +287,28 @@ class TSNE(
         self.timings_: dict[str, float] = {}
         rng = random_generator(self.random_state)
         self._seed = int(rng.integers(2**31 - 1))
+        keys = self._keys = row_keys(X, ids, self.n_jobs)
+        others = None
+        if fitted is not None and weights is not None:
+            (X, others), keys = split_rows(self, X, fitted), keys[fitted]
+            weights = check_copies(weights[fitted], fitted.size)
+        n = X.shape[0]
         self._sample_weight = weights
         mass = float(n if weights is None else weights.sum())
-        self._keys = row_keys(X, ids, self.n_jobs)
         self._shared: Shared | None = None
         if self.align_to is not None:
-            self._shared = find_shared(self.align_to, self._keys, int(self.n_components))
+            self._shared = find_shared(self.align_to, keys, int(self.n_components))
         self._schedule = self._make_schedule(n, mass)
         graph = connect(self, X, weights, self._seed, self._stage)
         self.affinities_, self.pca_, self._reduced = graph.P, graph.pca, graph.reduced
         self._found, self._truncation, self._search = graph.found, graph.truncation, graph.search
         self._typical, self._novelty = graph.typical, graph.novelty
         with self._stage("start"):
-            start = choose_start(self, graph, self._shared, rng, weights)
+            start = choose_start(self, graph, self._shared, rng, weights, fitted)
+        self._left_out: LeftOut | None = None
+        if fitted is not None:
+            unmoved = make_map(self, start, float(self.dof), 1.0)
+            self._left_out = LeftOut.find(others, fitted, unmoved, self.n_jobs)
         self._mesh_cells: dict[float, tuple[int, ...]] = {}
         forces = make_forces(self)
         self._state = replace(begin(start, forces), forces=None)  # type: ignore[arg-type]
@@ -426,6 +438,8 @@ class TSNE(
         spacing = node_spacing(self.force_tol, dof) / 2  # it is laid once: it can be fine
         fixed = make_map(self, embedding, dof, spacing)
         self._state = replace(trunk, forces=None)  # type: ignore[arg-type]
+        if self._left_out is not None:
+            embedding = self._left_out.all_positions(fixed, self.n_jobs)
         self._mesh_cells, self._map, self._stop = cells, fixed, reason
         self.embedding_, self.alignment_ = embedding, alignment
         self.kl_divergence_, self.certificate_ = certificate.kl_divergence, certificate

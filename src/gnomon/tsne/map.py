@@ -100,6 +100,17 @@ class Map:
         """The places alone, shape (m, dimensions)."""
         return self._find(X, n_jobs, perplexity)[0]
 
+    def nearest(self, X: Table, n_jobs: int | None = None) -> tuple[NDArray[np.int32], Floats64]:
+        """The rows of the map that the rows of `X` are placed by, and how far they are."""
+        return self._nearest(X, self._neighbors, n_jobs)
+
+    def places(
+        self, indices: NDArray[np.int32], distances: Floats64, n_jobs: int | None = None
+    ) -> NDArray[Any]:
+        """Places of rows whose `nearest` rows of the map are known, shape (m, dimensions)."""
+        placed = self.placing_field.place(indices, distances, n_jobs)
+        return placed.astype(self.positions.dtype)
+
     def empty_placement(self, m: int) -> Placement:
         """A placement of `m` rows, to be filled in part by part."""
         k, dimensions = self._neighbors, self.positions.shape[1]

@@ -36,13 +36,18 @@ def choose_start(
     shared: Shared | None,
     rng: np.random.Generator,
     weights: Floats64 | None,
+    fitted: NDArray[np.intp] | None = None,
 ) -> Floats64:
-    """By the parameters of `model`: from the rows shared with a former map, if there is one."""
+    """By the parameters of `model`: from the rows shared with a former map, if there is one.
+
+    A given start has a place for every row; `fitted` are the rows that have a part in the fit.
+    """
     n, k = graph.P.shape[0], int(model.n_components)
     if shared is not None:
         return start_from(shared, graph.P, rng)
     if not isinstance(model.init, str):
-        return given_start(model.init, n, k, one_place=graph.identical)
+        all_rows = len(model._keys)
+        return given_start(model.init, all_rows, k, fitted=fitted, one_place=graph.identical)
     given = "precomputed" in (model.metric, model.affinity)  # there is no table
     if model.init == "spectral" or (model.init == "pca" and given):
         return spectral_start(graph.P, k, rng, model.n_jobs)
@@ -153,10 +158,18 @@ def random_start(n: int, dimensions: int, rng: np.random.Generator) -> Floats64:
     return rng.standard_normal((n, dimensions)) * SPREAD
 
 
-def given_start(init: Any, n: int, dimensions: int, *, one_place: bool = False) -> Floats64:
-    """Positions given as an array or as a fitted map of the same rows, as they are.
+def given_start(
+    init: Any,
+    n: int,
+    dimensions: int,
+    *,
+    fitted: NDArray[np.intp] | None = None,
+    one_place: bool = False,
+) -> Floats64:
+    """Positions given as an array or as a fitted map of the same `n` rows, as they are.
 
-    They may all be the same only if `one_place`, when the rows are as well.
+    They may all be the same only if `one_place`, when the rows are as well. Only those of the rows
+    `fitted` are returned.
     """
     array = np.asarray(getattr(init, "embedding_", init))
     must = f"be 'pca', 'spectral', 'random', or finite positions of shape ({n}, {dimensions})"
@@ -164,7 +177,7 @@ def given_start(init: Any, n: int, dimensions: int, *, one_place: bool = False) 
         refuse("init", must, init if isinstance(init, str) else f"dtype {array.dtype}")
     if array.shape != (n, dimensions):
         refuse("init", must, f"shape {array.shape}")
-    array = array.astype(np.float64)
+    array = (array if fitted is None else array[fitted]).astype(np.float64)
     if not np.isfinite(array).all():
         refuse("init", must, "NaN or infinity among them")
     farthest = float(np.abs(array - array.mean(axis=0)).max(initial=0.0))

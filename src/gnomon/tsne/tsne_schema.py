@@ -37,6 +37,7 @@ from gnomon.pca import PCA
 from gnomon.pca.pca_schema import components_field
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.descent import State, Stop
+from gnomon.tsne.left_out import LeftOut
 from gnomon.tsne.map import MOST_AXES, Map, make_map
 from gnomon.tsne.map_certificate import MapCertificate
 from gnomon.tsne.novelty import novelty_field
@@ -251,13 +252,21 @@ TRUNCATION = RecordOf(
     },
 )
 
+LEFT_OUT = RecordOf(
+    LeftOut,
+    {
+        "fitted": Array("i8", "n", low=0),
+        "indices": Array("i4", "left_out", "near", low=0),
+        "distances": Array("f8", "left_out", "near", finite=True, low=0.0),
+    },
+)
 AUXILIARY = Either((Nothing(), FormerAuxiliary("auxiliary"), components_field("auxiliary", "d")))
 
 FIELDS = Fields(
     {
         "n_features_in_": Whole(1, size="d"),
         "feature_names_in_": Names("d"),
-        "embedding_": POINTS,
+        "embedding_": Array("f4 f8", "rows", "axes", low=-WIDEST, high=WIDEST),
         "_n_features_out": Whole(1, size="axes"),
         "kl_divergence_": Real(),
         "n_iter_": Whole(),
@@ -276,7 +285,8 @@ FIELDS = Fields(
         "_map": Either.none_or(MapField()),
         "_truncation": Either.none_or(TRUNCATION),
         "_sample_weight": Either.none_or(Array("f8", "n", finite=True, low=1.0)),
-        "_keys": Keys("n"),
+        "_keys": Keys("rows"),
+        "_left_out": Either.none_or(LEFT_OUT),
         "_shared": Either.none_or(SHARED),
         "_seed": Whole(0, 2**31),
         "_schedule": SCHEDULE,
@@ -328,8 +338,9 @@ def unpack(attributes: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
     sizes: Sizes = {}
     if isinstance(attributes, dict) and attributes.get("pca_") is None:
         sizes["reduced"] = attributes.get("n_features_in_", 0)
-    optional = frozenset({"feature_names_in_", "_typical", "_novelty"})
+    optional = frozenset({"feature_names_in_", "_typical", "_novelty", "_left_out"})
     found = FIELDS.unpack(attributes, sizes, optional=optional)
+    _check_rows_of_fit(found.setdefault("_left_out", None), sizes)
     if parameters.get("n_components") != sizes["axes"]:
         raise UnfitError("its map has another number of dimensions than n_components says")
     _check_ways_to_place(found, parameters)
@@ -355,7 +366,24 @@ def restore_map(model: "TSNE") -> Map | None:
     stored: Any = model._map
     if stored is None:
         return None
-    return make_map(model, model.embedding_, stored["dof"], stored["spacing"])
+    places, left_out = model.embedding_, model._left_out
+    places = places if left_out is None else places[left_out.fitted]
+    return make_map(model, places, stored["dof"], stored["spacing"])
+
+
+def _check_rows_of_fit(left_out: LeftOut | None, sizes: Sizes) -> None:
+    """All rows are those of the fit and those that were left out, which have rows near them."""
+    if left_out is None:
+        if sizes["rows"] != sizes["n"]:
+            raise UnfitError("its map has other rows than its run")
+        return
+    fitted = left_out.fitted
+    if sizes["rows"] != sizes["n"] + sizes["left_out"] or (np.diff(fitted) <= 0).any():
+        raise UnfitError("its map left out rows that are not there")
+    if fitted.max(initial=0) >= sizes["rows"]:
+        raise UnfitError("its map was made of rows that are not there")
+    if sizes["near"] < 1 or left_out.indices.max(initial=0) >= sizes["n"]:
+        raise UnfitError("its map places rows by rows that are not there")
 
 
 def _check_ways_to_place(found: dict[str, Any], parameters: Mapping[str, Any]) -> None:
