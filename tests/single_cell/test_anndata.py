@@ -5,6 +5,7 @@ import sys
 import textwrap
 import warnings
 
+import dask.array
 import numpy as np
 import pytest
 from scipy import sparse
@@ -19,6 +20,7 @@ with warnings.catch_warnings():
     import scanpy as sc
 
     import gnomon.anndata as ga
+    from gnomon.anndata.backed import as_parts
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +171,57 @@ def test_backed_and_sparse_cells_have_the_bits_of_those_in_memory(tmp_path, kind
     backed.file.close()
     for found in (with_one.obsm["X_pca"], backed.obsm["again"]):
         assert found.tobytes() == cells.obsm["X_pca"].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense", "dask csr", "dask dense"])
+@pytest.mark.parametrize("shape", [(3000, 120), (90, 200)], ids=["tall", "wide"])
+def test_matrices_outside_of_memory_are_read_in_parts_with_the_same_bits(tmp_path, kind, shape):
+    """Also through genes that are chosen, and however Dask's chunks lie."""
+    n, d = shape
+    cells = made(n, d)
+    cells.var["highly_variable"] = np.arange(d) % 3 > 0
+    if "dense" not in kind:
+        cells.X = getattr(sparse, f"{kind.split()[-1]}_matrix")(cells.X)
+    ga.pca(cells, 10)
+    if kind.startswith("dask"):
+        chunks = [
+            dask.array.from_array(cells.X[at : at + 777], chunks=(777, d), asarray=False)
+            for at in range(0, n, 777)
+        ]
+        other = cells.copy()
+        other.X = dask.array.concatenate(chunks)
+    else:
+        cells.write_h5ad(tmp_path / "cells.h5ad")
+        other = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    parts = as_parts(other.X)
+    assert (parts is None) == (kind == "csc")
+    assert parts is None or parts.is_sparse == ("csr" in kind)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ga.pca(other, 10, key_added="again")
+    assert any("CSC" in str(each.message) for each in caught) == (kind == "csc")
+    assert other.obsm["again"].tobytes() == cells.obsm["X_pca"].tobytes()
+    assert other.varm["again"].tobytes() == cells.varm["PCs"].tobytes()
+
+
+def test_new_cells_outside_of_memory_are_placed_as_those_in_memory(tmp_path):
+    found = ga.map(made(200, 60), 10)
+    new = made(50, 60, seed=1)
+    new.X = sparse.csr_matrix(new.X)
+    new.write_h5ad(tmp_path / "new.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "new.h5ad", backed="r")
+    for cells in (new, backed):
+        ga.place(cells, found)
+    np.testing.assert_array_equal(backed.obsm["X_tsne"], new.obsm["X_tsne"])
+    with pytest.warns(DataWarning, match="whole numbers"):
+        ga.pca(_counts_in(tmp_path), 5)
+
+
+def _counts_in(folder):
+    cells = made(60, 20)
+    cells.X = sparse.csr_matrix(np.random.default_rng(0).poisson(2.0, (60, 20)).astype("f4"))
+    cells.write_h5ad(folder / "counts.h5ad")
+    return anndata.read_h5ad(folder / "counts.h5ad", backed="r")
 
 
 @pytest.mark.parametrize("threads", [2, 4, 16])

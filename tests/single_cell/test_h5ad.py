@@ -9,9 +9,14 @@ import pytest
 import scipy.sparse as sp
 from commands import gnomon
 
+import gnomon as gnomon_package
+from gnomon import PCA
+from gnomon.data import open as opening
+from gnomon.data.open import open_table
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
 from gnomon.errors import DataWarning
+from gnomon.pipeline.flow import run
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -103,6 +108,66 @@ def test_the_command_maps_places_and_builds_the_page_again(file, tmp_path):
     assert told["table"]["label"] == "kind"
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+@pytest.mark.parametrize("how", [{}, {"layer": "twice"}, {"normalize": "log1p"}], ids=str)
+def test_a_file_in_parts_is_the_table_in_memory(tmp_path, kind, how):
+    adata = cells(kind, n=500, d=60)
+    adata.var["highly_variable"] = np.arange(60) % 3 > 0
+    adata.obs["part"] = np.arange(500) % 2 == 0
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    how = {"use_rep": "X", **how} if "layer" not in how else how
+    held = read(tmp_path / "c.h5ad", **how)
+    parts = open_table(tmp_path / "c.h5ad", in_blocks=True, **how)
+    assert parts.in_blocks
+    assert parts.columns == held.columns
+    source = gnomon_package.source(tmp_path / "c.h5ad", rows=100, **how)
+    assert len(source.partitions) == 5
+    blocks = [source.read(partition) for partition in source.partitions]
+    if kind == "dense":
+        np.testing.assert_array_equal(np.concatenate(blocks), held.X)
+    else:
+        assert all(isinstance(block, sp.csr_array) for block in blocks)
+        np.testing.assert_array_equal(sp.vstack(blocks).toarray(), held.X.toarray())
+    assert list(parts.ids) == list(held.ids)
+    assert list(parts.labels) == list(held.labels)
+    assert [name for name, _ in parts.others] == [name for name, _ in held.others]
+    assert set(held.notes) <= set(parts.notes)
+    ours = PCA(3, solver="covariance").fit(parts.X).components_
+    assert np.array_equal(ours, PCA(3, solver="covariance").fit(held.X).components_)
+
+
+def test_a_file_that_does_not_fit_is_read_in_parts(file, monkeypatch):
+    usual = run(file, use_rep="X", n_components=3, perplexity=10)
+    monkeypatch.setattr(opening, "SMALL_BYTES", 0)
+    monkeypatch.setattr(opening, "HELD_SHARE", 0)
+    parts = run(file, use_rep="X", n_components=3, perplexity=10)
+    assert parts.table.in_blocks
+    assert np.array_equal(parts.pca.components_, usual.pca.components_)
+    assert list(parts.table.labels) == list(usual.table.labels)
+
+
+def test_new_cells_are_taken_by_the_names_of_the_models_genes(tmp_path):
+    """A new file marks other genes as variable, and may hold an `X_pca` of its own."""
+    old = cells(d=60)
+    old.var["highly_variable"] = np.arange(60) % 2 == 0
+    old.write_h5ad(tmp_path / "old.h5ad")
+    new = cells(n=40, d=60, seed=1)
+    new.var["highly_variable"] = np.arange(60) % 2 == 1
+    new[:, ::-1].copy().write_h5ad(tmp_path / "new.h5ad")
+    genes = read(tmp_path / "old.h5ad", use_rep="X").columns
+    found = read(tmp_path / "new.h5ad", columns=genes)
+    np.testing.assert_array_equal(found.X.toarray(), new.X[:, ::2].toarray())
+    parts = open_table(tmp_path / "new.h5ad", in_blocks=True, columns=genes)
+    assert parts.columns == genes
+    (block,) = (parts.X.read(partition) for partition in parts.X.partitions)
+    np.testing.assert_array_equal(block.toarray(), new.X[:, ::2].toarray())
+
+
+def read_parts(path):
+    table = open_table(path, in_blocks=True)
+    return [table.X.read(partition) for partition in table.X.partitions]
+
+
 def put(write):
     def make(path):
         cells().write_h5ad(path)
@@ -153,6 +218,8 @@ def test_a_hostile_or_broken_file_is_refused_with_one_sentence(tmp_path, what):
     make(tmp_path / "c.h5ad")
     with pytest.raises(FileError, match=words):
         read(tmp_path / "c.h5ad")
+    with pytest.raises(FileError, match=words):
+        read_parts(tmp_path / "c.h5ad")
     done = gnomon("map", "c.h5ad", folder=tmp_path)
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1

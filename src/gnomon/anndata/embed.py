@@ -1,13 +1,18 @@
 """PCA and t-SNE of an AnnData, with scanpy's parameters and in scanpy's slots."""
 
+import sys
 from typing import Any
 
 import numpy as np
 
+from gnomon.anndata.backed import MatrixParts
 from gnomon.anndata.matrices import N_PCS, choose_genes, read_matrix, representation, warn_of_counts
 from gnomon.anndata.models import CellMap
 from gnomon.errors import refuse
+from gnomon.numeric.scaling import working_type
 from gnomon.pca import PCA
+from gnomon.pca.plan import make_plan
+from gnomon.pca.rank import Request
 from gnomon.scores.few import trusted
 from gnomon.scores.kept import neighbors_kept
 from gnomon.tsne import TSNE
@@ -32,7 +37,8 @@ def pca(
     Parameters
     ----------
     adata : AnnData
-        X dense or sparse, in memory or backed; a sparse X is never made dense.
+        X dense or sparse, never made dense. Backed by a file or by Dask it is read in parts, with
+        the same bits: a sparse X that fits is held, a dense one if there are more genes than cells.
     n_comps : int, optional
         By default 50, or one less than there are cells or genes.
     layer : str, optional
@@ -77,7 +83,8 @@ def _write_pca(
     warn_of_counts(matrix, "X" if layer is None else f"layers['{layer}']")
     if n_comps is None:
         n_comps = min(N_PCS, min(matrix.shape) - 1)
-    model = PCA(n_comps, random_state=random_state, n_jobs=n_jobs)
+    solver = _solver(matrix, n_comps) if isinstance(matrix, MatrixParts) else "auto"
+    model = PCA(n_comps, solver=solver, random_state=random_state, n_jobs=n_jobs)
     scores = model.fit_transform(matrix)
     loadings = np.zeros((adata.n_vars, len(model.components_)))
     used = slice(None) if genes.mask is None else genes.mask
@@ -97,6 +104,16 @@ def _write_pca(
         "variance_ratio": np.asarray(model.explained_variance_ratio_),
     }
     return model
+
+
+def _solver(matrix: MatrixParts, n_comps: int) -> str:
+    """The solver that the matrix would be given in memory, for the same bits."""
+    n, d = matrix.shape
+    request, itemsize = Request.parse(n_comps, n, d), working_type(matrix.dtype).itemsize
+    plan = make_plan(
+        n=n, d=d, request=request, itemsize=itemsize, stored=matrix.stored, memory=sys.maxsize
+    )
+    return plan.solver
 
 
 def tsne(

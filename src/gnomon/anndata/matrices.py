@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.anndata.backed import MatrixParts, as_parts
+from gnomon.engine import LocalEngine
+from gnomon.engine.arrays import hold
 from gnomon.errors import DataError, DataWarning, refuse, warn_caller
 from gnomon.inputs import is_sparse
 
@@ -59,7 +62,10 @@ def choose_genes(adata: Any, mask_var: Any) -> Genes:
 
 
 def read_matrix(adata: Any, layer: str | None, genes: Genes) -> Any:
-    """X or a layer, in memory, with the chosen genes alone; sparse matrices stay sparse."""
+    """X or a layer with the chosen genes alone; sparse matrices stay sparse.
+
+    One that is backed by a file or by Dask is a `MatrixParts`, but for one stored by columns.
+    """
     if layer is not None and layer not in adata.layers:
         refuse("layer", "be one of `adata.layers`", layer, f"It has {_some(adata.layers)}.")
     matrix = adata.X if layer is None else adata.layers[layer]
@@ -68,19 +74,34 @@ def read_matrix(adata: Any, layer: str | None, genes: Genes) -> Any:
         raise DataError(
             f"The AnnData has no {what}. Give `layer`, or a representation (`use_rep`)."
         )
-    if hasattr(matrix, "to_memory"):  # sparse, in a file
-        matrix = matrix.to_memory()
-    elif not isinstance(matrix, np.ndarray) and not is_sparse(matrix):
-        matrix = matrix[...] if hasattr(matrix, "id") else np.asarray(matrix)  # of h5py, or Dask
     if np.dtype(matrix.dtype).kind not in "biuf":
         raise DataError(f"{what} holds {matrix.dtype}, not numbers. Give `layer` with numbers.")
-    if genes.mask is not None:
-        matrix = matrix[:, np.flatnonzero(genes.mask)]
-    return matrix
+    at = None if genes.mask is None else np.flatnonzero(genes.mask)
+    parts = as_parts(matrix)
+    if parts is not None:
+        return parts if at is None else parts.columns_at(at)
+    if hasattr(matrix, "to_memory"):
+        warn_caller(
+            DataWarning(
+                f"{what} is stored by columns (CSC): it is brought into memory and turned into "
+                "rows, which takes a copy. Store it by rows: adata.X = adata.X.tocsr()."
+            )
+        )
+        matrix = matrix.to_memory()
+    elif not isinstance(matrix, np.ndarray) and not is_sparse(matrix):
+        matrix = np.asarray(matrix)
+    return matrix if at is None else matrix[:, at]
+
+
+def in_memory(matrix: Any) -> Any:
+    """The whole of a matrix in parts; any other as it is."""
+    return hold(matrix, LocalEngine()).X if isinstance(matrix, MatrixParts) else matrix
 
 
 def warn_of_counts(matrix: Any, what: str) -> None:
     """Warn where numbers are whole and none is negative: counts that were not normalised."""
+    if isinstance(matrix, MatrixParts):
+        matrix = matrix.read(matrix.partitions[0])
     some = matrix[:MANY_CELLS]
     values = some.data if is_sparse(some) else np.asarray(some).ravel()
     if not values.size or values.min() < 0 or values.max() <= 1:
@@ -102,7 +123,7 @@ def representation(adata: Any, use_rep: str | None, n_pcs: int | None) -> tuple[
     if use_rep is None:
         use_rep = "X" if n_pcs == 0 or adata.n_vars <= N_PCS else "X_pca"
     if use_rep == "X":
-        return read_matrix(adata, None, Genes()), "X"
+        return in_memory(read_matrix(adata, None, Genes())), "X"
     if use_rep not in adata.obsm:
         way = (
             "Run gnomon.anndata.pca(adata) first."

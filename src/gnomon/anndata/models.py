@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.anndata.backed import MatrixParts
 from gnomon.anndata.matrices import Genes, read_matrix
 from gnomon.errors import DataError
 from gnomon.pca import PCA
@@ -97,7 +98,8 @@ def place(adata: Any, on: CellMap, *, n_jobs: int | None = None) -> None:
             f"The new cells lack {len(missing)} of the {len(on.genes)} genes of the map ({some}"
             f"{', …' if len(missing) > MOST_MISSING else ''}). Give cells with the same genes."
         )
-    matrix = read_matrix(adata, on.layer, Genes())[:, at]
+    matrix = read_matrix(adata, on.layer, Genes())
+    matrix = matrix.columns_at(at) if isinstance(matrix, MatrixParts) else matrix[:, at]
     scores = np.asarray(on.pca.transform(matrix), np.float32)
     placed = on.tsne.place(scores)
     adata.obsm["X_pca"] = scores

@@ -62,7 +62,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
     from gnomon.cli.results import say_read
     from gnomon.data.open import open_table
     from gnomon.errors import TooLargeError
-    from gnomon.inputs.csr import is_sparse, stored_bytes
+    from gnomon.inputs.csr import stored_bytes
     from gnomon.pca import PCA
     from gnomon.pipeline.enough_rows import check_run, usual_perplexity
     from gnomon.pipeline.map_budget import RunBudget
@@ -102,7 +102,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
         held,
         copied,
         fit.beside(mapped),
-        is_sparse(table.X),
+        table.is_sparse,
     )
     return {"table": table.to_dict(), "preparation": told, **tell(found, asked, words)}
 

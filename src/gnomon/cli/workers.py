@@ -62,8 +62,12 @@ def _is_copied(data: str) -> bool:
     """Whether a file, or one of a folder, is read in blocks from a temporary copy."""
     from gnomon.data.file_content import COPIED, kind_of_file
     from gnomon.data.folder import files_of
+    from gnomon.data.formats.h5ad import is_h5ad
 
-    return data == "-" or any(kind_of_file(file) in COPIED for file in files_of(Path(data)))
+    if data == "-":
+        return True
+    files = files_of(Path(data))  # a 10x folder is one
+    return any(not is_h5ad(f) and (f.is_dir() or kind_of_file(f) in COPIED) for f in files)
 
 
 def in_blocks(asked: "Asked", *inputs: str) -> bool:

@@ -31,6 +31,9 @@ class ColumnOptions:
     image: str | None = None
     link: str | None = None
     sheet: str | None = None
+    layer: str | None = None
+    use_rep: str | None = None
+    normalize: str | None = None
 
     @property
     def shown(self) -> dict[str, str]:
@@ -61,6 +64,9 @@ def as_column_options(
     image: Any = None,
     link: Any = None,
     sheet: Any = None,
+    layer: Any = None,
+    use_rep: Any = None,
+    normalize: Any = None,
 ) -> ColumnOptions:
     """The options as Python gives them, checked."""
     named = (("label", label), ("id", id), ("text", text), ("image", image), ("link", link))
@@ -69,6 +75,18 @@ def as_column_options(
             refuse(option, "be the name of a column", name, kind=True)
     if sheet is not None and not isinstance(sheet, str):
         refuse("sheet", "be the name of a sheet", sheet, kind=True)
+    for option, key in (("layer", layer), ("use_rep", use_rep)):
+        if key is not None and not isinstance(key, str):
+            refuse(option, "be a key of an AnnData file", key, kind=True)
+    if layer is not None and use_rep is not None:
+        raise OptionError("layer and use_rep are mutually exclusive.", "Leave one out.")
+    if normalize is not None:
+        if normalize != "log1p":
+            raise OptionError(f"normalize must be log1p; got {quoted(str(normalize))}.")
+        if use_rep not in (None, "X"):
+            raise OptionError(
+                "normalize is for counts, and use_rep names a representation.", "Leave one out."
+            )
     if decimal is not None:
         check_choice("decimal", decimal, (".", ","))
     return ColumnOptions(
@@ -84,6 +102,9 @@ def as_column_options(
         image=image,
         link=link,
         sheet=sheet,
+        layer=layer,
+        use_rep=use_rep,
+        normalize=normalize,
     )
 
 

@@ -77,7 +77,7 @@ PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 JSON_LINES = (".jsonl", ".ndjson")
 GZ = b"\x1f\x8b"
 STEP = 2**24
-COPIED = ("text", "gz", "zip")  # kinds whose rows are read in blocks from a temporary copy
+COPIED = ("text", "gz", "zip", "mtx")  # kinds whose rows are read in blocks from a temporary copy
 HEAD = 16  # bytes that tell what a file is
 
 

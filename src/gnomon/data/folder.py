@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gnomon.data.formats.sparse import find_10x
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError, listed, quoted
 from gnomon.data.table import Places
@@ -37,8 +38,11 @@ ReadFile = Callable[[Path, Collection[str]], RawTable]
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder, by name; anything else in it is refused."""
-    if not path.is_dir():
+    """The file itself, or the files of a folder, by name; anything else in it is refused.
+
+    The files of a 10x folder are one table: the folder stands for it.
+    """
+    if not path.is_dir() or find_10x(path) is not None:
         return [path]
     called = quoted(path, longest=4096)
     there = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")))

@@ -5,7 +5,7 @@ fit into the memory allowed, or if it is to be worked on by a cluster.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from gnomon.data.column_options import as_column_options
 from gnomon.data.file_content import Stream
 from gnomon.data.folder import files_of
 from gnomon.data.formats.arrow import parquet_bytes
-from gnomon.data.formats.h5ad import is_h5ad
+from gnomon.data.formats.h5ad import h5ad_bytes, is_h5ad
 from gnomon.data.formats.parts import AbsentError
-from gnomon.data.formats.sparse import find_10x
+from gnomon.data.formats.sparse import find_10x, matrix_bytes
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.read import read, read_source
@@ -37,7 +37,11 @@ __all__ = ["fits", "open_table", "table_of_source"]
 # A table of this share of the memory there is would not fit with what is done to it.
 HELD_SHARE = 0.5
 SMALL_BYTES = 100e6  # smaller tables are always held
-READING = ("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet", *SHOWN)
+READING = (
+    *("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet"),
+    *("layer", "use_rep", "normalize"),
+    *SHOWN,
+)
 
 
 def open_table(
@@ -95,7 +99,7 @@ def open_table(
     if os.fspath(source) == "-" or _is_pipe(Path(source)):
         return _open_stream(source, memory, in_blocks, reading, row_names=row_names, spool=spool)
     path = Path(source)
-    if in_blocks or not fits(path, memory):
+    if in_blocks or not fits(path, memory, reading):
         return _open_blocks(path, memory, reading, row_names=row_names, spool=spool)
     return read(source, memory=memory, **reading)
 
@@ -126,13 +130,20 @@ def _open_stream(
     return replace(table, folder=None)
 
 
-def fits(path: Path, memory: Memory) -> bool:
-    """Whether the table of a file or folder fits into memory, as far as its size can tell."""
+def fits(path: Path, memory: Memory, reading: Mapping[str, Any] | None = None) -> bool:
+    """Whether the table of a file or folder fits into memory, as far as its size can tell.
+
+    Of an AnnData file it is the matrix that `reading` names.
+    """
     if not (path.is_file() or path.is_dir()):
         return True  # a pipe, or nothing at all
-    if find_10x(path) is not None or is_h5ad(path):  # which are held or refused
-        return True
-    size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
+    if is_h5ad(path):
+        asked = {option: (reading or {}).get(option) for option in READING}
+        size = h5ad_bytes(path, as_column_options(**asked))
+    elif (cells := find_10x(path)) is not None:
+        size = matrix_bytes(cells["matrix"])
+    else:
+        size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
     return size < SMALL_BYTES or size <= HELD_SHARE * Budget.from_memory(memory).bytes
 
 

@@ -16,7 +16,6 @@ from gnomon.data.table import Table
 from gnomon.engine import Engine, as_engine
 from gnomon.engine.arrays import hold
 from gnomon.inputs import check_choice
-from gnomon.inputs.csr import is_sparse
 
 __all__ = ["FOLD", "Preparation", "Prepared", "Scale", "choose_scale", "prepare"]
 
@@ -85,7 +84,7 @@ def prepare(
     if missing == "drop" and gaps.any():
         table, spread = _drop(table, plain, spread, engine)
         gaps = spread.gaps
-    if is_sparse(table.X):
+    if table.is_sparse:
         chosen = _choose_sparse(table, asked, missing, bool(gaps.any()))
     else:
         chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)
@@ -98,7 +97,7 @@ def prepare(
         why=chosen.why,
         n_dropped=n - table.n_rows,
         filled=filled,
-        mean=np.zeros(d) if is_sparse(table.X) and chosen.standardize else spread.mean,
+        mean=np.zeros(d) if table.is_sparse and chosen.standardize else spread.mean,
         std=np.where(spread.std > 0, spread.std, 1.0),
         filling=filling,
     )

@@ -52,6 +52,11 @@ class PreparedTable(Source):
         self.source, self.preparation, self.drops = source, preparation, kept is not None
         self.seals = source.seals  # of the pass that measured the columns, too
 
+    @property
+    def stored(self) -> int | None:
+        """Entries of the source; where rows are dropped, at most so many."""
+        return self.source.stored
+
     def read(self, partition: Partition) -> NDArray[Any]:
         """The numbers of the source, made ready."""
         return self.read_checked(partition)[0]
@@ -189,7 +194,7 @@ class _FirstPlace:
     bad: Any
 
     def __call__(self, block: Block) -> tuple[int, int, float] | None:
-        found = _first(block.X, self.bad)
+        found = (_first_stored if is_sparse(block.X) else _first)(block.X, self.bad)
         if found is None:
             return None
         return block.partition.start + found[0], found[1], float(block.X[found])

@@ -141,6 +141,9 @@ def read(
         image=image,
         link=link,
         sheet=sheet,
+        layer=layer,
+        use_rep=use_rep,
+        normalize=normalize,
     )
 
     def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
@@ -154,9 +157,7 @@ def read(
     if folder and (cells := find_10x(Path(path))) is not None:
         raw = read_10x(cells, Path(path).name, memory)
     elif os.fspath(path) != "-" and is_h5ad(Path(path)):
-        raw = read_h5ad(
-            Path(path), layer=layer, use_rep=use_rep, normalize=normalize, memory=memory
-        )
+        raw = read_h5ad(Path(path), options, memory)
     else:
         raw = read_folder(Path(path), read_file) if folder else read_file(path)
     roles = assign_roles(raw, options)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnomon.budget import available_bytes
 from gnomon.data.column_options import ColumnOptions, as_column_options
@@ -15,8 +14,10 @@ from gnomon.data.file_content import kind_inside, kind_of_file
 from gnomon.data.folder import different_columns, files_of, join_parts, other_columns
 from gnomon.data.formats.arrow import ArrowTable
 from gnomon.data.formats.csv import CsvTable
-from gnomon.data.formats.numpy import NpyTable, NpzTable
+from gnomon.data.formats.h5ad import h5ad_table, is_h5ad
+from gnomon.data.formats.numpy import NpyTable, npz_parts
 from gnomon.data.formats.parts import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
+from gnomon.data.formats.sparse import find_10x, mtx_table, table_10x
 from gnomon.data.formats.spool import Spool
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
@@ -45,6 +46,9 @@ def source(
     id: str | None = None,
     na: Any = None,
     decimal: str | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
+    normalize: str | None = None,
     names: Sequence[str] | None = None,
     rows: int | None = None,
     spool: str | os.PathLike[str] | None = None,
@@ -59,8 +63,10 @@ def source(
     ----------
     table : path, array, Dask array or callable
         A file (``.npy``, ``.npz``, Parquet, Feather, CSV; also gz), a folder of such files, taken
-        in the order of their names; an array or a dataframe in memory; a Dask array; or a function
-        that returns a fresh iterator over arrays (m, d), or over dataframes of the same columns.
+        in the order of their names; a sparse matrix in a file (SciPy's ``.npz``, Matrix Market, a
+        10x folder) or an AnnData file (``.h5ad``), which stay sparse; an array or a dataframe in
+        memory; a Dask array; or a function that returns a fresh iterator over arrays (m, d), or
+        over dataframes of the same columns.
     columns : str or list of str, optional
         Use these columns and no others, in this order.
     features : str or list of str, optional
@@ -74,6 +80,8 @@ def source(
         number that does, such as "-999".
     decimal : {".", ","}, optional
         What divides decimals in text; by default it is guessed.
+    layer, use_rep, normalize : str, optional
+        What of an AnnData file is used, as in `gnomon.data.read.read`.
     names : sequence of str, optional
         Names of the columns of an array, a Dask array or a function's blocks; by default those that
         dataframes have.
@@ -117,6 +125,9 @@ def source(
         columns=columns,
         features=features,
         decimal=decimal,
+        layer=layer,
+        use_rep=use_rep,
+        normalize=normalize,
     )
     if isinstance(table, (str, os.PathLike)):
         if names is not None:
@@ -197,16 +208,29 @@ class FileSource(Source):
         super().__init__(first.columns, dtype, partitions, first.names)
         self.options, self.part_rows = options, rows
         self.roles, self.notes = first.roles, first.notes
+        entries = [file.stored for file in self.files if file.stored is not None]
+        self._stored = sum(entries) if entries else None
         self.told: set[int] = set()  # files that know what comes next
         self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
 
-    def read(self, partition: Partition) -> NDArray[Any]:
+    @property
+    def stored(self) -> int | None:
+        """Entries of all files, if they hold sparse matrices."""
+        return self._stored
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the largest block."""
+        known = [file.most_bytes for file in self.files if file.most_bytes is not None]
+        return max(known) if known else super().block_bytes
+
+    def read(self, partition: Partition) -> Any:
         """Some rows of one of the files."""
         number, place = partition.place
         self._refuse_changed(number, partition)
         piece = Piece(partition.first, partition.rows, place)
         block = self.files[number].read(piece, 0 if self.scattered else self.at_once)
-        return np.asarray(block, self.dtype)
+        return block if is_sparse(block) else np.asarray(block, self.dtype)
 
     def cells(self, names: Sequence[str], most_bytes: int) -> RawTable | None:
         """All cells of some columns of all files; None where they take more than `most_bytes`."""
@@ -309,15 +333,24 @@ def _open(
             "again.",
             "Save it as a file.",
         )
+    name = shown_name(path)
+    if (cells := find_10x(path)) is not None:
+        return table_10x(cells, options, rows, Spool(name, spool))
+    if is_h5ad(path):
+        return h5ad_table(path.absolute(), options, rows, Spool(name, spool))
+    if options.layer or options.use_rep or options.normalize:
+        raise OptionError(
+            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
+        )
     kind = kind_of_file(path)
-    path = path.absolute()  # for whoever reads it from another folder
-    name, copy = shown_name(path), None
+    path, copy = path.absolute(), None  # for a worker in another folder
     if kind == "gz" and (kind := kind_inside(path)) != "text":
         copy = Spool(name, spool)
         path = copy.unpack(path)
     readers: dict[str, Callable[[], BlockFile]] = {
         "npy": lambda: NpyTable(path, options, rows),
-        "zip": lambda: NpzTable(path, options, rows, spool=Spool(name, spool)),
+        "zip": lambda: npz_parts(path, options, rows, Spool(name, spool)),
+        "mtx": lambda: mtx_table(path, options, rows, Spool(name, spool)),
         "text": lambda: CsvTable(path, options, rows, like, more=more, spool=Spool(name, spool)),
         "parquet": lambda: ArrowTable(path, options, rows, "parquet", like, more=more),
         "feather": lambda: ArrowTable(path, options, rows, "feather", like, more=more),
@@ -326,7 +359,6 @@ def _open(
         what = {
             "jsonl": "is JSON lines",
             "excel": "is an Excel workbook",
-            "mtx": "holds a sparse matrix",
         }[kind]
         way = "Allow more memory, or save it as Parquet."
         raise FileError(f"{name} {what} and cannot be read in blocks.", way)

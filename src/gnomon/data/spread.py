@@ -84,7 +84,9 @@ class Tally:
 
     @classmethod
     def of(cls, X: NDArray[Any], n_jobs: int | None = None) -> "Tally":
-        """That of the rows of `X`, shape (n, d) with n > 0."""
+        """That of the rows of `X`, an array or CSR array (n, d) with n > 0."""
+        if is_sparse(X):
+            return _tally_sparse(X)
         blocks = row_blocks(X.shape[0], max(1, BLOCK_NUMBERS // max(1, X.shape[1])))
         parts = map_blocks(quiet(lambda a, b: _tally(X[a:b])), blocks, n_jobs=n_jobs)
         return reduce(cls.__add__, parts)
@@ -142,11 +144,11 @@ class Tally:
 
 def measure_spread(X: NDArray[Any], n_jobs: int | None = None) -> Spread:
     """Measure the columns of `X`, shape (n, d); infinities show in `low` and `high`."""
-    return _measure_sparse(X) if is_sparse(X) else Tally.of(X, n_jobs).spread()
+    return Tally.of(X, n_jobs).spread()
 
 
-def _measure_sparse(X: Any) -> Spread:
-    """Measure the columns of a CSR array from its stored entries; all others are zeros."""
+def _tally_sparse(X: Any) -> Tally:
+    """Of a CSR array, from its stored entries; all others are zeros."""
     n, d = X.shape
     values, at = X.data.astype(np.float64), X.indices
     known = ~np.isnan(values)
@@ -160,26 +162,24 @@ def _measure_sparse(X: Any) -> Spread:
     zeros = stored < n
     low[zeros], high[zeros] = np.minimum(low[zeros], 0.0), np.maximum(high[zeros], 0.0)
     low[count == 0] = high[count == 0] = np.nan
-    # In units of a power of two: no square leaves the range of float64.
     largest = _largest(low, high)
-    exponent = np.where(largest > 0, np.frexp(largest)[1], 0)
+    exponent = np.frexp(largest)[1]
+    exponent[np.abs(exponent) < LARGE] = 0
     with np.errstate(invalid="ignore", over="ignore"):
         unit = np.ldexp(some, -exponent[at])
         mean = np.bincount(at, unit, d) / np.maximum(count, 1)
         away = np.where(known, unit - mean[at], 0.0)
         squares = np.bincount(at, away**2, d) + (n - stored) * mean**2
-        std = np.sqrt(squares / np.maximum(count - 1, 1))
-        std = np.where((low == high) | (std <= EQUAL), 0.0, np.ldexp(std, exponent))
-        mean = np.where(low == high, low, np.ldexp(mean, exponent))
-    whole = X.dtype.kind != "f" or bool((~known | (np.rint(values) == values)).all())
-    empty = count == 0
-    return Spread(
-        mean=np.where(empty, 0.0, mean),
-        std=np.where(empty, 0.0, std),
+    return Tally(
+        rows=n,
+        count=count.astype(np.float64),
+        centre=mean,
+        rest=np.zeros(d),
+        squares=squares,
+        exponent=np.where(largest > 0, exponent, NOTHING).astype(np.intc),
         low=low,
         high=high,
-        gaps=gaps.astype(np.int64),
-        whole=whole,
+        whole=X.dtype.kind != "f" or bool((~known | (np.rint(values) == values)).all()),
     )
 
 

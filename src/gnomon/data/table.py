@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
 from gnomon.engine.source import Source
+from gnomon.inputs.csr import is_sparse
 from gnomon.records import Record
 
 __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table_of_sample"]
@@ -232,6 +233,11 @@ class Table(Record):
     def in_blocks(self) -> bool:
         """Whether the numbers are read in blocks, again and again, and never held as a whole."""
         return isinstance(self.X, Source)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the numbers are a CSR array, or are read as such."""
+        return self.X.is_sparse if isinstance(self.X, Source) else is_sparse(self.X)
 
     def title(self) -> str:
         """Size and name."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gnomon.compute.threads import row_blocks
@@ -13,6 +14,7 @@ from gnomon.engine.source import Block, Partition, Seal, Source, partition_rows
 from gnomon.errors import DataError, DataTypeError
 from gnomon.events import On
 from gnomon.inputs import as_table, is_sparse
+from gnomon.inputs.csr import stored_bytes
 from gnomon.typing import Table
 
 __all__ = ["ArraySource", "DaskArraySource", "as_source", "hold", "names_of", "usual_type"]
@@ -75,9 +77,14 @@ class ArraySource(Source):
         return None if self.checked and _is_mapped(self.X) else self.X
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether the array is a CSR array."""
-        return is_sparse(self.X)
+    def stored(self) -> int | None:
+        """Entries of a CSR array."""
+        return int(self.X.nnz) if is_sparse(self.X) else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return stored_bytes(self.X)
 
     def read(self, partition: Partition) -> Any:
         """Rows of the array, without a copy unless their type is unusual."""
@@ -169,6 +176,8 @@ def _client_of(X: Any) -> Any:
 
 def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
     """Read `table` into memory, repartitioned by `partition_rows`."""
+    if table.is_sparse:
+        return _hold_sparse(table, engine, on)
     X = np.empty(table.shape, table.dtype)
     done = 0
 
@@ -181,6 +190,32 @@ def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
     held = ArraySource(X, table.part_rows, table.names, checked=False)
     held.held_from = table
     return held
+
+
+def _hold_sparse(table: Source, engine: Any, on: On | None) -> ArraySource:
+    """The blocks of a sparse table as one CSR array."""
+    assert table.stored is not None
+    n, most = table.rows, table.stored
+    data, indices = np.empty(most, table.dtype), np.empty(most, _index_type(most))
+    indptr = np.zeros(n + 1, indices.dtype)
+    row = at = 0
+
+    def add(rows: Any) -> None:
+        nonlocal row, at
+        end = at + rows.nnz
+        data[at:end], indices[at:end] = rows.data, rows.indices
+        indptr[row + 1 : row + 1 + rows.shape[0]] = rows.indptr[1:] + np.asarray(at, indptr.dtype)
+        row, at = row + rows.shape[0], end
+
+    engine.write(_rows_of, table, add, on=on)
+    X = sp.csr_array((data[:at], indices[:at], indptr), shape=table.shape)
+    held = ArraySource(X, table.part_rows, table.names, checked=False)
+    held.held_from = table
+    return held
+
+
+def _index_type(largest: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if largest < 2**31 else np.int64
 
 
 def _rows_of(block: Block) -> NDArray[Any]:

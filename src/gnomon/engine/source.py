@@ -35,6 +35,7 @@ Seal: TypeAlias = int | tuple[tuple[int, int, "Seal"], ...]
 PARTITION_NUMBERS = 2**20
 WIDE_TIMES = 4
 WIDE_ROWS = 4096
+INDEX_BYTES = 4  # of the column of an entry of a CSR array; 8 beyond 2^31 entries
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,21 @@ class Source(ABC):
         return None
 
     @property
+    def stored(self) -> int | None:
+        """Entries that a sparse table stores, whose blocks are CSR arrays; None for a dense one."""
+        return None
+
+    @property
     def is_sparse(self) -> bool:
         """Whether blocks are CSR arrays."""
-        return False
+        return self.stored is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table in memory: of its numbers or, if sparse, of its entries and rows."""
+        if self.stored is None:
+            return self.rows * self.columns * self.dtype.itemsize
+        return self.stored * (self.dtype.itemsize + INDEX_BYTES) + 8 * (self.rows + 1)
 
     def read_checked(self, partition: Partition) -> tuple[NDArray[Any], Seal]:
         """Read a partition and its checksum, which must not change."""
@@ -208,13 +221,20 @@ _MULTIPLIERS = np.random.default_rng(9).integers(2**63, size=_WORDS, dtype=np.ui
 _STEP = 0x9E3779B97F4A7C15  # odd, so that no bit of an earlier chunk is lost in the product
 
 
-def checksum(X: NDArray[Any]) -> int:
+def checksum(X: Any) -> int:
     """64-bit checksum that depends on every number of `X` and its position, at memory speed.
+
+    That of a CSR array is made of those of its three arrays.
 
     Σ word · odd multiplier within 64 kB, chunks combined by Horner's rule, both modulo 2^64. It
     detects accidental changes of files, not forgeries. Numbers are read in memory order, column by
     column in a Fortran-ordered array: a source returns every block in the same order each time.
     """
+    if hasattr(X, "indptr"):
+        total = 0
+        for part in (X.indptr, X.indices, X.data):
+            total = (total * _STEP + checksum(part)) % 2**64
+        return total
     lying = X.T if X.flags.f_contiguous else X
     octets = np.ascontiguousarray(lying).reshape(-1).view(np.uint8)
     whole = octets.size // 8

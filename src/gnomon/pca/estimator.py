@@ -22,7 +22,6 @@ from gnomon.inputs import (
     check_real,
     check_table,
     check_weights,
-    is_sparse,
     random_generator,
 )
 from gnomon.late import Shown
@@ -346,7 +345,7 @@ class PCA(
         if self.missing == "em":
             refuse("missing", "be 'error' for partial_fit", "em", "Fill the rows in first.")
         if moments is None:  # fail now rather than at the end, or when memory runs out
-            Request.parse(self.n_components, X.shape[1], X.shape[1])
+            Request.parse(self.n_components, max(X.shape), X.shape[1])  # more rows may come
             make_plan(n=2, d=X.shape[1], request=Request(1), itemsize=8, solver="covariance")
         weights = check_weights("sample_weight", sample_weight, X.shape[0], of="row")
         # each batch about its own mean: the first may differ from the rest (blank rows)
@@ -456,8 +455,10 @@ class PCA(
         if table.array() is not None or not workers.is_local:
             return False
         room = available_bytes() if memory is None else parse_bytes(memory)
-        if HOLD_FACTOR * _bytes_of(table) > room:
+        if HOLD_FACTOR * table.nbytes > room:
             return False
+        if table.is_sparse:  # small in memory, and krylov reads it many times
+            return True
         solver = ALIASES.get(self._solver(), self._solver())
         wide = solver in ("auto", "krylov") and table.rows < table.columns
         fills = self.missing == "em" and table.dtype.kind == "f"  # integers have no NaN
@@ -485,7 +486,7 @@ class PCA(
             d=d,
             request=request,
             itemsize=8 if filled else working_type(table.dtype).itemsize,
-            stored=int(X.nnz) if hasattr(X, "nnz") else None,
+            stored=table.stored,
             solver=self._solver(),
             memory=None if memory is None else parse_bytes(memory),
             threads=workers.workers,
@@ -493,7 +494,7 @@ class PCA(
             blocks=blocks,
             partitions=partitions,
             processes=processes,
-            held=_bytes_of(table) if held else 0,
+            held=table.nbytes if held else 0,
             before=1 if held else sample_passes(table, workers),
         )
 
@@ -505,14 +506,14 @@ class PCA(
         if self.missing != "em" or table.dtype.kind != "f":
             return False
         X = table.array()
-        if not held and (X is None or not workers.is_local):
-            raise UnavailableError(
-                f"`missing='em'` needs the whole table, {readable_bytes(_bytes_of(table))}, in the "
-                "memory of this process. Fill the rows in first, or leave out those with gaps."
-            )
-        if is_sparse(X):
+        if table.is_sparse:
             raise DataError(
                 "`missing='em'` needs a dense table; got a sparse one. Use X.toarray()."
+            )
+        if not held and (X is None or not workers.is_local):
+            raise UnavailableError(
+                f"`missing='em'` needs the whole table, {readable_bytes(table.nbytes)}, in the "
+                "memory of this process. Fill the rows in first, or leave out those with gaps."
             )
         return True
 
@@ -692,10 +693,6 @@ def _given_out(
 ) -> Measured:
     """Error bounds of components that were rotated within `groups`, then rounded for storage."""
     return measured.turned(before, turned, groups).rounded(turned, stored)
-
-
-def _bytes_of(table: Source) -> int:
-    return table.rows * table.columns * table.dtype.itemsize
 
 
 def _too_coarse(solution: Solution, problem: Problem) -> bool:

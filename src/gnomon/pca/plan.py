@@ -129,12 +129,13 @@ def make_plan(
     costs = {
         name: (operations, peak + filling + held) for name, (operations, peak) in costs.items()
     }
+    bytes_ = float(itemsize) * n * d if stored is None else (itemsize + 4.0) * stored
     name, why = (
         (solver, "requested by name")
         if solver != "auto"
         else _choose(n, d, k, request, stored, costs, room)
         if blocks is None
-        else _choose_for_source(k, n, d, itemsize, request, costs, room, before)
+        else _choose_for_source(k, n, d, bytes_, itemsize, request, costs, room, before)
     )
     if held:
         why += f"; the table is read into memory, {readable_bytes(held)}"
@@ -304,6 +305,7 @@ def _choose_for_source(
     k: int,
     n: int,
     d: int,
+    bytes_: float,
     itemsize: int,
     request: Request,
     costs: dict[str, tuple[float, float]],
@@ -312,7 +314,7 @@ def _choose_for_source(
 ) -> tuple[str, str]:
     """Choose one pass if d × d sums fit; otherwise a number of passes known beforehand."""
     operations, peak = costs["covariance"]
-    fits, quick, bytes_ = peak <= room, costs["krylov"][0], float(itemsize) * n * d
+    fits, quick = peak <= room, costs["krylov"][0]
     needs_all = isinstance(request.asked, str) or 3 * (k + 10) > min(n, d)
     if needs_all or (
         fits and (operations <= SMALL_OPERATIONS or operations <= EXACT_SLOWDOWN * quick)

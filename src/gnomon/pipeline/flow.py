@@ -23,7 +23,6 @@ from gnomon.data.table import Table
 from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.errors import GnomonWarning, quoted
 from gnomon.events import On, both, former
-from gnomon.inputs.csr import is_sparse
 from gnomon.numeric.apply import Output, apply_rows, plain_transform
 from gnomon.pca import PCA
 from gnomon.pca.components import Components
@@ -213,7 +212,7 @@ class _Work:
         if sampling is not None:
             stage.report("sample", sampling)
             wide = X.shape[1] > WIDE and tsne.metric == "euclidean"
-            if wide or is_sparse(X):  # reduced by the PCA of all rows
+            if wide or table.is_sparse:  # reduced by the PCA of all rows
                 tsne.pca = self._fit_reduction(tsne)
         mapped = self._mapped_rows(sampling)
         ids, labels = (
@@ -242,7 +241,8 @@ class _Work:
     def _fit_reduction(self, tsne: TSNE) -> PCA:
         """PCA of all rows that `tsne` uses to reduce a wide table."""
         X = self.prepared.X
-        reduced = PCA(REDUCED, random_state=tsne.random_state, n_jobs=tsne.n_jobs)
+        k = min(REDUCED, *X.shape)
+        reduced = PCA(k, random_state=tsne.random_state, n_jobs=tsne.n_jobs)
         if not self.prepared.table.in_blocks:
             return reduced.fit(X)
         nameless = X.only(X.partitions)

@@ -112,8 +112,9 @@ class RunBudget:
         """Bytes of the mapped rows of blocks: here, and with their search in every worker."""
         if not self.table.in_blocks:
             return 0
-        columns = int(self.prepared.X.shape[1])
-        return (1 + 2 * self.processes) * 8 * mapped * columns
+        X = self.prepared.X
+        row = X.nbytes / X.shape[0] if X.is_sparse else 8 * X.shape[1]
+        return int((1 + 2 * self.processes) * mapped * row)
 
 
 def names_bytes(table: Table) -> int:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gnomon.budget import readable_bytes
@@ -25,7 +26,7 @@ from gnomon.compute.threads import row_blocks
 from gnomon.engine import Block, Engine, Source
 from gnomon.errors import TooLargeError
 from gnomon.events import On, report_rows
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, is_sparse
 from gnomon.records import Record
 from gnomon.tsne.estimator import TSNE
 from gnomon.tsne.map import Map
@@ -196,8 +197,12 @@ class Placed:
 
 
 def rows_of_source(source: Source, rows: NDArray[np.int64], engine: Engine) -> NDArray[Any]:
-    """Some rows of a source, in ascending order, shape (len(rows), d)."""
-    return np.concatenate(engine.map(_chosen, source, beside=_by_partition(source, rows)))
+    """Some rows of a source, in ascending order, shape (len(rows), d); CSR of a sparse one."""
+    parts = engine.map(_chosen, source, beside=_by_partition(source, rows))
+    if source.is_sparse:
+        stacked: Any = sp.vstack([*map(sp.csr_array, parts)], format="csr")
+        return stacked  # type: ignore[no-any-return]
+    return np.concatenate(parts)
 
 
 def place_source(
@@ -227,7 +232,8 @@ class _PlaceOthers:
 
 
 def _chosen(block: Block) -> NDArray[Any]:
-    return np.ascontiguousarray(block.X[block.beside])
+    rows = block.X[block.beside]
+    return rows if is_sparse(rows) else np.ascontiguousarray(rows)
 
 
 def _by_partition(source: Source, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

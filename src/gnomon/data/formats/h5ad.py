@@ -2,8 +2,9 @@
 
 1. A child process looks at the file first (`CHECK`): libhdf5 may crash on a damaged one, and links
    or storage outside of the file, virtual datasets and filters from plugins are refused there.
-2. The matrix is read by h5py, without anndata: X, a layer or a representation in `obsm`. CSR stays
-   sparse; CSC is turned into rows once, and said.
+2. The matrix is read by h5py, without anndata: X, a layer or a representation in `obsm`. It is held
+   where it fits (`read_h5ad`), and otherwise read in parts (`h5ad_table`). CSR stays sparse; CSC is
+   turned into rows once, in memory or in a temporary copy, and said.
 3. `obs_names` are ids, columns of `obs` labels and colours, `var_names` the columns. By default, as
    in scanpy, `obsm["X_pca"]` is used where there are more than 50 genes, and otherwise the genes
    that `var["highly_variable"]` marks; both are said, and ``use_rep="X"`` takes X.
@@ -13,21 +14,30 @@ Needs ``pip install 'gnomon[anndata]'``.
 
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
+from gnomon.data.column_options import ColumnOptions
+from gnomon.data.formats.matrix_parts import BATCH, CsrRows, Matrix, MatrixTable, spool_csr
+from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, listed, quoted
-from gnomon.errors import DataError, DataWarning, warn_caller
+from gnomon.errors import DataError, DataWarning, GnomonError, warn_caller
 from gnomon.inputs.csr import canonical_csr, is_sparse
 
-__all__ = ["is_h5ad", "log1p_of_counts", "read_h5ad"]
+__all__ = ["h5ad_bytes", "h5ad_table", "is_h5ad", "log1p_of_counts", "read_h5ad"]
 
 MAGIC = b"\x89HDF"
 
@@ -35,6 +45,7 @@ CHECK_SECONDS = 120
 N_PCS = 50  # as `scanpy.settings.N_PCS`: more genes are represented by `X_pca`
 TARGET_COUNTS = 1e4  # counts of every cell after ``normalize="log1p"``
 MANY_CELLS = 1_000  # whose numbers are looked at for whole ones
+CHUNK_CACHE = 2**26  # bytes of unpacked chunks that a dense matrix in chunks keeps
 WHOLE = "Was it copied whole?"
 UNSAFE = 3  # exit code of the child that found something to refuse
 # Filters that every build of libhdf5 has: gzip, shuffle, fletcher32, nbit, scaleoffset; and lzf.
@@ -78,37 +89,76 @@ def is_h5ad(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def read_h5ad(
-    path: Path,
-    *,
-    layer: str | None = None,
-    use_rep: str | None = None,
-    normalize: str | None = None,
-    memory: Memory = None,
-) -> RawTable:
-    """The cells of an AnnData file: X, `layers[layer]` or `obsm[use_rep]`, and columns of `obs`.
+def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawTable:
+    """The cells of an AnnData file, held in memory: X, a layer or a representation, and `obs`.
 
     ``normalize="log1p"`` scales the counts of each cell to 10,000 and takes log(1 + x).
     """
-    if normalize not in (None, "log1p"):
-        raise OptionError(f"normalize must be log1p; got {quoted(str(normalize))}.")
-    if normalize is not None and use_rep not in (None, "X"):
-        raise OptionError(
-            "normalize is for counts, and use_rep names a representation.", "Leave one out."
-        )
-    if layer is not None and use_rep is not None:
-        raise OptionError("layer and use_rep are mutually exclusive.", "Leave one out.")
-    _check(path)
+    with _reading(path) as file:
+        cells = _Cells.of(path, file, options)
+        Budget.from_memory(memory).check(f"{path.name}: {cells.what}", cells.held_bytes)
+        X = cells.finished(cells.whole(file))
+        cells.warn_of_counts(X)
+        columns, said = unique_names(cells.genes, X.shape[1])
+        beside = _obs(file, path.name, 0, X.shape[0], frozenset(columns))
+    return RawTable(
+        path.name,
+        beside,
+        X,
+        tuple(columns),
+        notes=(*cells.notes, *said),
+        named=True,
+        typed=True,
+        beside=frozenset(beside),
+    )
+
+
+def h5ad_bytes(path: Path, options: ColumnOptions) -> int:
+    """Bytes that the matrix takes while it is brought into memory."""
+    with _reading(path) as file:
+        return _Cells.of(path, file, options).held_bytes
+
+
+def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> MatrixTable:
+    """The cells of an AnnData file in parts; `spool` holds a copy of what is stored by columns."""
+    with _reading(path) as file:
+        cells = _Cells.of(path, file, options)
+        matrix = _InParts(cells, cells.in_parts(file, spool))
+        cells.warn_of_counts(matrix.read(0, min(MANY_CELLS, matrix.shape[0])))
+        columns, said = unique_names(cells.genes, matrix.shape[1])
+
+    def beside(start: int, stop: int) -> dict[str, Any]:
+        with _reading(path) as file:
+            return _obs(file, path.name, start, stop, frozenset(columns))
+
+    return MatrixTable(
+        path.name,
+        matrix,
+        columns,
+        options,
+        rows,
+        named=True,
+        beside=beside,
+        notes=(*cells.notes, *said),
+        spool=spool if cells.kind == "csc" else None,
+    )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Any]:
+    """The open file, once a child process has looked through it; what h5py raises in one sentence.
+
+    A file is looked through once for as long as it stays as it is.
+    """
+    now = path.stat()
+    _check(path, now.st_size, now.st_mtime_ns)
     import h5py
 
     try:
-        with h5py.File(path, "r") as file:
-            if layer is None and use_rep is None and normalize is None and _has_pca(file):
-                use_rep = "X_pca"
-            elif use_rep == "X":
-                use_rep = None
-            budget = Budget.from_memory(memory)
-            return _read(file, path.name, layer, use_rep, normalize, budget)
+        with h5py.File(path, "r", rdcc_nbytes=CHUNK_CACHE) as file:
+            yield file
+    except GnomonError:
+        raise
     except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise FileError(
             f"{path.name} is no AnnData file, or a damaged one ({str(error).splitlines()[0]}).",
@@ -116,7 +166,8 @@ def read_h5ad(
         ) from None
 
 
-def _check(path: Path) -> None:
+@lru_cache(maxsize=16)
+def _check(path: Path, size: int, changed: int) -> None:
     """Have a child process open every part of the file, and refuse what it refuses."""
     import importlib.util
 
@@ -144,57 +195,259 @@ def _check(path: Path) -> None:
         raise FileError(f"{path.name} {how}.", WHOLE)
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """What is read of an AnnData file, and what is done with its rows.
+
+    Attributes
+    ----------
+    path : Path
+    key : str
+        Where the matrix is in the file.
+    what : str
+        What it is called: X, layers["…"] or obsm["…"].
+    kind : str
+        "dense", "csr" or "csc".
+    shape : tuple of int
+    dtype : dtype
+    entries : int
+        Entries of a sparse matrix.
+    genes : tuple of str
+        Names of the columns in use.
+    used : array or None
+        Their numbers, where not all columns are used.
+    normalize : bool
+        Whether counts are normalised.
+    counts : bool
+        Whether they may be raw counts, which is warned of.
+    notes : tuple of str
+    """
+
+    path: Path
+    key: str
+    what: str
+    kind: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    entries: int
+    genes: tuple[str, ...]
+    used: NDArray[np.intp] | None
+    normalize: bool
+    counts: bool
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: Path, file: Any, options: ColumnOptions) -> "_Cells":
+        """Decide what is read, from names, types and shapes alone."""
+        name, notes = path.name, list[str]()
+        use_rep = options.use_rep
+        plain = options.layer is None and use_rep is None and options.normalize is None
+        if plain and options.columns is None and _has_pca(file):
+            use_rep = "X_pca"
+        elif use_rep == "X":
+            use_rep = None
+        part, what = _choose(file, name, options.layer, use_rep)
+        kind, shape, dtype, entries = _layout(part, name, what)
+        if min(shape) < 1:
+            raise FileError(f"{name}: {what} is empty; its shape is {shape}.")
+        if kind == "csc":
+            notes.append("stored by columns (CSC): turned into rows once, which takes a copy")
+        if options.normalize is not None:
+            notes.append("counts scaled to 10,000 a cell, then log1p")
+        used = None
+        if use_rep is not None:
+            stem = use_rep.removeprefix("X_")
+            genes = [f"{stem}_{j + 1}" for j in range(shape[1])]
+        else:
+            genes = _index(file["var"], name)
+            if len(genes) != shape[1]:
+                raise FileError(
+                    f"{name} names {len(genes):,} genes, and {what} has {shape[1]:,}.", WHOLE
+                )
+            if options.columns is None and options.features is None:
+                used = _highly_variable(file, shape[1])
+            if used is not None:
+                genes = [genes[j] for j in used]
+                marked = f"{used.size:,} of {shape[1]:,}"
+                notes.append(f"{marked} genes used: var['highly_variable']")
+        if what != "X":
+            notes.append(f"{what} is used")
+        return cls(
+            path.absolute(),
+            part.name,
+            what,
+            kind,
+            shape,
+            dtype,
+            entries,
+            tuple(genes),
+            used,
+            options.normalize is not None,
+            options.normalize is None and use_rep is None,
+            tuple(notes),
+        )
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that the whole matrix takes while it is brought into memory."""
+        if self.kind == "dense":
+            return self.shape[0] * self.shape[1] * self.dtype.itemsize
+        each = self.entries * (self.dtype.itemsize + 4) + 8 * self.shape[0]
+        return (2 if self.kind == "csc" else 1) * each
+
+    def whole(self, file: Any) -> Any:
+        """The whole matrix as it is stored, sparse ones by rows."""
+        part, name = file[self.key], self.path.name
+        if self.kind == "dense":
+            return part[...]
+        made = sp.csr_array if self.kind == "csr" else sp.csc_array
+        try:
+            arrays = part["data"][...], part["indices"][...], part["indptr"][...]
+            return canonical_csr(made(arrays, shape=self.shape))
+        except DataError as error:
+            raise FileError(f"{name}: {error.replace(table=self.what)}") from None
+        except (ValueError, TypeError, IndexError) as error:
+            raise FileError(
+                f"{name}: {self.what} is a broken sparse matrix ({error}).", WHOLE
+            ) from None
+
+    def in_parts(self, file: Any, spool: Spool) -> Matrix:
+        """The matrix as it is stored, by rows."""
+        called = f"{self.path.name}: {self.what}"
+        if self.kind == "dense":
+            return _DenseRows(self.path, self.key, self.shape, self.dtype)
+        if self.kind == "csr":
+            return _StoredCsr(called, self, file[self.key]["indptr"][...])
+        part = file[self.key]
+        indptr = np.asarray(part["indptr"][...], np.int64)
+
+        def batches() -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+            for start in range(0, self.entries, BATCH):
+                stop = min(start + BATCH, self.entries)
+                columns = np.searchsorted(indptr, np.arange(start, stop), "right") - 1
+                yield part["indices"][start:stop], columns, part["data"][start:stop]
+
+        return spool_csr(called, self.shape, self.dtype, batches, spool)
+
+    def finished(self, X: Any) -> Any:
+        """Rows as they are used: normalised, and of the chosen genes."""
+        if self.normalize:
+            X = log1p_of_counts(X)
+        if self.used is not None:
+            X = X[:, self.used]
+        return X
+
+    def warn_of_counts(self, X: Any) -> None:
+        """Warn of raw counts in some rows."""
+        if self.counts:
+            _warn_of_counts(X, self.what)
+
+
+class _InParts(Matrix):
+    """Rows of the stored matrix, finished."""
+
+    def __init__(self, cells: _Cells, stored: Matrix) -> None:
+        self.cells, self.matrix = cells, stored
+        self.shape = (stored.shape[0], len(cells.genes))
+        self.dtype = cells.finished(stored.read(0, 1)).dtype
+        self.stored = stored.stored  # at most so many of the genes in use
+
+    def read(self, start: int, stop: int) -> Any:
+        """Some rows."""
+        return self.cells.finished(self.matrix.read(start, stop))
+
+    def row_bytes(self, start: int, stop: int) -> int:
+        """Bytes of some rows before genes are chosen."""
+        return self.matrix.row_bytes(start, stop)
+
+    def release(self) -> None:
+        """Close the file."""
+        self.matrix.release()
+
+
+class _OpenFile:
+    """A file that is opened when it is first read, in each process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.file, self.lock = path, None, threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"])  # type: ignore[misc]
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """The open file, for one thread at a time, as libhdf5 has it anyway."""
+        import h5py
+
+        with self.lock:
+            if self.file is None:
+                self.file = h5py.File(self.path, "r", rdcc_nbytes=CHUNK_CACHE)
+            yield self.file
+
+    def close(self) -> None:
+        """Close it until it is read again."""
+        with self.lock:
+            if self.file is not None:
+                self.file.close()
+            self.file = None
+
+
+class _DenseRows(Matrix):
+    """Rows of a dense matrix."""
+
+    stored = None
+
+    def __init__(self, path: Path, key: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self.open, self.key, self.shape, self.dtype = _OpenFile(path), key, shape, dtype
+
+    def read(self, start: int, stop: int) -> Any:
+        """Some rows."""
+        with self.open.reading() as file:
+            return file[self.key][start:stop]
+
+    def release(self) -> None:
+        """Close the file."""
+        self.open.close()
+
+
+class _StoredCsr(CsrRows):
+    """Rows of a CSR matrix."""
+
+    def __init__(self, called: str, cells: _Cells, indptr: NDArray[Any]) -> None:
+        super().__init__(called, cells.shape, cells.dtype, indptr)
+        if int(self.indptr[-1]) > cells.entries:
+            raise FileError(f"{called} is a broken sparse matrix: entries are missing.", WHOLE)
+        self.open, self.key = _OpenFile(cells.path), cells.key
+
+    def take(self, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Columns and values of some entries."""
+        with self.open.reading() as file:
+            part = file[self.key]
+            return part["indices"][start:stop], part["data"][start:stop]
+
+    def release(self) -> None:
+        """Close the file."""
+        self.open.close()
+
+
 def _has_pca(file: Any) -> bool:
     """Whether scanpy would use `X_pca`: it is there, and there are many genes."""
     genes = file["var"][file["var"].attrs.get("_index", "_index")] if "var" in file else ()
     return "X_pca" in file.get("obsm", ()) and len(genes) > N_PCS
 
 
-def _read(
-    file: Any,
-    name: str,
-    layer: str | None,
-    use_rep: str | None,
-    normalize: str | None,
-    budget: Budget,
-) -> RawTable:
-    part, what = _choose(file, name, layer, use_rep)
-    notes: list[str] = []
-    genes: list[str] | None = None
-    if use_rep is None:
-        genes = _index(file["var"], name)
-    X = _matrix(part, name, what, budget, notes)
-    if X.shape[0] < 1 or X.shape[1] < 1:
-        raise FileError(f"{name}: {what} is empty; its shape is {X.shape}.")
-    if normalize is not None:
-        X = log1p_of_counts(X)
-        notes.append("counts scaled to 10,000 a cell, then log1p")
-    if genes is not None and use_rep is None and "highly_variable" in file["var"]:
-        marked = file["var"]["highly_variable"]
-        chosen = np.asarray(marked[...] if hasattr(marked, "dtype") else marked["values"][...])
-        if chosen.dtype == bool and chosen.shape == (X.shape[1],) and chosen.any():
-            at = np.flatnonzero(chosen)
-            X, genes = X[:, at], [genes[j] for j in at]
-            notes.append(f"{at.size:,} of {chosen.size:,} genes used: var['highly_variable']")
-    if use_rep is not None:
-        stem = use_rep.removeprefix("X_")
-        genes = [f"{stem}_{j + 1}" for j in range(X.shape[1])]
-    elif normalize is None:
-        _warn_of_counts(X, what)
-    if what != "X":
-        notes.append(f"{what} is used")
-    columns, said = unique_names(genes, X.shape[1])
-    beside = _obs(file, name, X.shape[0], set(columns))
-    return RawTable(
-        name,
-        beside,
-        X,
-        tuple(columns),
-        notes=(*notes, *said),
-        named=True,
-        typed=True,
-        beside=frozenset(beside),
-    )
+def _highly_variable(file: Any, d: int) -> NDArray[np.intp] | None:
+    """Genes that `var["highly_variable"]` marks, if it marks any."""
+    if "highly_variable" not in file["var"]:
+        return None
+    marked = file["var"]["highly_variable"]
+    chosen = np.asarray(marked[...] if hasattr(marked, "dtype") else marked["values"][...])
+    if chosen.dtype == bool and chosen.shape == (d,) and chosen.any():
+        return np.flatnonzero(chosen)
+    return None
 
 
 def _choose(file: Any, name: str, layer: str | None, use_rep: str | None) -> tuple[Any, str]:
@@ -219,8 +472,8 @@ def _choose(file: Any, name: str, layer: str | None, use_rep: str | None) -> tup
     return file[group][key], f"{group}[{quoted(str(key))}]"
 
 
-def _matrix(part: Any, name: str, what: str, budget: Budget, notes: list[str]) -> Any:
-    """A dense or sparse matrix of numbers, in memory; refused first where it does not fit."""
+def _layout(part: Any, name: str, what: str) -> tuple[str, tuple[int, int], np.dtype[Any], int]:
+    """How a matrix is stored, its shape and type, and its entries if it is sparse."""
     kind = str(part.attrs.get("encoding-type", part.attrs.get("h5sparse_format", "")))
     if hasattr(part, "dtype"):  # a dataset
         if part.dtype.kind not in "biuf" or part.ndim != 2:
@@ -228,31 +481,21 @@ def _matrix(part: Any, name: str, what: str, budget: Budget, notes: list[str]) -
                 f"{name}: {what} holds {part.dtype} of shape {part.shape}, no table of numbers.",
                 "Name a layer with numbers.",
             )
-        budget.check(f"{name}: {what}", int(part.size) * part.dtype.itemsize)
-        return part[...]
+        return "dense", part.shape, part.dtype, 0
     kind = kind.removesuffix("_matrix")
     if kind not in ("csr", "csc"):
         raise FileError(f"{name}: {what} is stored as {quoted(kind or 'a group')}, no matrix.")
-    data, indices, indptr = part["data"], part["indices"], part["indptr"]
+    data = part["data"]
     if data.dtype.kind not in "biuf":
         raise FileError(
             f"{name}: {what} holds {data.dtype}, not numbers.", "Name a layer with numbers."
         )
-    twice = 2 if kind == "csc" else 1
-    needed = int(data.size) * (data.dtype.itemsize + indices.dtype.itemsize) + 8 * indptr.size
-    budget.check(f"{name}: {what}", twice * needed)
     stored = part.attrs.get("shape", part.attrs.get("h5sparse_shape"))
-    made = sp.csr_array if kind == "csr" else sp.csc_array
     try:
         shape = int(stored[0]), int(stored[1])
-        X = canonical_csr(made((data[...], indices[...], indptr[...]), shape=shape))
-    except DataError as error:
-        raise FileError(f"{name}: {error.replace(table=what)}") from None
-    except (ValueError, TypeError, IndexError) as error:
-        raise FileError(f"{name}: {what} is a broken sparse matrix ({error}).", WHOLE) from None
-    if kind == "csc":
-        notes.append("stored by columns (CSC): turned into rows once, which takes a copy")
-    return X
+    except (TypeError, ValueError, IndexError):
+        raise FileError(f"{name}: {what} does not say what shape it has.", WHOLE) from None
+    return kind, shape, data.dtype, int(data.size)
 
 
 def _warn_of_counts(X: Any, what: str) -> None:
@@ -296,37 +539,44 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _obs(file: Any, name: str, n: int, taken: set[str]) -> dict[str, Any]:
-    """Ids and columns of `obs`, by name; those of an unknown layout are left out."""
-    obs = file["obs"]
-    ids = _index(obs, name)
-    if len(ids) != n:
-        raise FileError(f"{name} names {len(ids):,} cells and has {n:,}.", WHOLE)
-    columns: dict[str, Any] = {"cell": pa.chunked_array([pa.array(ids, pa.string())])}
+def _obs(file: Any, name: str, start: int, stop: int, taken: frozenset[str]) -> dict[str, Any]:
+    """Ids and columns of `obs` of some cells, by name; those of an unknown layout are left out."""
+    obs, rows = file["obs"], slice(start, stop)
+    key = obs.attrs.get("_index", "_index")
+    if key not in obs:
+        raise FileError(f"{name}: {quoted(obs.name)} has no index.", WHOLE)
+    ids = _texts(obs[key][rows])
+    if len(ids) != stop - start:
+        raise FileError(f"{name} names {len(obs[key]):,} cells, and has more.", WHOLE)
+    columns: dict[str, Any] = {"cell": ids}
     order = [_text(key) for key in obs.attrs.get("column-order", ())]
     for key in order:
-        cells = _column(obs[key]) if key in obs else None
-        if cells is not None and len(cells) == n:
+        cells = _column(obs[key], rows) if key in obs else None
+        if cells is not None and len(cells) == stop - start:
             columns[f"{key} (obs)" if key in {*taken, *columns} else key] = cells
     return columns
 
 
-def _column(part: Any) -> Any:
-    """A column of `obs`: numbers, truth values, text, or categories."""
+def _column(part: Any, rows: slice) -> Any:
+    """Some rows of a column of `obs`: numbers, truth values, text, or categories."""
     if hasattr(part, "dtype"):
         if part.ndim != 1:
             return None
         if part.dtype.kind in "biuf":
-            return pa.chunked_array([pa.array(part[...])])
-        return pa.chunked_array([pa.array([_text(value) for value in part[...].tolist()])])
+            return pa.chunked_array([pa.array(part[rows])])
+        return _texts(part[rows])
     if {"categories", "codes"} <= set(part):
         categories = part["categories"][...].tolist()
         words = np.array([*map(_text, categories), None], dtype=object)
-        codes = np.asarray(part["codes"][...], np.int64)
+        codes = np.asarray(part["codes"][rows], np.int64)
         if codes.size and not -1 <= codes.min() <= codes.max() < len(categories):
             return None
         return pa.chunked_array([pa.array(words[codes], pa.string())])
     if {"values", "mask"} <= set(part):
-        values, mask = part["values"][...], np.asarray(part["mask"][...], bool)
+        values, mask = part["values"][rows], np.asarray(part["mask"][rows], bool)
         return pa.chunked_array([pa.array(values, mask=mask)])
     return None
+
+
+def _texts(values: NDArray[Any]) -> Any:
+    return pa.chunked_array([pa.array([_text(value) for value in values.tolist()], pa.string())])

@@ -3,7 +3,7 @@
 NumPy's own reader allocates what the header claims and can be told to unpickle. Here the header is
 a literal of three entries, the bytes it promises must be there, and objects are refused.
 
-`read_npy` and `read_npz` give the whole of a file, `NpyTable` and `NpzTable` its parts. A part is
+`read_npy` and `read_npz` give the whole of a file, `NpyTable` and `npz_parts` its parts. A part is
 read into memory of its own rather than mapped: mapped pages count as memory of the process for as
 long as the file is open, and a file that is cut short while it is mapped ends the process instead
 of raising an error. Of files with columns first, a part of each column is read.
@@ -30,9 +30,10 @@ from gnomon.compute.threads import row_blocks
 from gnomon.data.column_options import ColumnOptions
 from gnomon.data.file_content import STEP, FileContent
 from gnomon.data.formats.io import Disk, Ranges
+from gnomon.data.formats.matrix_parts import MatrixTable
 from gnomon.data.formats.parts import AHEAD, AT_ONCE, LOOK, BlockFile, Piece
 from gnomon.data.formats.prefetch import Coming
-from gnomon.data.formats.sparse import is_sparse_npz, sparse_npz
+from gnomon.data.formats.sparse import is_sparse_npz, npz_rows, sparse_npz
 from gnomon.data.formats.spool import Spool
 from gnomon.data.matrix import number_codes
 from gnomon.data.names import find_name, unique_names
@@ -45,7 +46,7 @@ from gnomon.errors import GnomonError
 from gnomon.files import shown_name
 from gnomon.typing import Octets
 
-__all__ = ["NpyTable", "NpzTable", "read_header", "read_npy", "read_npz"]
+__all__ = ["NpyTable", "npz_parts", "read_header", "read_npy", "read_npz"]
 
 LONGEST_HEADER = 10_000  # NumPy's own limit: parsing a longer literal may crash the interpreter
 # What zipfile and the decompressors raise for a damaged archive.
@@ -82,10 +83,6 @@ def read_npz(content: FileContent) -> RawTable:
 
 def _npz_table(arrays: dict[str, NDArray[Any]], file: str) -> tuple[RawTable, str]:
     """The table among the arrays of an .npz file, and which of them it is."""
-    if is_sparse_npz(arrays):
-        raise FileError(
-            f"{file} holds a sparse matrix and cannot be read in blocks.", "Allow more memory."
-        )
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     if len(tables) > 1 and "X" in tables:
         tables = ["X"]
@@ -431,14 +428,28 @@ class NpyTable(BlockFile):
 
 
 class NpzTable(NpyTable):
-    """The one table of an ``.npz`` file in parts, decompressed once into `spool`."""
+    """The one table of an ``.npz`` file in parts: one of its arrays, unpacked."""
 
     def __init__(
-        self, path: Path, options: ColumnOptions, rows: int | None, *, spool: Spool
+        self, path: Path, options: ColumnOptions, rows: int | None, among: RawTable, spool: Spool
     ) -> None:
-        arrays, files = {}, {}
-        for key, data, inside, file in _members(path, spool.name, spool.check, spool):
-            arrays[key], files[key] = _array(data, inside), file
+        super().__init__(path, options, rows, among)
         self.spool = spool
+
+
+def npz_parts(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> BlockFile:
+    """The one table, or the sparse matrix, of an ``.npz`` file in parts, unpacked into `spool`."""
+    arrays, files = {}, {}
+    for key, data, inside, file in _members(path, spool.name, spool.check, spool):
+        arrays[key], files[key] = _array(data, inside), file
+    if not is_sparse_npz(arrays):
         table, key = _npz_table(arrays, spool.name)
-        super().__init__(files[key], options, rows, replace(table, matrix=None))
+        return NpzTable(files[key], options, rows, replace(table, matrix=None), spool)
+    matrix, notes = npz_rows(arrays, spool.name, spool)
+    for file in files.values():  # its rows are in files of their own
+        file.unlink()
+    names, said = unique_names(None, matrix.shape[1])
+    notes = (*notes, *said)
+    return MatrixTable(
+        spool.name, matrix, names, options, rows, named=False, notes=notes, spool=spool
+    )

@@ -38,6 +38,7 @@ __all__ = [
     "Piece",
     "choose",
     "numbers_of",
+    "refuse_absent",
 ]
 
 LOOK = 10_000  # rows that are looked at to see what columns hold
@@ -65,6 +66,8 @@ class BlockFile(ABC):
     pieces: Sequence[Piece]
     roles: ColumnRoles
     notes: tuple[str, ...] = ()
+    stored: int | None = None  # entries of a sparse matrix, whose parts are CSR arrays
+    most_bytes: int | None = None  # of a part, where that does not follow from its numbers
     spool: Spool | None = None  # a temporary copy of its rows that it is read from
     unpacked: Spool | None = None  # a temporary copy of a compressed file
     origin: Spool | None = None  # a temporary copy of standard input
@@ -78,7 +81,7 @@ class BlockFile(ABC):
         return [copy for copy in (self.spool, self.unpacked) if copy is not None]
 
     @abstractmethod
-    def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
+    def read(self, piece: Piece, at_once: int = AT_ONCE) -> Any:
         """The rows of a piece, shape (rows, columns); fewer if the file has lost some.
 
         A part of the file that must be read in one go, and is larger than `at_once` bytes, is read
@@ -156,7 +159,7 @@ def choose(
         options = replace(options, columns=asked)
         if first.named:
             entries = (name for name in asked if _stem(name) in first.columns)
-            _refuse_absent(asked, [*first.names, *entries], first.name)
+            refuse_absent(asked, [*first.names, *entries], first.name)
     roles = assign_roles(first, options)
     truths = frozenset(name for name in roles.numbers if roles.seen[name].kind == "truth")
     widths = {
@@ -206,13 +209,13 @@ def _take(chosen: Chosen, columns: Sequence[str], file: str) -> Chosen:
         asked += [name] if width is None else [f"{name}[{i}]" for i in range(width)]
     if tuple(asked) == chosen.names:
         return chosen
-    _refuse_absent(asked, chosen.names, file)
+    refuse_absent(asked, chosen.names, file)
     taken = tuple(chosen.names.index(name) for name in asked)
     roles = replace(chosen.roles, features=tuple(asked))
     return replace(chosen, names=tuple(asked), taken=taken, roles=roles)
 
 
-def _refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> None:
+def refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> None:
     """Columns are asked for as they are spelled: other files and models have them so."""
     known = set(there)
     absent = [name for name in asked if name not in known]

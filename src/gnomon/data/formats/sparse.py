@@ -1,7 +1,8 @@
 """Sparse matrices in files: SciPy's `.npz`, Matrix Market, and folders as 10x Genomics writes them.
 
-They are held as canonical CSR arrays and never made dense. What a file claims about its size is
-compared with the bytes that are there and with the memory allowed before anything is allocated.
+They are held as canonical CSR arrays, or read in parts (`matrix_parts`), and never made dense. What
+a file claims about its size is compared with the bytes that are there and with the memory allowed
+before anything is allocated.
 
 A 10x folder holds ``matrix.mtx`` with genes in its rows and cells in its columns, ``features.tsv``
 (``genes.tsv`` before version 3) and ``barcodes.tsv``, each also as ``.gz``. Its table has a row for
@@ -9,7 +10,8 @@ each cell: barcodes are ids, gene names are columns.
 """
 
 import io
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,34 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gnomon.budget import Memory
-from gnomon.data.file_content import FileContent, open_content
+from gnomon.budget import Budget, Memory
+from gnomon.data.column_options import ColumnOptions
+from gnomon.data.file_content import FileContent, byte_chunks, open_content
+from gnomon.data.formats.matrix_parts import (
+    BATCH,
+    CsrFiles,
+    Entries,
+    MatrixTable,
+    spool_csr,
+)
+from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, quoted
 from gnomon.errors import DataError
 from gnomon.inputs.csr import canonical_csr
 
-__all__ = ["find_10x", "is_sparse_npz", "read_10x", "read_mtx", "sparse_npz"]
+__all__ = [
+    "find_10x",
+    "is_sparse_npz",
+    "matrix_bytes",
+    "mtx_table",
+    "npz_rows",
+    "read_10x",
+    "read_mtx",
+    "sparse_npz",
+    "table_10x",
+]
 
 # Arrays of each format that scipy.sparse.save_npz writes beside "format", "shape" and "data".
 PARTS = {
@@ -42,6 +63,8 @@ GENES = ("features.tsv.gz", "features.tsv", "genes.tsv.gz", "genes.tsv")
 CELLS = ("barcodes.tsv.gz", "barcodes.tsv")
 MATRIX = ("matrix.mtx.gz", "matrix.mtx")
 WHOLE = "Was it copied whole?"
+CSC = "stored by columns (CSC): turned into rows once, which takes a copy"
+HEAD_BYTES = 2**20  # in which the sizes of a Matrix Market file stand
 
 
 def is_sparse_npz(keys: Any) -> bool:
@@ -51,6 +74,21 @@ def is_sparse_npz(keys: Any) -> bool:
 
 def sparse_npz(arrays: Mapping[str, NDArray[Any]], name: str) -> RawTable:
     """The matrix whose arrays save_npz wrote; they were checked for pickles when they were read."""
+    kind, size = _stored_as(arrays, name)
+    data = arrays["data"]
+    try:
+        if kind == "coo":
+            X = sp.coo_array((data, (arrays["row"], arrays["col"])), shape=size)
+        else:
+            made = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[kind]
+            X = made((data, arrays["indices"], arrays["indptr"]), shape=size)
+    except (ValueError, TypeError, IndexError) as error:
+        raise FileError(f"{name} holds a broken sparse matrix ({error}).", WHOLE) from None
+    return _raw(X, name, notes=(CSC,) if kind == "csc" else ())
+
+
+def _stored_as(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[str, tuple[int, int]]:
+    """The format of a matrix that save_npz wrote, and its shape."""
     kind = arrays["format"].item() if arrays["format"].ndim == 0 else ""
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
     if kind not in PARTS:
@@ -63,18 +101,157 @@ def sparse_npz(arrays: Mapping[str, NDArray[Any]], name: str) -> RawTable:
     if absent or shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
         what = f"lacks {quoted(min(absent))}" if absent else "has no shape of two whole numbers"
         raise FileError(f"{name}: the sparse matrix {what}.", "Save it again.")
-    size = int(shape[0]), int(shape[1])
+    return kind, (int(shape[0]), int(shape[1]))
+
+
+def npz_rows(
+    arrays: Mapping[str, NDArray[Any]], name: str, spool: Spool
+) -> tuple[CsrFiles, tuple[str, ...]]:
+    """Rows of the matrix that save_npz wrote, whose arrays are mapped from files; and notes."""
+    kind, shape = _stored_as(arrays, name)
+    _refuse_empty(shape, name)
     data = arrays["data"]
-    try:
-        if kind == "coo":
-            X = sp.coo_array((data, (arrays["row"], arrays["col"])), shape=size)
-        else:
-            made = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[kind]
-            X = made((data, arrays["indices"], arrays["indptr"]), shape=size)
-    except (ValueError, TypeError, IndexError) as error:
-        raise FileError(f"{name} holds a broken sparse matrix ({error}).", WHOLE) from None
-    notes = ("stored by columns (CSC): turned into rows once, which takes a copy",)
-    return _raw(X, name, notes=notes if kind == "csc" else ())
+    if data.dtype.kind not in "biuf":
+        raise FileError(f"{name} holds {data.dtype}, not numbers.")
+    if kind == "bsr":
+        raise FileError(
+            f"{name} holds a sparse matrix in blocks (BSR), which is not read in parts.",
+            "Save it again: scipy.sparse.save_npz(file, X.tocsr()).",
+        )
+    places = [arrays[key] for key in ("indices", "indptr") if key in arrays]
+    places += [arrays[key] for key in ("row", "col") if key in arrays]
+    flat = all(each.ndim == 1 and each.dtype.kind in "iu" for each in places)
+    if data.ndim != 1 or not flat or places[0].size != data.size:
+        raise FileError(f"{name} holds a broken sparse matrix.", WHOLE)
+    dtype = np.dtype(np.uint8) if data.dtype.kind == "b" else data.dtype.newbyteorder("=")
+
+    def batches() -> Iterator[Entries]:
+        for start in range(0, data.size, BATCH):
+            stop = min(start + BATCH, data.size)
+            values = np.asarray(data[start:stop], dtype)
+            if kind == "coo":
+                yield arrays["row"][start:stop], arrays["col"][start:stop], values
+                continue
+            ends = np.searchsorted(arrays["indptr"], np.arange(start, stop), "right") - 1
+            at = np.asarray(arrays["indices"][start:stop])
+            yield (ends, at, values) if kind == "csr" else (at, ends, values)
+
+    return spool_csr(name, shape, dtype, batches, spool), (CSC,) if kind == "csc" else ()
+
+
+def mtx_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> MatrixTable:
+    """A Matrix Market file in parts, from a temporary copy by rows."""
+    matrix = _coordinate_rows(path, spool, transposed=False)
+    names, said = unique_names(None, matrix.shape[1])
+    return MatrixTable(
+        spool.name, matrix, names, options, rows, named=False, notes=tuple(said), spool=spool
+    )
+
+
+def table_10x(
+    files: Mapping[str, Path], options: ColumnOptions, rows: int | None, spool: Spool
+) -> MatrixTable:
+    """A 10x folder in parts, from a temporary copy by cells."""
+    matrix = _coordinate_rows(files["matrix"], spool, transposed=True)
+    genes, cells = _names_10x(files, spool.name, matrix.shape, None)
+    names, said = unique_names(genes, matrix.shape[1])
+
+    def beside(start: int, stop: int) -> dict[str, Any]:
+        return {"barcode": cells.slice(start, stop - start)}
+
+    return MatrixTable(
+        spool.name,
+        matrix,
+        names,
+        options,
+        rows,
+        named=True,
+        beside=beside,
+        notes=tuple(said),
+        spool=spool,
+    )
+
+
+def matrix_bytes(path: Path) -> int:
+    """Bytes that a Matrix Market file takes while it is brought into memory, by its sizes."""
+    head = np.frombuffer(_head(path), np.uint8)
+    content = FileContent(path.name, head, "mtx", Budget.from_memory(None))
+    return ENTRY_BYTES * _read_sizes(content)[1]
+
+
+def _head(path: Path) -> bytes:
+    head = b""
+    for chunk in byte_chunks(path, path.name):
+        head += chunk
+        if len(head) >= HEAD_BYTES:
+            break
+    return head[:HEAD_BYTES]
+
+
+def _coordinate_rows(path: Path, spool: Spool, *, transposed: bool) -> CsrFiles:
+    """The entries of a Matrix Market file by rows, or by columns if `transposed`."""
+    head = _head(path)
+    content = FileContent(path.name, np.frombuffer(head, np.uint8), "mtx", Budget.from_memory(None))
+    (n, d), entries, at = _read_sizes(content)
+    _refuse_empty((n, d), path.name)
+    field, symmetry = head.split(b"\n", 1)[0].decode("latin-1").lower().split()[3:5]
+    if symmetry != "general":
+        raise FileError(
+            f"{path.name} holds one half of a {symmetry} matrix, which is not read in parts.",
+            "Save the whole of it: scipy.io.mmwrite(file, X, symmetry='general').",
+        )
+    width = 2 if field == "pattern" else 3
+    whole = field in ("integer", "unsigned-integer")
+    dtype = np.dtype(np.int64 if whole else np.float64)
+
+    def batches() -> Iterator[Entries]:
+        seen = 0
+        for numbers in _numbers(path, at, width):
+            seen += len(numbers)
+            rows, columns = (numbers[:, j].astype(np.int64) - 1 for j in range(2))
+            values = np.ones(len(numbers)) if width == 2 else numbers[:, 2]
+            rows, columns = (columns, rows) if transposed else (rows, columns)
+            yield rows, columns, values.astype(dtype)
+        if seen != entries:
+            raise FileError(f"{path.name} promises {entries:,} entries and has {seen:,}.", WHOLE)
+
+    shape = (d, n) if transposed else (n, d)
+    return spool_csr(spool.name, shape, dtype, batches, spool)
+
+
+def _numbers(path: Path, at: int, width: int) -> Iterator[NDArray[np.float64]]:
+    """The lines of a Matrix Market file from byte `at` on as numbers, shape (lines, width)."""
+    rest, skip = b"", at
+    chunks = byte_chunks(path, path.name)
+    for chunk in _with_end(chunks):
+        some, skip = chunk[skip:], max(0, skip - len(chunk))
+        lines, newline, rest = (rest + some).rpartition(b"\n")
+        text = lines + newline
+        if not text.strip():
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            try:
+                found = np.fromstring(text.decode("ascii"), sep=" ")
+                yield found.reshape(-1, width)
+            except (ValueError, DeprecationWarning, UnicodeDecodeError):
+                raise FileError(
+                    f"{path.name} is a broken Matrix Market file: not every line has {width} "
+                    "numbers.",
+                    WHOLE,
+                ) from None
+
+
+def _with_end(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks, and a newline for a last line without one."""
+    yield from chunks
+    yield b"\n"
+
+
+def _refuse_empty(shape: tuple[int, int], name: str) -> None:
+    if 0 in shape:
+        what = "columns" if shape[1] == 0 else "rows"
+        raise FileError(f"{name} has no {what}: its shape is {shape}.")
 
 
 def read_mtx(content: FileContent) -> RawTable:
@@ -143,9 +320,17 @@ def read_10x(files: Mapping[str, Path], name: str, memory: Memory = None) -> Raw
     if content.kind != "mtx":
         raise FileError(f"{content.name} is no Matrix Market file.", WHOLE)
     X = _read_coordinates(content).T
+    genes, cells = _names_10x(files, name, X.shape, memory)
+    return _raw(X, name, genes, {"barcode": cells})
+
+
+def _names_10x(
+    files: Mapping[str, Path], name: str, shape: tuple[int, int], memory: Memory
+) -> tuple[list[str], Any]:
+    """Names of genes and cells, as many as the matrix has."""
     genes = _lines(files["genes"], memory)
     barcodes = [row[0] for row in _lines(files["cells"], memory)]
-    for many, size, what in ((genes, X.shape[1], "genes"), (barcodes, X.shape[0], "cells")):
+    for many, size, what in ((genes, shape[1], "genes"), (barcodes, shape[0], "cells")):
         if len(many) != size:
             raise FileError(
                 f"{name}: {files[what].name} names {len(many):,} {what}, and "
@@ -153,8 +338,7 @@ def read_10x(files: Mapping[str, Path], name: str, memory: Memory = None) -> Raw
                 "Take the files of one run.",
             )
     cells = pa.chunked_array([pa.array(barcodes, pa.string())])
-    names = [row[1] if len(row) > 1 and row[1] else row[0] for row in genes]
-    return _raw(X, name, names, {"barcode": cells})
+    return [row[1] if len(row) > 1 and row[1] else row[0] for row in genes], cells
 
 
 def _lines(path: Path, memory: Memory) -> list[list[str]]:
@@ -175,9 +359,7 @@ def _raw(
     notes: tuple[str, ...] = (),
 ) -> RawTable:
     """A sparse matrix as the columns of a table."""
-    if 0 in X.shape:
-        what = "columns" if X.shape[1] == 0 else "rows"
-        raise FileError(f"{name} has no {what}: its shape is {X.shape}.")
+    _refuse_empty(X.shape, name)
     try:
         matrix = canonical_csr(sp.coo_array(X) if not sp.issparse(X) else X)
     except DataError as error:
