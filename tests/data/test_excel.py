@@ -64,6 +64,15 @@ def test_titles_above_the_header_row_are_skipped_and_gaps_are_missing(tmp_path):
     assert table.places.of(0) == "line 4"
 
 
+def test_row_names_as_pandas_writes_them_have_no_name_above(tmp_path):
+    rows = [["", "a", "b"], ["lily", 1.5, 2], ["rose", 2.5, 5], ["tulip", 3.5, 1]]
+    table = read(workbook(tmp_path / "t.xlsx", ("s", rows)))
+    assert table.columns == ("a", "b")
+    assert table.ids.tolist() == ["lily", "rose", "tulip"]
+    numbered = [["", "a", "b"], [0, 1.5, 2], [1, 2.5, 5], [2, 3.5, 1]]
+    assert read(workbook(tmp_path / "u.xlsx", ("s", numbered))).columns[-2:] == ("a", "b")
+
+
 def test_formulas_give_the_values_that_were_saved_and_merged_cells_are_said(tmp_path):
     file = tmp_path / "t.xlsx"
     book = openpyxl.Workbook()

@@ -150,3 +150,12 @@ def test_other_files_in_a_folder_are_named(tmp_path):
         read(folder)
     with pytest.raises(FileError, match="has no files that end in"):
         read(write(tmp_path / "none"))
+
+
+def test_the_folder_inside_of_a_downloaded_data_set_is_named(tmp_path):
+    outer = tmp_path / "set"
+    outer.mkdir()
+    write(outer / "data", *parts())
+    (outer / "README.md").write_text("about it")
+    with pytest.raises(FileError, match=r"Name the folder inside: .*set/data"):
+        read(outer)

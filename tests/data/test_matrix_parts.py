@@ -102,7 +102,7 @@ def test_components_have_the_bits_of_the_array(tmp_path, solver, standardize):
 
 @pytest.mark.parametrize("solver", ["covariance", "krylov"])
 def test_a_matrix_that_does_not_fit_is_never_held(tmp_path, monkeypatch, solver):
-    monkeypatch.setattr(estimator, "HOLD_FACTOR", 1e12)
+    monkeypatch.setattr(estimator, "SPARSE_HOLD_FACTOR", 1e12)
     sp.save_npz(tmp_path / "x.npz", counts(3000))
     expected = PCA(5, solver="covariance").fit(counts(3000))
     model = PCA(5, solver=solver).fit(gnomon.source(tmp_path / "x.npz"))
@@ -129,7 +129,7 @@ def test_the_whole_job_is_that_of_the_table_in_memory(tmp_path, monkeypatch):
     sp.save_npz(tmp_path / "x.npz", X)
     usual = run(tmp_path / "x.npz", n_components=3, perplexity=10, scale="standard")
     monkeypatch.setattr(opening, "SMALL_BYTES", 0)
-    monkeypatch.setattr(opening, "HELD_SHARE", 0)
+    monkeypatch.setattr(opening, "SPARSE_SHARE", 0)
     parts = run(tmp_path / "x.npz", n_components=3, perplexity=10, scale="standard")
     assert parts.table.in_blocks
     assert np.array_equal(parts.pca.components_, usual.pca.components_)

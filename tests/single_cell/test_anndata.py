@@ -158,6 +158,7 @@ def test_raw_counts_are_warned_of():
         ga.pca(counts, 3)
 
 
+@pytest.mark.filterwarnings("ignore:X is stored by columns:gnomon.errors.DataWarning")
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
 def test_backed_and_sparse_cells_have_the_bits_of_those_in_memory(tmp_path, kind):
     cells = made(300, 80)

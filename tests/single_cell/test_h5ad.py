@@ -139,7 +139,7 @@ def test_a_file_in_parts_is_the_table_in_memory(tmp_path, kind, how):
 def test_a_file_that_does_not_fit_is_read_in_parts(file, monkeypatch):
     usual = run(file, use_rep="X", n_components=3, perplexity=10)
     monkeypatch.setattr(opening, "SMALL_BYTES", 0)
-    monkeypatch.setattr(opening, "HELD_SHARE", 0)
+    monkeypatch.setattr(opening, "SPARSE_SHARE", 0)
     parts = run(file, use_rep="X", n_components=3, perplexity=10)
     assert parts.table.in_blocks
     assert np.array_equal(parts.pca.components_, usual.pca.components_)

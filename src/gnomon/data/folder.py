@@ -49,15 +49,23 @@ def files_of(path: Path) -> list[Path]:
     others = [
         file.name for file in there if not file.is_file() or file.suffix.lower() not in ENDINGS
     ]
+    inner = [file.name for file in there if file.is_dir() and _holds_tables(file)]
     if others:
+        way = "Put the files of one table into a folder of their own."
+        if inner:
+            way = f"Name the folder inside: {quoted(path / inner[0], longest=4096)}."
         raise FileError(
             f"{called} holds {listed(others)}, which {'is' if len(others) == 1 else 'are'} "
             f"no table that is read from a folder ({', '.join(ENDINGS)}).",
-            "Put the files of one table into a folder of their own.",
+            way,
         )
     if not there:
         raise FileError(f"{called} has no files that end in {', '.join(ENDINGS)}.")
     return there
+
+
+def _holds_tables(folder: Path) -> bool:
+    return any(file.suffix.lower() in ENDINGS for file in folder.iterdir())
 
 
 def other_columns(

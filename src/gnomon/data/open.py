@@ -17,6 +17,7 @@ from gnomon.data.file_content import Stream
 from gnomon.data.folder import files_of
 from gnomon.data.formats.arrow import parquet_bytes
 from gnomon.data.formats.h5ad import h5ad_bytes, is_h5ad
+from gnomon.data.formats.numpy import npz_bytes
 from gnomon.data.formats.parts import AbsentError
 from gnomon.data.formats.sparse import find_10x, matrix_bytes
 from gnomon.data.formats.spool import Spool
@@ -36,6 +37,7 @@ __all__ = ["fits", "open_table", "table_of_source"]
 
 # A table of this share of the memory there is would not fit with what is done to it.
 HELD_SHARE = 0.5
+SPARSE_SHARE = 0.2  # krylov makes copies of a sparse table
 SMALL_BYTES = 100e6  # smaller tables are always held
 READING = (
     *("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet"),
@@ -139,12 +141,16 @@ def fits(path: Path, memory: Memory, reading: Mapping[str, Any] | None = None) -
         return True  # a pipe, or nothing at all
     if is_h5ad(path):
         asked = {option: (reading or {}).get(option) for option in READING}
-        size = h5ad_bytes(path, as_column_options(**asked))
+        size, sparse = h5ad_bytes(path, as_column_options(**asked))
     elif (cells := find_10x(path)) is not None:
-        size = matrix_bytes(cells["matrix"])
+        size, sparse = matrix_bytes(cells["matrix"]), True
+    elif path.suffix.lower() == ".npz":
+        size, sparse = npz_bytes(path)
     else:
         size = sum(max(file.stat().st_size, parquet_bytes(file)) for file in files_of(path))
-    return size < SMALL_BYTES or size <= HELD_SHARE * Budget.from_memory(memory).bytes
+        sparse = False
+    share = SPARSE_SHARE if sparse else HELD_SHARE
+    return size < SMALL_BYTES or size <= share * Budget.from_memory(memory).bytes
 
 
 def table_of_source(

@@ -23,6 +23,7 @@ __all__ = ["Spread", "Tally", "measure_spread"]
 
 
 BLOCK_NUMBERS = 2**20  # fixed: sums in the same order for any number of threads
+SPARSE_TIMES = 2**6  # rows of a sparse block share the cost of its sums of all columns
 LARGE = 400  # squares of numbers beyond 2^±400 leave the range of float64
 NOTHING = -5000  # exponent of a column of zeros or gaps: less than that of any number
 EQUAL = 1e-12  # a spread of less than this, beside the largest number, is rounding
@@ -83,12 +84,14 @@ class Tally:
     whole: bool
 
     @classmethod
-    def of(cls, X: NDArray[Any], n_jobs: int | None = None) -> "Tally":
+    def of(cls, X: Any, n_jobs: int | None = None) -> "Tally":
         """That of the rows of `X`, an array or CSR array (n, d) with n > 0."""
-        if is_sparse(X):
-            return _tally_sparse(X)
-        blocks = row_blocks(X.shape[0], max(1, BLOCK_NUMBERS // max(1, X.shape[1])))
-        parts = map_blocks(quiet(lambda a, b: _tally(X[a:b])), blocks, n_jobs=n_jobs)
+        n, width = X.shape
+        if is_sparse(X):  # a block of columns' sums, and as many entries again
+            width = width // SPARSE_TIMES + int(X.nnz) // n
+        tally = _tally_sparse if is_sparse(X) else _tally
+        blocks = row_blocks(n, max(1, BLOCK_NUMBERS // max(1, width)))
+        parts = map_blocks(quiet(lambda a, b: tally(X[a:b])), blocks, n_jobs=n_jobs)
         return reduce(cls.__add__, parts)
 
     def __add__(self, other: "Tally") -> "Tally":

@@ -60,6 +60,7 @@ FEATURE_WEIGHTS = (
 FINEST = 1e-2
 
 HOLD_FACTOR = 2  # free memory needed to hold a table, in multiples of its bytes
+SPARSE_HOLD_FACTOR = 5  # of a sparse one, of which krylov makes copies (`plan`)
 
 LEAST_SAMPLED = 200  # rows that limits for new rows are estimated from, if there are so many
 
@@ -455,7 +456,7 @@ class PCA(
         if table.array() is not None or not workers.is_local:
             return False
         room = available_bytes() if memory is None else parse_bytes(memory)
-        if HOLD_FACTOR * table.nbytes > room:
+        if (SPARSE_HOLD_FACTOR if table.is_sparse else HOLD_FACTOR) * table.nbytes > room:
             return False
         if table.is_sparse:  # small in memory, and krylov reads it many times
             return True

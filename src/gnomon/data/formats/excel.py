@@ -3,8 +3,9 @@
 1. What a workbook declares to unpack to is compared with the memory there is, and every part is
    unpacked once and counted, before calamine sees it: it would unpack a bomb without a limit.
 2. Formulas give the values that were saved with them. Of merged cells the first has the value.
-3. The header row is the first row whose cells are all filled with text; rows above it are skipped.
-   Without one, columns are numbered.
+3. The header row is the first row whose cells are all filled with text, or all but the first, since
+   pandas and R leave the cell above row names empty. Rows above it are skipped. Without a header
+   row, columns are numbered.
 4. A column of numbers, of dates or of true and false keeps its type; a mixed one is text.
 """
 
@@ -95,7 +96,8 @@ def _as_table(file: str, rows: list[list[Any]], notes: list[str]) -> RawTable:
     body = [(number, row[:width]) for number, row in enumerate(rows, 1) if _filled(row)]
     header: list[str] | None = None
     for at, (_, row) in enumerate(body[:HEADER_ROWS]):
-        if len(row) == width and all(isinstance(cell, str) and cell.strip() for cell in row):
+        names = row[1:] if row[0] == "" and width > 1 else row
+        if len(row) == width and all(isinstance(cell, str) and cell.strip() for cell in names):
             header = [str(cell) for cell in row]
             if at:
                 notes.append(f"{count(at, 'row')} above the header row skipped")

@@ -113,10 +113,11 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
     )
 
 
-def h5ad_bytes(path: Path, options: ColumnOptions) -> int:
-    """Bytes that the matrix takes while it is brought into memory."""
+def h5ad_bytes(path: Path, options: ColumnOptions) -> tuple[int, bool]:
+    """Bytes that the matrix takes while it is brought into memory, and whether it is sparse."""
     with _reading(path) as file:
-        return _Cells.of(path, file, options).held_bytes
+        cells = _Cells.of(path, file, options)
+        return cells.held_bytes, cells.kind != "dense"
 
 
 def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> MatrixTable:

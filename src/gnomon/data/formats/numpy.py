@@ -46,7 +46,7 @@ from gnomon.errors import GnomonError
 from gnomon.files import shown_name
 from gnomon.typing import Octets
 
-__all__ = ["NpyTable", "npz_parts", "read_header", "read_npy", "read_npz"]
+__all__ = ["NpyTable", "npz_bytes", "npz_parts", "read_header", "read_npy", "read_npz"]
 
 LONGEST_HEADER = 10_000  # NumPy's own limit: parsing a longer literal may crash the interpreter
 # What zipfile and the decompressors raise for a damaged archive.
@@ -79,6 +79,17 @@ def read_npz(content: FileContent) -> RawTable:
     if is_sparse_npz(arrays):
         return sparse_npz(arrays, content.name)
     return _npz_table(arrays, content.name)[0]
+
+
+def npz_bytes(path: Path) -> tuple[int, bool]:
+    """Bytes of the arrays of an .npz file, and whether they are a sparse matrix."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except UNZIPPING:  # which is said when it is read
+        return path.stat().st_size, False
+    names = [member.filename.removesuffix(".npy") for member in members]
+    return sum(member.file_size for member in members), is_sparse_npz(names)
 
 
 def _npz_table(arrays: dict[str, NDArray[Any]], file: str) -> tuple[RawTable, str]:
