@@ -20,7 +20,7 @@ from gnomon.data.spread import Tally
 from gnomon.engine import LocalEngine
 from gnomon.engine.arrays import hold
 from gnomon.engine.source import checksum
-from gnomon.errors import ChangedSourceError, DataError, MissingValueError
+from gnomon.errors import ChangedSourceError, DataError, MissingValueError, TooLargeError
 from gnomon.pca import estimator
 from gnomon.pipeline.flow import run
 
@@ -220,6 +220,15 @@ MTX = "%%MatrixMarket matrix coordinate {}\n3 2 {}\n{}"
 def test_a_broken_matrix_market_file_is_refused(tmp_path, text, says):
     (tmp_path / "x.mtx").write_text(text)
     with pytest.raises(FileError, match=says):
+        gnomon.source(tmp_path / "x.mtx")
+
+
+@pytest.mark.parametrize("sizes", ["900000000000000 2", "2 900000000000000"])
+def test_a_size_that_no_memory_holds_is_refused(tmp_path, sizes):
+    (tmp_path / "x.mtx").write_text(MTX.format("real general", 1, "1 1 2\n").replace("3 2", sizes))
+    with pytest.raises((TooLargeError, FileError)):
+        read(tmp_path / "x.mtx")
+    with pytest.raises((TooLargeError, FileError)):
         gnomon.source(tmp_path / "x.mtx")
 
 

@@ -251,6 +251,9 @@ class _Cells:
         kind, shape, dtype, entries = _layout(part, name, what)
         if min(shape) < 1:
             raise FileError(f"{name}: {what} is empty; its shape is {shape}.")
+        ids = len(_index(file["obs"], name))
+        if ids != shape[0]:
+            raise FileError(f"{name} names {ids:,} cells, and {what} has {shape[0]:,}.", WHOLE)
         if kind == "csc":
             notes.append("stored by columns (CSC): turned into rows once, which takes a copy")
         if options.normalize is not None:
@@ -260,7 +263,7 @@ class _Cells:
             stem = use_rep.removeprefix("X_")
             genes = [f"{stem}_{j + 1}" for j in range(shape[1])]
         else:
-            genes = _index(file["var"], name)
+            genes = [_text(value) for value in _index(file["var"], name)[...].tolist()]
             if len(genes) != shape[1]:
                 raise FileError(
                     f"{name} names {len(genes):,} genes, and {what} has {shape[1]:,}.", WHOLE
@@ -463,13 +466,11 @@ def _choose(file: Any, name: str, layer: str | None, use_rep: str | None) -> tup
                 f"{name} has no X.", f"Name a layer or a representation: it has {listed(there)}."
             )
         return file["X"], "X"
-    option, key, group = (
-        ("layer", layer, "layers") if layer is not None else ("use_rep", use_rep, "obsm")
-    )
+    key, group = (layer, "layers") if layer is not None else (use_rep, "obsm")
     there = list(file.get(group, ()))
     if key not in there:
         known = f"It has {listed(there)}." if there else "It has none."
-        raise OptionError(f"{name} has no {group}[{quoted(str(key))}] (`{option}`).", known)
+        raise OptionError(f"{name} has no {group}[{quoted(str(key))}].", known)
     return file[group][key], f"{group}[{quoted(str(key))}]"
 
 
@@ -528,12 +529,12 @@ def log1p_of_counts(X: Any) -> Any:
     return scaled
 
 
-def _index(group: Any, name: str) -> list[str]:
-    """Names of cells or genes."""
+def _index(group: Any, name: str) -> Any:
+    """Names of cells or genes, as they are stored."""
     key = group.attrs.get("_index", "_index")
     if key not in group:
         raise FileError(f"{name}: {quoted(group.name)} has no index.", WHOLE)
-    return [_text(value) for value in group[key][...].tolist()]
+    return group[key]
 
 
 def _text(value: Any) -> str:
@@ -543,13 +544,7 @@ def _text(value: Any) -> str:
 def _obs(file: Any, name: str, start: int, stop: int, taken: frozenset[str]) -> dict[str, Any]:
     """Ids and columns of `obs` of some cells, by name; those of an unknown layout are left out."""
     obs, rows = file["obs"], slice(start, stop)
-    key = obs.attrs.get("_index", "_index")
-    if key not in obs:
-        raise FileError(f"{name}: {quoted(obs.name)} has no index.", WHOLE)
-    ids = _texts(obs[key][rows])
-    if len(ids) != stop - start:
-        raise FileError(f"{name} names {len(obs[key]):,} cells, and has more.", WHOLE)
-    columns: dict[str, Any] = {"cell": ids}
+    columns: dict[str, Any] = {"cell": _texts(_index(obs, name)[rows])}
     order = [_text(key) for key in obs.attrs.get("column-order", ())]
     for key in order:
         cells = _column(obs[key], rows) if key in obs else None

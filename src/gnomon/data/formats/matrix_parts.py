@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gnomon.budget import check_free
 from gnomon.compute.threads import row_blocks
 from gnomon.data.column_options import ColumnOptions
 from gnomon.data.dialect import is_number
@@ -34,6 +35,8 @@ from gnomon.inputs.csr import canonical_csr
 __all__ = ["BATCH", "CsrFiles", "Matrix", "MatrixTable", "spool_csr"]
 
 BATCH = 2**22  # entries that are turned at once
+ROW_BYTES = 32  # counts and places of a row while rows are put together
+COLUMN_BYTES = 100  # name of a column
 LOOK_BYTES = 2**24  # bytes that are looked at to see what columns hold
 COLUMN, VALUE = "columns", "values"  # files of a copy
 
@@ -157,6 +160,8 @@ def spool_csr(
 
     `batches()` gives all of them twice, a few million at a time; rows and columns are checked.
     """
+    needed = ROW_BYTES * shape[0] + COLUMN_BYTES * shape[1]
+    check_free(f"{name}: a sparse matrix of shape {shape}", needed, "Take fewer rows.")
     counts = np.zeros(shape[0], np.int64)
     for rows, columns, _ in batches():
         for at, size, what in ((rows, shape[0], "row"), (columns, shape[1], "column")):

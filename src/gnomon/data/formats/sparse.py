@@ -264,8 +264,8 @@ def _read_coordinates(content: FileContent) -> Any:
     from scipy.io import mmread
 
     name = content.name
-    _, entries, at = _read_sizes(content)
-    content.check(ENTRY_BYTES * entries)
+    shape, entries, at = _read_sizes(content)
+    content.check(ENTRY_BYTES * entries + 16 * max(shape))
     if entries * LEAST_ENTRY - 1 > content.data.size - at:  # the last newline may be missing
         raise FileError(
             f"{name} promises {entries:,} entries, and there is no space for so many.", WHOLE
