@@ -21,8 +21,9 @@ from gnomon.data.formats.numpy import npz_bytes
 from gnomon.data.formats.parts import AbsentError
 from gnomon.data.formats.sparse import find_10x, matrix_bytes
 from gnomon.data.formats.spool import Spool
+from gnomon.data.in_memory import is_in_memory
 from gnomon.data.names import unique_names
-from gnomon.data.read import read, read_source
+from gnomon.data.read import read, read_given, read_source
 from gnomon.data.refusals import OptionError, lacks_columns
 from gnomon.data.row_names import read_row_names
 from gnomon.data.samples import Sample
@@ -59,9 +60,9 @@ def open_table(
 
     Parameters
     ----------
-    source : path, "-", name of a bundled sample, Sample, Table, Source or Dask array
+    source : path, "-", name of a bundled sample, Sample, dataframe, array, Source or Dask array
         A file or folder that fits into memory is held (`gnomon.data.read`); a larger one, a source
-        and a Dask array are read in blocks.
+        and a Dask array are read in blocks. A `Table` is taken as it is.
     memory : int or str, optional
         Bytes, or a size such as "2GB", that may be used; by default what the machine has free.
     in_blocks : bool
@@ -81,13 +82,13 @@ def open_table(
                 raise ParameterError(f"`{name}` is for files. Give it to gnomon.source.")
         return table_of_source(known, memory=memory, row_names=row_names)
     if not isinstance(source, (str, os.PathLike, Sample, Table)):
-        refuse(
-            "source",
-            "be a path, a sample, a Table or a source",
-            type(source).__name__,
-            "Use gnomon.source for arrays and dataframes.",
-            kind=True,
-        )
+        if type(source).__name__ == "AnnData":
+            refuse("source", "be a table", "AnnData", "Use gnomon.anndata.map(adata).", kind=True)
+        if not is_in_memory(source) or in_blocks:
+            must = "be a path, a sample, a dataframe, an array, a Table or a source"
+            way = "Of arrays, gnomon.source makes a source, which is read in blocks."
+            refuse("source", must, type(source).__name__, way, kind=True)
+        return read_given(source, **reading)
     if isinstance(source, (Sample, Table)) or _is_sample(source):
         if in_blocks:
             given: Any = source.name if isinstance(source, (Sample, Table)) else source

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from gnomon.data.formats.h5ad import is_h5ad, read_h5ad
 from gnomon.data.formats.json_lines import read_json_lines
 from gnomon.data.formats.numpy import read_npy, read_npz
 from gnomon.data.formats.sparse import find_10x, read_10x, read_mtx
+from gnomon.data.in_memory import index_name, raw_table
 from gnomon.data.matrix import gather_numbers
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import OptionError, lacks_columns
@@ -29,7 +31,7 @@ from gnomon.data.samples import Sample
 from gnomon.data.table import SHOWN, Table, table_of_sample
 from gnomon.errors import Parameter, ParameterError
 
-__all__ = ["read", "read_source"]
+__all__ = ["read", "read_given", "read_source"]
 
 READERS: dict[str, Callable[[FileContent], RawTable]] = {
     "parquet": read_parquet,
@@ -160,6 +162,28 @@ def read(
         raw = read_h5ad(Path(path), options, memory)
     else:
         raw = read_folder(Path(path), read_file) if folder else read_file(path)
+    place = None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent
+    return as_table_of(raw, options, place)
+
+
+def read_given(table: Any, **reading: Any) -> Table:
+    """The table of a dataframe, an array or a sparse matrix, with the roles of its columns."""
+    options = as_column_options(
+        **{each.name: reading.get(each.name) for each in dataclass_fields(ColumnOptions)}
+    )
+    for name in ("sheet", "layer", "use_rep", "normalize"):
+        if getattr(options, name) is not None:
+            raise ParameterError(
+                "{parameter} is for files; the table is in memory already. Leave it out.",
+                parameter=Parameter(name),
+            )
+    if options.id is None and (index := index_name(table)) is not None:
+        options = replace(options, id=index)
+    return as_table_of(raw_table(table), options, None)
+
+
+def as_table_of(raw: RawTable, options: ColumnOptions, folder: Path | None) -> Table:
+    """The columns of a file, or of what was given, by their roles."""
     roles = assign_roles(raw, options)
     X, names = gather_numbers(raw, roles, options.na)
     if options.columns is not None:
@@ -180,7 +204,7 @@ def read(
             (left.column, colour_of(seen[left.column], options.na)) for left in used.kept_for_colour
         ),
         **{role: shown_of(seen[name], role) for role, name in roles.shown.items()},
-        folder=None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent,
+        folder=folder,
         notes=(*raw.notes, *roles.notes),
         n_columns=len(raw.names),
         named=raw.named,

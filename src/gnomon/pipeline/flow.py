@@ -65,11 +65,12 @@ def run(
 
     Parameters
     ----------
-    source : name of a bundled sample, path, Sample, Table, Source or Dask array
-        A file or folder is read by `gnomon.data.read.read`, which takes `reading`: label, id,
-        features, keep, drop, na, decimal; and `spool`, a folder for temporary copies of it. One
-        that does not fit into memory is read in blocks, as are a source (`gnomon.source`) and a
-        Dask array; results have the same ids and labels.
+    source : name of a bundled sample, path, dataframe, array, sparse matrix, Source or Dask array
+        Columns of a dataframe get their roles as those of a file do. A file or folder is read by
+        `gnomon.data.read.read`. Both take `reading`: label, id, features, keep, drop, na, decimal;
+        files also `spool`, a folder for temporary copies. A file that does not fit into memory is
+        read in blocks, as are a source (`gnomon.source`) and a Dask array; results have the same
+        ids and labels.
     n_components : as in `PCA`
     dimensions : {1, 2, 3} or None
         Dimensions of the map; None for no map.
