@@ -118,11 +118,7 @@ def npz_rows(
             f"{name} holds a sparse matrix in blocks (BSR), which is not read in parts.",
             "Save it again: scipy.sparse.save_npz(file, X.tocsr()).",
         )
-    places = [arrays[key] for key in ("indices", "indptr") if key in arrays]
-    places += [arrays[key] for key in ("row", "col") if key in arrays]
-    flat = all(each.ndim == 1 and each.dtype.kind in "iu" for each in places)
-    if data.ndim != 1 or not flat or places[0].size != data.size:
-        raise FileError(f"{name} holds a broken sparse matrix.", WHOLE)
+    _refuse_broken(arrays, kind, shape, name)
     dtype = np.dtype(np.uint8) if data.dtype.kind == "b" else data.dtype.newbyteorder("=")
 
     def batches() -> Iterator[Entries]:
@@ -137,6 +133,24 @@ def npz_rows(
             yield (ends, at, values) if kind == "csr" else (at, ends, values)
 
     return spool_csr(name, shape, dtype, batches, spool), (CSC,) if kind == "csc" else ()
+
+
+def _refuse_broken(
+    arrays: Mapping[str, NDArray[Any]], kind: str, shape: tuple[int, int], name: str
+) -> None:
+    """Refuse arrays that cannot be those of a matrix of this shape."""
+    data, places = arrays["data"], [arrays[key] for key in sorted(PARTS[kind])]
+    sound = data.ndim == 1 and all(each.ndim == 1 and each.dtype.kind in "iu" for each in places)
+    if sound and kind == "coo":
+        sound = all(each.size == data.size for each in places)
+    elif sound:
+        indices, indptr = places
+        ends = shape[0] if kind == "csr" else shape[1]
+        sound = indices.size == data.size and indptr.size == ends + 1
+        sound = sound and indptr[0] == 0 and indptr[-1] == data.size
+        sound = sound and bool((indptr[1:] >= indptr[:-1]).all())
+    if not sound:
+        raise FileError(f"{name} holds a broken sparse matrix.", WHOLE)
 
 
 def mtx_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> MatrixTable:
