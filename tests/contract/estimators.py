@@ -44,8 +44,8 @@ ESTIMATORS = [
             # A map amplifies every rounding, so weights are held against copies at given positions
             # (tests/tsne/test_forces.py), and rows of weight 0 against a fit without them
             # (tests/tsne/test_left_out.py).
-            "check_sample_weight_equivalence_on_dense_data": "maps of weights and of copies differ",
-            "check_sample_weight_equivalence_on_sparse_data": "maps of weights and of copies differ",
+            "check_sample_weight_equivalence_on_dense_data": "maps of weights and copies differ",
+            "check_sample_weight_equivalence_on_sparse_data": "maps of weights and copies differ",
         },
     ),
 ]

@@ -163,6 +163,16 @@ def test_new_cells_are_taken_by_the_names_of_the_models_genes(tmp_path):
     np.testing.assert_array_equal(block.toarray(), new.X[:, ::2].toarray())
 
 
+def test_a_model_of_a_representation_places_cells_by_it(tmp_path):
+    cells(d=60).write_h5ad(tmp_path / "old.h5ad")
+    columns = read(tmp_path / "old.h5ad").columns
+    assert columns[0] == "pca_1"
+    new = cells(n=40, d=60, seed=1)
+    new.write_h5ad(tmp_path / "new.h5ad")
+    found = read(tmp_path / "new.h5ad", columns=columns)
+    np.testing.assert_array_equal(found.X, new.obsm["X_pca"])
+
+
 def read_parts(path):
     table = open_table(path, in_blocks=True)
     return [table.X.read(partition) for partition in table.X.partitions]

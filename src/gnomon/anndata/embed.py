@@ -37,8 +37,8 @@ def pca(
     Parameters
     ----------
     adata : AnnData
-        X dense or sparse, never made dense. Backed by a file or by Dask it is read in parts, with
-        the same bits: a sparse X that fits is held, a dense one if there are more genes than cells.
+        X dense or sparse; a sparse one is never made dense. Backed by a file or by Dask, X is read
+        in parts, with the same bits. It is held where the solver reads it many times and it fits.
     n_comps : int, optional
         By default 50, or one less than there are cells or genes.
     layer : str, optional

@@ -243,7 +243,9 @@ class _Cells:
         name, notes = path.name, list[str]()
         use_rep = options.use_rep
         plain = options.layer is None and use_rep is None and options.normalize is None
-        if plain and options.columns is None and _has_pca(file):
+        if plain and options.columns is not None:
+            use_rep = _representation_of(file, options.columns)
+        elif plain and _has_pca(file):
             use_rep = "X_pca"
         elif use_rep == "X":
             use_rep = None
@@ -260,8 +262,7 @@ class _Cells:
             notes.append("counts scaled to 10,000 a cell, then log1p")
         used = None
         if use_rep is not None:
-            stem = use_rep.removeprefix("X_")
-            genes = [f"{stem}_{j + 1}" for j in range(shape[1])]
+            genes = _axes(use_rep, shape[1])
         else:
             genes = [_text(value) for value in _index(file["var"], name)[...].tolist()]
             if len(genes) != shape[1]:
@@ -441,6 +442,19 @@ def _has_pca(file: Any) -> bool:
     """Whether scanpy would use `X_pca`: it is there, and there are many genes."""
     genes = file["var"][file["var"].attrs.get("_index", "_index")] if "var" in file else ()
     return "X_pca" in file.get("obsm", ()) and len(genes) > N_PCS
+
+
+def _representation_of(file: Any, columns: tuple[str, ...]) -> str | None:
+    """The representation whose axes the columns of a model are; None if they are genes."""
+    for key, part in file.get("obsm", {}).items():
+        if hasattr(part, "dtype") and part.ndim == 2 and {*columns} <= {*_axes(key, part.shape[1])}:
+            return str(key)
+    return None
+
+
+def _axes(key: str, d: int) -> list[str]:
+    stem = key.removeprefix("X_")
+    return [f"{stem}_{j + 1}" for j in range(d)]
 
 
 def _highly_variable(file: Any, d: int) -> NDArray[np.intp] | None:
