@@ -90,6 +90,15 @@ def test_names_and_ids_are_those_of_the_table_in_memory(file):
     assert [note for note in held.notes if note not in parts.notes] == []
 
 
+def test_a_column_of_the_matrix_can_be_the_label(tmp_path):
+    write_10x(tmp_path / "cells", counts())
+    held, parts = (
+        open_table(tmp_path / "cells", label="gene3", in_blocks=way) for way in (False, True)
+    )
+    assert parts.columns == held.columns
+    assert list(parts.labels) == list(held.labels)
+
+
 @pytest.mark.parametrize("solver", ["auto", "covariance", "krylov", "gram"])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_components_have_the_bits_of_the_array(tmp_path, solver, standardize):

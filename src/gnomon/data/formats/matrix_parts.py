@@ -35,6 +35,7 @@ from gnomon.inputs.csr import canonical_csr
 __all__ = ["BATCH", "CsrFiles", "Matrix", "MatrixTable", "spool_csr"]
 
 BATCH = 2**22  # entries that are turned at once
+NAME_ROWS = 2**17  # rows whose names are read at once
 ROW_BYTES = 32  # counts and places of a row while rows are put together
 COLUMN_BYTES = 100  # name of a column
 LOOK_BYTES = 2**24  # bytes that are looked at to see what columns hold
@@ -262,11 +263,11 @@ class MatrixTable(BlockFile):
 
     def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
         """All cells of some columns, part after part."""
-        step = max(1, BATCH // 2**5)
+        inside = [name for name in names if name in self.matrix_names]
+        step = self.pieces[0].rows if inside else NAME_ROWS
         for start, stop in row_blocks(self.matrix.shape[0], step):
             beside = {} if self.beside is None else self.beside(start, stop)
             found = {name: cells for name, cells in beside.items() if name in names}
-            inside = [name for name in names if name not in beside]
             if inside:
                 at = [self.matrix_names.index(name) for name in inside]
                 block = self.matrix.read(start, stop)[:, at]
