@@ -223,6 +223,10 @@ MTX = "%%MatrixMarket matrix coordinate {}\n3 2 {}\n{}"
         (MTX.format("real general", 2, "1 1 0.5\n2 2\n"), "not every line has 3 numbers"),
         (MTX.format("real general", 2, "1 1 0.5\n4 2 1\n"), "a row is beyond its 3 rows"),
         (MTX.format("real general", 2, "1 1 0.5\n1 0 1\n"), "a column is beyond its 2 columns"),
+        (MTX.format("real general", 2, "1.5 1 0.5\n2 2 1\n"), "should be whole"),
+        (MTX.format("real general", 2, "nan 1 0.5\n2 2 1\n"), "should be whole"),
+        (MTX.format("integer general", 2, "1 1 0.5\n2 2 1\n"), "should be whole"),
+        (MTX.format("integer general", 1, "1 1 9007199254740993\n"), "should be whole"),
         (MTX.format("real symmetric", 1, "1 1 0.5\n"), "one half of a symmetric matrix"),
     ],
 )

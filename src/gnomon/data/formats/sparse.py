@@ -23,13 +23,7 @@ from numpy.typing import NDArray
 from gnomon.budget import Budget, Memory
 from gnomon.data.column_options import ColumnOptions
 from gnomon.data.file_content import FileContent, byte_chunks, open_content
-from gnomon.data.formats.matrix_parts import (
-    BATCH,
-    CsrFiles,
-    Entries,
-    MatrixTable,
-    spool_csr,
-)
+from gnomon.data.formats.matrix_parts import BATCH, CsrFiles, Entries, MatrixTable, spool_csr
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
@@ -222,6 +216,7 @@ def _coordinate_rows(path: Path, spool: Spool, *, transposed: bool) -> CsrFiles:
         seen = 0
         for numbers in _numbers(path, at, width):
             seen += len(numbers)
+            _refuse_fractions(numbers if whole else numbers[:, :2], path.name)
             rows, columns = (numbers[:, j].astype(np.int64) - 1 for j in range(2))
             values = np.ones(len(numbers)) if width == 2 else numbers[:, 2]
             rows, columns = (columns, rows) if transposed else (rows, columns)
@@ -254,6 +249,16 @@ def _numbers(path: Path, at: int, width: int) -> Iterator[NDArray[np.float64]]:
                     "numbers.",
                     WHOLE,
                 ) from None
+
+
+def _refuse_fractions(numbers: NDArray[np.float64], name: str) -> None:
+    """Refuse whole numbers that are none, or that float64 does not hold."""
+    if not (np.abs(numbers) < 2**53).all() or (numbers % 1).any():
+        raise FileError(
+            f"{name} is a broken Matrix Market file: numbers that should be whole and below 2^53 "
+            "are not.",
+            WHOLE,
+        )
 
 
 def _with_end(chunks: Iterator[bytes]) -> Iterator[bytes]:
