@@ -266,8 +266,8 @@ def test_what_is_for_files_is_refused_for_sources_and_the_reverse():
         run(table, label="a")
     with pytest.raises(ParameterError, match="`engine` works through blocks"):
         run("wine", engine=LocalEngine(1))
-    with pytest.raises(TypeError, match=r"Use gnomon\.source for arrays"):
-        run(np.zeros((10, 3)))
+    with pytest.raises(TypeError, match=r"gnomon\.source makes a source, which is read in blocks"):
+        run(np.zeros((10, 3)), engine=LocalEngine(1))
 
 
 def test_the_tables_neighbours_are_searched_once(monkeypatch):
