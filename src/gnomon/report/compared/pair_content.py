@@ -92,7 +92,9 @@ class ComparedContent:
     @property
     def company(self) -> NDArray[np.object_]:
         """The rows that changed company by name; None for all other rows."""
-        return np.where(self.changed, CHANGED, None)
+        company = np.full(self.n, None, dtype=object)
+        company[self.changed] = CHANGED
+        return company
 
     @property
     def size(self) -> str:
