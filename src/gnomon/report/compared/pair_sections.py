@@ -5,7 +5,7 @@ import numpy as np
 from gnomon import charts
 from gnomon.charts.words import count, number, percent
 from gnomon.procrustes.evidence import Figure
-from gnomon.report.compared.pair_content import ComparedContent
+from gnomon.report.compared.pair_content import KEPT, ComparedContent
 from gnomon.report.section import (
     Bullets,
     Code,
@@ -56,11 +56,13 @@ def compared_sections(content: ComparedContent) -> tuple[Section, ...]:
 
 
 def _map(content: ComparedContent) -> Section:
-    values = content.labels[0][1] if content.labels else content.company
+    values, unlabelled = content.company, KEPT
+    if content.labels:
+        values, unlabelled = content.labels[0][1], "no label"
     one, other = (shown(name, 40) for name in content.names)
     other = f"{other} (second)" if one == other else other
     both = dict(zip((one, other), content.maps, strict=True))
-    chart = charts.maps(both, values, title="Both maps")
+    chart = charts.maps(both, values, unlabelled=unlabelled, title="Both maps")
     lead = (_sentence(content), *_trust(content), content.says)
     return Section("map", "Both maps", lead, (Figures((chart,)),), MAP_HELP)
 
