@@ -143,6 +143,8 @@ def test_nothing_is_wider_than_the_window(visit, path, width, scheme):
     beside = boxes[0]["y"] == boxes[1]["y"]
     assert beside == (width == 1280)
     assert boxes[0]["height"] == boxes[1]["height"]
+    play = page.locator("#map-play").bounding_box()
+    assert play["x"] + play["width"] <= boxes[beside]["x"] + boxes[beside]["width"] + 1
     slider = page.locator("#map-morph").bounding_box()["y"]
     assert slider > boxes[0]["y"] + boxes[0]["height"]
     assert (slider > boxes[1]["y"]) == beside  # below both, or between them
