@@ -142,6 +142,46 @@ def test_nothing_is_wider_than_the_window(visit, path, width, scheme):
     boxes = [page.locator(f"#{stage}-stage").bounding_box() for stage in ("map", "other")]
     beside = boxes[0]["y"] == boxes[1]["y"]
     assert beside == (width == 1280)
+    assert boxes[0]["height"] == boxes[1]["height"]
+    play = page.locator("#map-play").bounding_box()
+    assert play["x"] + play["width"] <= boxes[beside]["x"] + boxes[beside]["width"] + 1
+    slider = page.locator("#map-morph").bounding_box()["y"]
+    assert slider > boxes[0]["y"] + boxes[0]["height"]
+    assert (slider > boxes[1]["y"]) == beside  # below both, or between them
+
+
+def test_rows_that_kept_company_are_grey_behind_the_others(visit, made, tmp_path):
+    found = made[0].content.found
+    page = visit(found.report(n_permutations=9).save(tmp_path / "plain.html"))
+    assert page.input_value("#map-colour") == "0"
+    legend = page.inner_text("#map-legend").split("\n")
+    assert [each for each in legend if "company" in each] == [
+        "company", "changed company", "kept company"
+    ]  # fmt: skip
+    swatch = page.locator("#map-legend .map-swatch").first
+    colour = swatch.evaluate("(it) => getComputedStyle(it).backgroundColor")
+    changed = made[0].content.maps[0][found.changes.changed]
+    seen = colours_at(page, "map", on_screen(page, changed, "map"))
+    wanted = [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    assert np.abs(np.array(seen) - wanted).max() < 60  # dots are not quite opaque
+
+
+def colours_at(page, stage, places):
+    """Red, green and blue where points of that map are drawn."""
+    box = page.locator(f"#{stage}-stage").bounding_box()
+    inside = (places - [box["x"] + 1, box["y"] + 1]).tolist()
+    return page.evaluate(
+        """([id, places]) => {
+          const canvas = document.getElementById(id);
+          const ratio = canvas.width / canvas.clientWidth;
+          const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return places.map(([x, y]) => {
+            const at = 4 * (Math.round(y * ratio) * canvas.width + Math.round(x * ratio));
+            return [...data.subarray(at, at + 3)];
+          });
+        }""",
+        [f"{stage}-points", inside],
+    )
 
 
 def test_without_a_script_both_maps_are_a_picture(visit, path):

@@ -44,6 +44,12 @@ def test_groups_have_one_key(read):
     assert read(charts.maps(maps, labels)).texts("label") == ["a", "b", "c", "x", "y", "z"]
 
 
+def test_rows_without_a_label_are_called_what_the_caller_says(read):
+    labels = np.array(["moved", None] * 3, object)
+    chart = charts.maps({"a": RNG.normal(size=(6, 2))}, labels, unlabelled="stayed")
+    assert {"moved", "stayed"} <= set(read(chart).texts("label"))
+
+
 def test_a_large_map_is_sampled_and_says_so(read):
     chart = charts.maps({"large": RNG.normal(size=(6000, 2))})
     assert "A sample of 5,000 of 6,000" in chart.description

@@ -159,6 +159,20 @@ def test_rows_without_ids_belong_together_by_their_order(folder):
     assert refused(done, 3, "p.csv has 3 rows and q.csv 2", "Use --id COLUMN")
 
 
+def test_rows_are_joined_by_the_only_column_that_names_them_in_both(folder):
+    """Equal numbers of rows in another order: joined by their order, they would be other pairs."""
+    (folder / "p.csv").write_text("word,x,y\nash,0.5,0\noak,1.5,0\nyew,0.5,2\n")
+    (folder / "q.csv").write_text("word,x,y\nyew,5.5,7\nash,5.5,5\noak,6.5,5\n")
+    done = gnomon("align", "p.csv", "--to", "q.csv", folder=folder)
+    assert np.allclose(numbers(table_of(done), "xy"), [[5.5, 5], [6.5, 5], [5.5, 7]])
+    assert "by word" in done.stderr
+    # The same name, but no row in common: not a column that joins them.
+    (folder / "q.csv").write_text("word,x,y\nEsche,5.5,5\nEiche,6.5,5\nEibe,5.5,7\n")
+    done = gnomon("align", "p.csv", "--to", "q.csv", folder=folder)
+    assert np.allclose(numbers(table_of(done), "xy"), [[5.5, 5], [6.5, 5], [5.5, 7]])
+    assert "by their order" in done.stderr
+
+
 def test_tables_of_unequal_widths_are_aligned_in_the_wider_frame(folder):
     (folder / "thin.csv").write_text("id,t\na,1.5\nb,2\nd,5\n")
     done = gnomon("align", "thin.csv", "--to", "old.csv", "--id", "id", folder=folder)

@@ -55,8 +55,20 @@ def test_folders_of_runs_are_compared_by_their_maps_with_reruns(here):
     found = json.loads(done.stdout)
     assert (found["files"], found["n"]) == (["runs.html"], 150)
     page = (folder / "runs.html").read_text(encoding="utf-8")
-    assert "Of the neighbours in the data" in page
+    assert "in its own data, old_map keeps" in page  # the second table is the first with noise
     assert "Reruns of old_map" in page
+
+
+def test_maps_of_the_same_data_are_ranked_by_the_neighbours_that_they_keep(here):
+    folder, _ = here
+    made = gnomon("map", "old.csv", "-o", "again_map", "--seed", "7", folder=folder)
+    assert made.returncode == 0, made.stderr
+    done = gnomon("compare", "old_map", "again_map", "--permutations", "9", "-o", "same.html",
+                  folder=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = (folder / "same.html").read_text(encoding="utf-8")
+    assert "nearest rows in the data, old_map keeps" in page
+    assert "the one that keeps more is the better map" in page
 
 
 def test_models_stand_for_their_run_or_for_their_map_by_row(here, tmp_path):

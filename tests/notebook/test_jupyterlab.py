@@ -155,11 +155,8 @@ def test_the_lasso_and_python_agree_in_jupyterlab(lab, page):
     for number in range(3, len(CELLS)):
         run_cell(page, number)
     until(page, lambda: page.locator(".widget[data-state=ready]").count() == 2)
-    show_all(page, folder, "light")
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
-    page.wait_for_timeout(500)
-    show_all(page, folder, "dark")
-    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    for number in reversed(range(len(CELLS))):
+        show(page, folder, number)
     page.keyboard.press("Escape")
     page.keyboard.press("Control+s")
     path = folder / "map.ipynb"
@@ -169,11 +166,19 @@ def test_the_lasso_and_python_agree_in_jupyterlab(lab, page):
     check_saved(path, page)
 
 
-def show_all(page, folder, name):
-    """Pictures of all outputs, to be looked at."""
-    for i, output in enumerate(page.locator(".jp-OutputArea").all()):
-        output.scroll_into_view_if_needed()
-        output.screenshot(path=folder / f"{name}-{i}.png")
+def show(page, folder, number):
+    """Pictures of an output in light and dark, to be looked at.
+
+    From the last cell upwards: JupyterLab hides cells that are far from those in sight.
+    """
+    output = page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea").first
+    output.scroll_into_view_if_needed()
+    for scheme in ("dark", "light"):
+        page.evaluate(
+            "is => { document.body.dataset.jpThemeLight = is }", str(scheme == "light").lower()
+        )
+        page.wait_for_timeout(300)
+        output.screenshot(path=folder / f"{scheme}-{number}.png")
 
 
 def check_saved(path: Path, page):

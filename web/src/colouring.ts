@@ -104,24 +104,27 @@ export function marks(
 ): Marks {
   const background = palette.surface;
   const own = colouring.groups.map((group) => group.colour);
-  const seen = (row: number) => !visible || visible[row] === 1;
+  const quiet = own.map((one) => one === palette.quiet);
   if (!selected) {
-    const order = visible ? rowsWhere(colouring.codes, seen) : null;
-    return { background, colours: own, codes: colouring.codes, order };
+    const { codes } = colouring;
+    // Rows without a colour of their own lie behind the others.
+    const order = visible || quiet.includes(true) ? inLayers(codes, visible, (row) => !quiet[codes[row]]) : null;
+    return { background, colours: own, codes, order };
   }
   const faint = own.map((colour) => mix(colour, background, FAINT));
   const codes = Uint16Array.from(colouring.codes, (code, row) => code + (selected[row] ? 0 : own.length));
-  const behind = rowsWhere(codes, (row) => !selected[row] && seen(row));
-  const front = rowsWhere(codes, (row) => selected[row] === 1 && seen(row));
-  const order = new Uint32Array(behind.length + front.length);
-  order.set(behind);
-  order.set(front, behind.length);
+  const order = inLayers(codes, visible, (row) => selected[row] === 1);
   return { background, colours: [...own, ...faint], codes, order };
 }
 
-function rowsWhere(codes: Uint16Array, holds: (row: number) => boolean): Uint32Array {
+/** The rows that are seen: first those that lie behind, then those in front. */
+function inLayers(codes: Uint16Array, visible: Uint8Array | null, isInFront: (row: number) => boolean): Uint32Array {
   const rows = new Uint32Array(codes.length);
   let found = 0;
-  for (let row = 0; row < codes.length; row++) if (holds(row)) rows[found++] = row;
+  for (const front of [false, true]) {
+    for (let row = 0; row < codes.length; row++) {
+      if ((!visible || visible[row]) && isInFront(row) === front) rows[found++] = row;
+    }
+  }
   return rows.slice(0, found);
 }

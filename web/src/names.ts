@@ -36,7 +36,7 @@ export function spots(
 
 /** The place of each group: the middle of its points around where they are densest. */
 function groupSpots({ field, groups, counts, codes: colours }: Colouring, map: PointMap, bounds: Bounds, seen: Uint8Array | null): Spot[] {
-  if (field?.kind !== "category") return [];
+  if (field?.kind !== "category" || field.scattered) return [];
   const { names, codes } = field;
   const written = [...names.keys()].filter((code) => counts[code] && names[code] !== NAMELESS);
   const largest = written.sort((a, b) => counts[b] - counts[a] || a - b).slice(0, MOST_NAMES);
@@ -108,8 +108,8 @@ export interface Box {
 }
 
 /**
- * Where a name of this size may stand, the best place first: on its group, or above one that it would
- * cover; around a single row. `scale` is pixels of a unit of the map.
+ * Where a name of this size may stand, the best place first: on its group, or above or below one that it
+ * would cover; around a single row. `scale` is pixels of a unit of the map.
  */
 export function places(x: number, y: number, scale: number, spot: Spot, width: number, height: number): Box[] {
   const at = (left: number, top: number) => ({ left, top, width, height });
@@ -117,7 +117,9 @@ export function places(x: number, y: number, scale: number, spot: Spot, width: n
     const middle = x - width / 2;
     const [across, up] = [2 * scale * spot.reach.across, scale * spot.reach.up];
     const above = across < 0.7 * width || up < 0.8 * height ? 1.9 * up + 0.8 * height : 0;
-    return [0, -1, 1, -2, 2].map((shift) => at(middle, y - above - height / 2 + shift * (height + 2)));
+    const line = height + 2;
+    const shifts = above ? [-above, above, -above - line, above + line] : [0, -line, line, -2 * line, 2 * line];
+    return shifts.map((shift) => at(middle, y + shift - height / 2));
   }
   const gap = 7;
   return [

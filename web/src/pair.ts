@@ -108,5 +108,5 @@ function controls(first: MapComponent, second: MapComponent, both: [PointMap, Po
     "div", { class: "map-morph" }, element("label", { class: "map-check" }, arrows, "Arrows of selected rows"),
     ...(changed.length ? [moved] : []),
   );
-  parts.replay.after(more);
+  second.root.after(element("div", { class: "map-below" }, parts.replay, more));
 }

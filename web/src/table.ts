@@ -21,6 +21,10 @@ interface PackedCategories {
   codes: PackedNumbers;
   /** Whether the groups were found by the program, and are only a suggestion. */
   suggested?: boolean;
+  /** What rows without a name are called. */
+  none?: string;
+  /** Whether a group has rows all over the map, where its name would stand for nothing. */
+  scattered?: boolean;
 }
 
 interface PackedValues {
@@ -108,6 +112,8 @@ export interface Categories {
   codes: WholeNumbers;
   /** What rows without a name are called. */
   none: string;
+  /** Whether a group has rows all over the map, where its name would stand for nothing. */
+  scattered: boolean;
 }
 
 export interface Values {
@@ -286,8 +292,8 @@ function evenBits(code: number): number {
 
 async function unpackCategories(packed: PackedCategories): Promise<Field> {
   const [names, codes] = await Promise.all([texts(packed.names), wholeNumbers(packed.codes)]);
-  const none = packed.suggested ? "in no group" : "no label";
-  return { kind: "category", name: packed.name, names: names.map((name) => name || NAMELESS), codes, none };
+  const { name, none = "no label", scattered = false } = packed;
+  return { kind: "category", name, names: names.map((each) => each || NAMELESS), codes, none, scattered };
 }
 
 async function unpackValues(packed: PackedValues, isShare: boolean): Promise<Field> {

@@ -347,6 +347,7 @@ export class MapTool {
     const most = (side: "right" | "top") => Math.max(...all.map((bounds) => bounds[side]));
     const least = (side: "left" | "bottom") => Math.min(...all.map((bounds) => bounds[side]));
     this.bounds = { left: least("left"), right: most("right"), bottom: least("bottom"), top: most("top") };
+    this.parts.root.style.setProperty("--map-shape", String(shapeOf(this.bounds)));
     this.view = this.whole();
     this.look();
   }

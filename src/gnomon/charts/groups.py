@@ -55,7 +55,7 @@ class Group:
 
 
 def group_rows(
-    labels: Any, n: int, chosen: NDArray[np.intp]
+    labels: Any, n: int, chosen: NDArray[np.intp], unlabelled: str = "no label"
 ) -> tuple[list[Group], tuple[float, float] | None]:
     """Group the `chosen` of `n` rows; also return the range if the labels are a quantity.
 
@@ -63,7 +63,7 @@ def group_rows(
 
     Text, booleans and a few distinct numbers are groups, in the order of their names. Other
     numbers are a quantity, and its groups are the steps of a ramp. Rows without a label (None,
-    NaN, masked) come first, as a separate muted group.
+    NaN, masked) come first, as a separate muted group called `unlabelled`.
     """
     if labels is None:
         return [Group("", np.arange(chosen.size), "accent")], None
@@ -79,16 +79,16 @@ def group_rows(
         missing |= np.ma.getmaskarray(labels)
     known = np.flatnonzero(~missing[chosen])
     lost = np.flatnonzero(missing[chosen])
-    unlabelled = [Group("no label", lost, "quiet")] if lost.size else []
+    muted = [Group(unlabelled, lost, "quiet")] if lost.size else []
     if array.dtype.kind in "iuf" and len(np.unique(array[~missing])) > MOST_NUMBERS:
         low, high = float(array[~missing].min()), float(array[~missing].max())
         values = array[chosen][known].tolist()
         steps = np.array([colours.sequential(float(value), low, high) for value in values])
         ramp = [Group("", known[steps == s], f"v{s}") for s in range(colours.SEQUENTIAL)]
-        return [*unlabelled, *(group for group in ramp if group.rows.size)], (low, high)
+        return [*muted, *(group for group in ramp if group.rows.size)], (low, high)
     counts = Counter(clean(value) for value in array[~missing].tolist())
     texts = [clean(value) for value in array[chosen][known].tolist()]
-    return [*unlabelled, *_categories(counts, texts, known)], None
+    return [*muted, *_categories(counts, texts, known)], None
 
 
 def _is_missing(value: object) -> bool:

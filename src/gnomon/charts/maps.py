@@ -27,6 +27,7 @@ def maps(
     labels: Any = None,
     *,
     notes: Mapping[str, Sequence[object]] | None = None,
+    unlabelled: str = "no label",
     title: str = "Maps side by side",
     turn: tuple[float, float] = (35.0, 25.0),
 ) -> Chart:
@@ -44,6 +45,8 @@ def maps(
         Groups (text, or a few distinct numbers) or values (other numbers), for colour.
     notes : mapping from name to lines of text, optional
         Text below a map, such as its scores.
+    unlabelled : str
+        Name of the rows without a label, which are grey.
     title : str
     turn : pair of float
         For three dimensions: rotation about the vertical axis and elevation, in degrees.
@@ -72,7 +75,7 @@ def maps(
     rows = np.arange(total)
     if total > MOST_POINTS:
         rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
-    groups, span = group_rows(labels, total, rows)
+    groups, span = group_rows(labels, total, rows, unlabelled)
     said = {name: [clean(line) for line in (notes or {}).get(name, ())] for name in tables}
 
     canvas = Canvas(title, _subtitle(tables, total))

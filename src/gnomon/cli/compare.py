@@ -12,6 +12,7 @@ from gnomon.cli.compare_page import (
     build_compared_page,
     compared_tables,
     page_path,
+    shown_names,
     write_compared_page,
 )
 from gnomon.cli.gate import Condition, ConditionType, judge, refuse_failed
@@ -186,7 +187,7 @@ class _Compared:
     pair: "Pairing | None" = None
 
     def page(self, asked: PageRequest, words: RunLines) -> str:
-        names = self.numbers["a"], self.numbers["b"]
+        names = shown_names(asked.subjects, (self.numbers["a"], self.numbers["b"]))
         return build_compared_page(asked, self.found, self.test, names, self.pair, words)
 
 

@@ -22,11 +22,13 @@ __all__ = [
     "build_compared_page",
     "compared_tables",
     "page_path",
+    "shown_names",
     "write_compared_page",
 ]
 
 TABLES = ("map.parquet", "scores.parquet")
 MODEL = ".gnomon"
+SAME_VARIANCES = 1e-6  # relative; the same table has the same bits, up to versions of libraries
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,15 @@ class PageRequest:
     permutations: int
     seed: int
     n_jobs: int | None
+
+
+def shown_names(subjects: tuple[Subject, Subject], names: tuple[str, str]) -> tuple[str, str]:
+    """Names of both on the page: runs and models as they were typed, files by their own name."""
+    one, other = (
+        Path(subject.typed).resolve().name if subject.typed != subject.table else name
+        for subject, name in zip(subjects, names, strict=True)
+    )
+    return (subjects[0].typed, subjects[1].typed) if one == other else (one, other)
 
 
 @contextmanager
@@ -138,6 +149,7 @@ def build_compared_page(
         labels=labels,
         reruns=_reruns(asked, pair, words),
         trust=_trust(asked.subjects),
+        same_data=_have_same_data(asked.subjects),
         test=test,
         n_permutations=asked.permutations,
         random_state=asked.seed,
@@ -173,6 +185,27 @@ def _trust(subjects: tuple[Subject, Subject]) -> tuple[float, float] | None:
             trust = file.read(columns=["trust"])["trust"].to_numpy()
         shares.append(float(trust.mean()))
     return shares[0], shares[1]
+
+
+def _have_same_data(subjects: tuple[Subject, Subject]) -> bool:
+    """Whether both runs are of the same numbers: as many rows, the same features and variances."""
+    import numpy as np
+
+    from gnomon.cli.pages import read_record
+
+    facts: list[tuple[Any, ...]] = []
+    variances: list[Any] = []
+    for subject in subjects:
+        if subject.run is None:
+            return False
+        run = read_record(subject.run)
+        table, settings, pca = (run.of(name, {}) for name in ("table", "settings", "pca"))
+        facts.append((table.get("rows"), table.get("features"), settings.get("metric")))
+        variances.append(pca.get("explained_variance_ratio"))
+    one, other = variances
+    if facts[0] != facts[1] or None in variances or len(one) != len(other):
+        return False
+    return bool(np.allclose(one, other, rtol=SAME_VARIANCES, atol=0))
 
 
 def _reruns(asked: PageRequest, pair: "Pairing | None", words: RunLines) -> list[Any]:

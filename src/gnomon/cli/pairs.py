@@ -129,13 +129,25 @@ def read_pairing(
     for path in (left, right):
         if path != "-" and not Path(path).exists():
             raise ParameterError(f"There is no file '{path}'. Check the name.")
-    tables, seconds = [], []
-    for path, column in ((left, first), (right, second)):
-        start = time.perf_counter()
-        table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
-        # Columns are chosen by --columns here, so none is said to wait for --keep.
-        tables.append(replace(table, roles=table.roles.final()))
-        seconds.append(time.perf_counter() - start)
+
+    def read_both(*named: str | None) -> tuple[list[Table], list[float]]:
+        tables, seconds = [], []
+        for path, column in zip((left, right), named, strict=True):
+            start = time.perf_counter()
+            table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
+            tables.append(table)
+            seconds.append(time.perf_counter() - start)
+        return tables, seconds
+
+    tables, seconds = read_both(first, second)
+    name = None if id or "-" in (left, right) else _shared_name(tables)
+    if name is not None:
+        named, again = read_both(name, name)
+        keys = [set() if table.ids is None else set(table.ids.tolist()) for table in named]
+        if len(keys[0] & keys[1]) > 1:
+            tables, seconds = named, again
+    # Columns are chosen by --columns here, so none is said to wait for --keep.
+    tables = [replace(table, roles=table.roles.final()) for table in tables]
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
     tables = _choose(tables, columns)
@@ -202,6 +214,17 @@ def only(table: Table, names: list[str], why: str) -> Table:
     at = [j for j, name in enumerate(table.columns) if name in set(names)]
     chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
     return replace(chosen, roles=roles_of(table.roles, chosen.columns, why))
+
+
+def _shared_name(tables: list[Table]) -> str | None:
+    """The only column of text that names every row in both tables, where none is called an id."""
+    if any(table.id_name is not None for table in tables):
+        return None
+    naming = [
+        {left.column for left in table.roles.ignored if left.can_name_rows} for table in tables
+    ]
+    shared = naming[0] & naming[1]
+    return shared.pop() if len(shared) == 1 else None
 
 
 def _ids_of(tables: list[Table], *, asked: bool) -> str | None:

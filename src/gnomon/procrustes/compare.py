@@ -185,7 +185,7 @@ class Comparison(Record):
             (
                 "neighbours",
                 f"{100 * self.neighbor_overlap:.1f} % of the {self.n_neighbors} nearest "
-                f"rows in common, by chance {100 * chance:.1f} %{among}",
+                f"rows in common, by chance {100 * chance:.2g} %{among}",
             ),
             ("changed company", f"{100 * self.changed:.1f} % of rows"),
         ]

@@ -18,6 +18,7 @@ from gnomon.charts import Chart
 from gnomon.charts.words import percent
 from gnomon.pca import PCA
 from gnomon.procrustes.compare import Comparison
+from gnomon.report.compared.pair_content import CHANGED, KEPT
 from gnomon.report.compared.pair_maps import is_map
 from gnomon.tsne import TSNE
 
@@ -63,7 +64,8 @@ def card(title: str, lines: Lines, picture: Chart | None, after: Sequence[str]) 
     return (
         f"<div><p><strong>{html.escape(title)}</strong></p>"
         f"<div style='display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start'>{drawn}"
-        f"<table>{rows}</table></div><p>Next</p><pre>{code}</pre></div>"
+        f"<table>{rows}</table></div><p>Next</p>"
+        f"<pre style='font-family:monospace'>{code}</pre></div>"
     )
 
 
@@ -127,11 +129,11 @@ def comparison_parts(found: Comparison) -> Card:
     X, Y = (np.asarray(Z) for Z in found.tables)
     picture = None
     if is_map(X) and is_map(Y):
-        company = np.full(len(X), "kept company", object)
-        company[found.changes.changed] = "changed company"
+        company = np.full(len(X), None, object)
+        company[found.changes.changed] = CHANGED
         step = max(1, len(X) // MOST_POINTS)
         both = {"a": X[::step], "b": Y[::step]}
-        picture = charts.maps(both, company[::step], title="Both maps")
+        picture = charts.maps(both, company[::step], unlabelled=KEPT, title="Both maps")
     after = (
         "found.changes.changed                      # rows that changed company",
         "found.report().open()                      # both maps on one page",

@@ -8,7 +8,8 @@
    fifths of the rows are in such groups, larger ones (a lower resolution of modularity) and smaller
    ones (7 neighbours) are tried, and the grouping of most rows is used.
 4. Names state what distinguishes a group: columns whose mean differs by 0.8 standard deviations or
-   more from that of the other rows, or the most over-represented words of a text column.
+   more from that of the other rows, or the words of a text column with the largest p·log(p/q),
+   where p is the share of the group's rows that contain the word and q that of the other rows.
 """
 
 import re
@@ -48,6 +49,7 @@ MOST_NAMED = 2  # columns or words of a name
 ADDRESS = re.compile(r"\w+://\S+")
 WORD = re.compile(r"[^\W\d_]{3,}")
 LEAST_WORDS = 3  # rows of a group that must contain a word
+LEAST_SHARE = 0.2  # of a group's rows, below which a word is not one of the group
 
 Ints = NDArray[np.int64]
 
@@ -242,7 +244,7 @@ def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) 
 
 
 def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
-    """Name groups by the most over-represented words of their texts."""
+    """Name groups by the words that distinguish their texts most."""
     holds = [
         set(WORD.findall(ADDRESS.sub(" ", text.casefold()))) - ENGLISH_STOP_WORDS for text in texts
     ]
@@ -255,10 +257,12 @@ def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
         m = len(rows)
 
         def strength(word: str, here: Counter[str] = here, m: int = m) -> float:
-            p, q = here[word] / m, (everywhere[word] - here[word]) / max(1, n - m)
-            return float((p - q) / np.sqrt(max(p * (1 - p), 1 / m)) * np.sqrt(p))
+            # One more row outside, since a word that is nowhere else may only be rare.
+            p, q = here[word] / m, (everywhere[word] - here[word] + 1) / (n - m + 1)
+            return p * float(np.log(p / q))
 
-        often = [word for word, many_rows in here.items() if many_rows >= LEAST_WORDS]
+        least = max(LEAST_WORDS, LEAST_SHARE * m)
+        often = [word for word, many_rows in here.items() if many_rows >= least]
         ranked = sorted(often, key=lambda word: (-strength(word), word))
         said.append(", ".join(_unlike(ranked, MOST_NAMED)))
     return said

@@ -100,8 +100,8 @@ def payload(
     }
     data["labels"] = [label_field(name, values) for name, values in content.labels[:1]]
     if content.suggested is not None:
-        suggested = category_field(SUGGESTED, content.suggested) | {"suggested": True}
-        data["labels"].append(suggested)
+        suggested = category_field(SUGGESTED, content.suggested)
+        data["labels"].append(suggested | {"suggested": True, "none": "in no group"})
     data["trust"] = data["density"] = None
     if content.trust is not None:
         near = "nearest row" if content.trusted == 1 else f"{content.trusted} nearest rows"

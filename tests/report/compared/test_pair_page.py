@@ -12,6 +12,7 @@ from gnomon import PCA, compare, samples
 from gnomon.procrustes.movement import lay_on
 from gnomon.report.compared.group_changes import find_groups, find_islands
 from gnomon.report.compared.pair_maps import draw_maps
+from gnomon.report.compared.pair_sections import compared_sections
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -78,6 +79,20 @@ def test_many_rows_of_wide_tables_are_shown_by_their_components(monkeypatch):
     assert first == pytest.approx(PCA(2, random_state=0).fit_transform(X))
 
 
+def test_rows_that_kept_company_have_no_name_and_no_group_has_a_place(made):
+    page, found, *_ = made
+    company = next(each for each in read_data(page.html)["labels"] if each["name"] == "company")
+    assert (company["none"], company["scattered"]) == ("kept company", True)
+    named = np.array(decoded_numbers(company["codes"])) == 0  # the only name, "changed company"
+    assert np.flatnonzero(named).tolist() == sorted(found.changes.changed.tolist())
+
+
+def test_shares_of_neighbours_have_one_bar_each(made):
+    drawn = compared_sections(made[0].content)[1].blocks[1].charts[0]
+    bars = re.findall(r"<title>([^<]*: [^<]*rows?)</title>", drawn.svg)
+    assert 0 < len(bars) == len(set(made[0].content.kept.tolist()))
+
+
 def test_reruns_stand_beside_the_figures():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
@@ -104,8 +119,9 @@ def test_groups_that_split_and_merge_are_named():
     )
     said = " ".join(groups.sentences)
     said = said.replace("\u00a0", " ")
-    assert "ash (300 rows) split into ash (1) (150 rows) and ash (2) (150 rows)." in said
+    assert "ash (300 rows) split into ash, part 1 (150 rows) and ash, part 2 (150 rows)." in said
     assert re.search(r"(cedar|oak) \(150 rows\) and (cedar|oak) \(150 rows\) merged into", said)
+    assert "cedar + oak (300 rows)." in said
     assert len(groups.sentences) == 2 + said.count("moved as a whole")
     assert {each.name for each in groups.groups} == {"ash", "cedar", "oak"}
 

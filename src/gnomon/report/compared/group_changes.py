@@ -10,7 +10,7 @@
 3. An island split where two or more islands of the other table hold a fifth of it each. It merged
    with others where the same is true the other way round.
 
-Islands are named after the label of most of their rows, or numbered.
+Islands are named after the labels of a fifth of their rows or more ("3 + 5"), or numbered.
 """
 
 from collections import Counter
@@ -38,7 +38,6 @@ LEAST_ROWS_NAMED, MOST_SAID = 8, 6
 NEAR = 10  # nearest rows of each, in the graph
 ISLAND_ROWS = 2_000  # rows among which groups are found
 MOST_CHANGES = 8  # sentences about splits, and about merges
-MOST_NAMED = 0.5  # share of rows with one label, from which a group is called after it
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,15 @@ def _called(groups: Ints, values: NDArray[Any] | None) -> list[str]:
     names = []
     for group in range(int(groups.max()) + 1):
         mine = [] if values is None else values[groups == group].tolist()
-        ((name, rows),) = Counter(mine).most_common(1) or [(None, 0)]
-        own = name is not None and rows > MOST_NAMED * len(mine)
-        names.append(str(name) if own else f"group {group + 1}")
+        own = [
+            str(name)
+            for name, rows in Counter(mine).most_common()
+            if name is not None and rows >= PART * len(mine)
+        ]
+        names.append(" + ".join(own) or f"group {group + 1}")
     often = Counter(names)
     return [
-        f"{name} ({sum(other == name for other in names[:at]) + 1})" if often[name] > 1 else name
+        f"{name}, part {names[:at].count(name) + 1}" if often[name] > 1 else name
         for at, name in enumerate(names)
     ]
 

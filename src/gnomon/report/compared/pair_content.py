@@ -18,7 +18,9 @@ from gnomon.report.compared.pair_maps import draw_maps, is_map
 from gnomon.report.content import versions
 from gnomon.typing import Floats64
 
-__all__ = ["ComparedContent", "gather_comparison"]
+__all__ = ["CHANGED", "KEPT", "ComparedContent", "gather_comparison"]
+
+CHANGED, KEPT = "changed company", "kept company"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,8 @@ class ComparedContent:
         The first table compared with reruns of its method.
     trust : pair of float, or None
         Share of neighbours in the data that each map preserves.
+    same_data : bool
+        Whether both maps are of the same numbers, so that these shares can be compared.
     """
 
     title: str
@@ -74,6 +78,7 @@ class ComparedContent:
     labels: tuple[tuple[str, NDArray[Any]], ...] = ()
     reruns: tuple[Comparison, ...] = ()
     trust: tuple[float, float] | None = None
+    same_data: bool = False
     command: str | None = None
     notes: tuple[str, ...] = ()
     made: str = ""
@@ -83,6 +88,13 @@ class ComparedContent:
     def n(self) -> int:
         """Number of rows that are shown."""
         return len(self.rows)
+
+    @property
+    def company(self) -> NDArray[np.object_]:
+        """The rows that changed company by name; None for all other rows."""
+        company = np.full(self.n, None, dtype=object)
+        company[self.changed] = CHANGED
+        return company
 
     @property
     def size(self) -> str:

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 from gnomon.charts.words import count
-from gnomon.report.compared.pair_content import ComparedContent
+from gnomon.report.compared.pair_content import KEPT, ComparedContent
 from gnomon.report.encode import (
     Part,
     category_field,
@@ -29,10 +29,9 @@ def compared_payload(content: ComparedContent, says: tuple[str, ...]) -> Payload
     first, second = (
         [row_numbers(rank, content.n) for rank in near[:, :NEIGHBORS].T] for near in content.near
     )
-    company = np.where(content.changed, "changed company", "kept company").astype(object)
     fields = [label_field(name, values) for name, values in content.labels[:MOST_LABELS]]
     fields += [
-        category_field("company", company),
+        category_field("company", content.company) | {"none": KEPT, "scattered": True},
         number_field("moved against neighbours", content.moved)
         | {"about": "movement of a row less that of its neighbours, in their mean distance"},
     ]

@@ -5,7 +5,7 @@ import numpy as np
 from gnomon import charts
 from gnomon.charts.words import count, number, percent
 from gnomon.procrustes.evidence import Figure
-from gnomon.report.compared.pair_content import ComparedContent
+from gnomon.report.compared.pair_content import KEPT, ComparedContent
 from gnomon.report.section import (
     Bullets,
     Code,
@@ -21,6 +21,7 @@ from gnomon.report.section import (
 __all__ = ["compared_sections"]
 
 MOST_ROWS = 25
+MOST_BINS = 16
 MOST_GROUPS = 20
 NAMED = 3  # neighbours named in a cell
 ENOUGH_RUNS = 19  # reruns for a significance of 5 %
@@ -55,13 +56,13 @@ def compared_sections(content: ComparedContent) -> tuple[Section, ...]:
 
 
 def _map(content: ComparedContent) -> Section:
-    values = content.labels[0][1] if content.labels else None
-    if values is None:
-        values = np.where(content.changed, "changed company", "kept company").astype(object)
+    values, unlabelled = content.company, KEPT
+    if content.labels:
+        values, unlabelled = content.labels[0][1], "no label"
     one, other = (shown(name, 40) for name in content.names)
     other = f"{other} (second)" if one == other else other
     both = dict(zip((one, other), content.maps, strict=True))
-    chart = charts.maps(both, values, title="Both maps")
+    chart = charts.maps(both, values, unlabelled=unlabelled, title="Both maps")
     lead = (_sentence(content), *_trust(content), content.says)
     return Section("map", "Both maps", lead, (Figures((chart,)),), MAP_HELP)
 
@@ -87,9 +88,14 @@ def _trust(content: ComparedContent) -> list[str]:
     if content.trust is None:
         return []
     (a, b), (one, other) = content.trust, (shown(name) for name in content.names)
+    if content.same_data:
+        return [
+            f"Of each row's nearest rows in the data, {one} keeps {percent(a)} and {other} "
+            f"{percent(b)}: the one that keeps more is the better map."
+        ]
     return [
-        f"Of the neighbours in the data, {one} keeps {percent(a)} and {other} {percent(b)}: the "
-        "one that keeps more is the better map."
+        f"Of each row's nearest rows in its own data, {one} keeps {percent(a)} and {other} "
+        f"{percent(b)}. The data differ, so the shares do not say which map is better."
     ]
 
 
@@ -136,6 +142,7 @@ def _changed(content: ComparedContent) -> Section:
         axis="share of neighbours kept",
         subtitle=f"{percent(float(content.kept.mean()))} on average.",
         span=(0.0, 1.0),
+        bins=min(k + 1, MOST_BINS),  # one for each share that there can be
     )
     return Section("rows", "Which rows changed?", lead, (grid, Figures((charted,))), CHANGE_HELP)
 
@@ -168,8 +175,8 @@ def _groups(content: ComparedContent) -> list[Section]:
     bullets = (Bullets("Split, merged, moved", found.sentences),) if found.sentences else ()
     help_ = (
         "Splits and merges are of groups found in the neighbours of each table, not on the "
-        "maps, and named after the label of most of their rows. If a group moved on a "
-        "t-SNE map, check whether it kept its neighbours before you interpret it.",
+        "maps, and named after the labels of a fifth of their rows or more. If a group moved on "
+        "a t-SNE map, check whether it kept its neighbours before you interpret it.",
     )
     return [Section("groups", "Which groups changed?", tuple(lead), (*bullets, grid), help_)]
 

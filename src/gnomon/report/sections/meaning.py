@@ -45,7 +45,7 @@ def components(content: PageContent) -> Section | None:
     named = range(k if clearly < 1 else 0)
     said = tuple(
         _sentence(c, float(shares[c]), correlations[:, c], pca.components_[c], content, clearly)
-        + _groups(c, content, between)
+        + "".join(f" The {said}" for said in _groups(c, content, between))
         for c in named
     )
     drawn = [charts.loadings(content.named, measure="correlation")]
@@ -70,9 +70,9 @@ def _of_numbered(content: PageContent, between: tuple[Array, float] | None) -> S
     shares = np.nan_to_num(pca.explained_variance_ratio_)
     k = min(MOST_COMPONENTS, int(pca.n_components_))
     apart = [
-        f"PC{c + 1} ({percent(float(shares[c]))} of the variance):{said}"
+        f"PC{c + 1} ({percent(float(shares[c]))} of the variance): the {said}"
         for c in range(k)
-        if (said := _groups(c, content, between))
+        for said in _groups(c, content, between)
     ]
     if content.pixels is None:
         lead = (
@@ -138,15 +138,14 @@ def _sentence(
     return said + "."
 
 
-def _groups(c: int, content: PageContent, between: tuple[Array, float] | None) -> str:
-    """State that groups differ along a component, if they do beyond chance."""
+def _groups(c: int, content: PageContent, between: tuple[Array, float] | None) -> list[str]:
+    """State how much of a component groups explain, if they do beyond chance."""
     if between is None:
-        return ""
+        return []
     share, chance = float(between[0][c]), between[1]
     if (share - chance) / (1 - chance) < SEPARATED:
-        return ""
-    name = shown(content.labels[0][0])
-    return f" {percent(share)} of it lies between the groups of {name}."
+        return []
+    return [f"groups of {shown(content.labels[0][0])} explain {percent(share)} of its variance."]
 
 
 def _listing(columns: list[int], r: Array, content: PageContent, *, named: bool) -> str:
