@@ -60,6 +60,30 @@ def test_with_all_scores_at_hand_nothing_is_approximate(name):
     np.testing.assert_allclose(found, refitted(X, min(k, n - 2)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_rows_with_scores_of_zero_have_the_errors_of_an_eigendecomposition(tied):
+    """A row that is 0 along most components, and one that has most of the variance of its own."""
+    rng, n = np.random.default_rng(4), 50.0
+    for _ in range(200):
+        d = int(rng.integers(3, 9))
+        k = int(rng.integers(1, d))
+        variances = np.sort(rng.uniform(0.1, 5, d))[::-1]
+        if tied:
+            variances[rng.integers(1, d) :] = variances[-1]
+        row = rng.normal(size=d) * (rng.random(d) < 0.5)
+        most = np.sqrt(n / (n - 1) * (row**2 / ((n - 1) * variances)).sum())
+        row *= rng.choice([0.5, 0.95, 0.999]) / (most or 1.0)
+        others = np.diag((n - 1) * variances) - n / (n - 1) * np.outer(row, row)
+        values, vectors = np.linalg.eigh(others)
+        if values[d - k] - values[d - k - 1] < 1e-6:
+            continue  # the space of the last components is not determined
+        found = held_out_errors(
+            row[None], np.zeros(1), variances, np.zeros(0), weight=n, divisor=n - 1, rank=k
+        )
+        true = (n / (n - 1)) ** 2 * ((vectors[:, : d - k].T @ row) ** 2).sum()
+        assert found[0] == pytest.approx(true, rel=1e-8, abs=1e-9)
+
+
 def test_of_a_row_that_counts_more_than_once_one_copy_is_left_out():
     X, k = TABLES["steep"]
     weights = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)

@@ -6,7 +6,13 @@ import pytest
 import scipy.sparse as sp
 
 from gnomon import PCA, samples
-from gnomon.errors import DataError, DataWarning, MissingValueError, NotConvergedWarning
+from gnomon.errors import (
+    DataError,
+    DataWarning,
+    MissingValueError,
+    NotConvergedWarning,
+    UnavailableError,
+)
 from gnomon.numeric.view import view_array
 from gnomon.pca import impute as imputing
 from gnomon.pca.impute import impute
@@ -362,3 +368,16 @@ def test_feature_weights_count_in_the_filling():
     light, both = HOLES[:, 10:], HOLES[:, :10]
     np.testing.assert_allclose(filled[:, :10][both], alone[both], atol=0.05)
     assert error(filled[:, 10:], X[:, 10:], light) < error_of_means(X[:, 10:], light)
+
+
+def test_a_fit_that_filled_values_in_is_not_merged_or_continued():
+    """The certificate of both could not say what the missing values cost."""
+    gappy, whole = (PCA(3, solver="covariance", missing="em").fit(T) for T in (GAPPY, X))
+    assert gappy.certificate_.missing_angles is not None
+    for first, second in ((gappy, whole), (whole, gappy)):
+        with pytest.raises(UnavailableError, match=f"{HOLES.sum()} values were filled in"):
+            first.merge(second)
+    with pytest.raises(UnavailableError, match="Fit all rows together"):
+        gappy.set_params(missing="error").partial_fit(X)
+    twice = whole.merge(whole)  # nothing was filled in
+    np.testing.assert_allclose(twice.mean_, X.mean(axis=0), rtol=1e-12)

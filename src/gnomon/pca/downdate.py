@@ -27,8 +27,10 @@ from scipy.special import betainccinv, betaincinv
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Matrix, Vector
 
-# Root search: most steps, and the relative change that ends it, since the next step squares it.
-STEPS, CLOSE = 40, 1e-8
+# Root search: most steps, and the relative change that ends it.
+STEPS, CLOSE = 60, 1e-10
+TINY = 2.0**-104  # share of a squared length that is rounding
+EDGE = 1e-12  # share of a gap within which a root is taken for its end
 CHUNK_NUMBERS = 2**18  # numbers per thread and chunk, so that they stay in the cache
 DRAWN_ROWS = 4096
 TAIL_ROWS = 5  # rows that must lie beyond an empirical quantile
@@ -96,7 +98,7 @@ def held_out_errors(
         sq = np.hstack([scores[rows] ** 2, sq_errors[rows, None] * shares])
         errors[rows] = _lost(D, sq, c[rows], kept)
 
-    step = max(1, CHUNK_NUMBERS // (D.size * (D.size - kept)))
+    step = max(1, CHUNK_NUMBERS // D.size)
     map_blocks(chunk, row_blocks(m, step), n_jobs=n_jobs)
     errors *= swell**2
     return errors
@@ -115,62 +117,65 @@ def _group(rest: Vector) -> tuple[Vector, Vector]:
 def _lost(D: Vector, sq: Matrix, c: Vector, kept: int) -> Vector:
     """Σ (yᵀu)² over all eigenvectors y of D − c uuᵀ but the first `kept`; `sq` is u², (m, D.size).
 
-    The root below each of the last entries of D is D_j − δ, with δ between 0 and the gap to the
-    next entry. There f(δ) = c Σ u²/(D − D_j + δ) − 1 has poles at both ends; times δ (gap − δ) it
-    has none, and its values at the ends are known. Its root is kept between two points, the next
-    of which is where the line through them is 0 (regula falsi, Illinois). The first is where it
-    would be if the sum over all other entries were what it is at δ = 0; about six steps.
+    Entries of u that are 0 become rounding: without them, eigenvalues would pass entries of D, and
+    one below each entry is what is looked for.
     """
-    last = D[kept:]
-    across, gap = D - last[:, None], np.append(last[:-1] - last[1:], 1.0)
-    C, own = c[:, None], sq[:, kept:]
-    below = np.zeros((len(sq), last.size))
-    above = np.broadcast_to(gap, below.shape).copy()
-    above[:, -1] = c * sq.sum(axis=1)  # no entry below the last one; f ≤ 0 here
-    with np.errstate(all="ignore"):
-        f_below, f_above = C * own * gap, np.empty_like(below)
-        f_above[:, :-1] = -C * own[:, 1:] * gap[:-1]
-        f_above[:, -1:] = _times_delta(across[-1:], sq, C, above[:, -1:])
-        others = np.where(across == 0, 0.0, 1 / across)
-        # einsum, because the bits of BLAS depend on the number of rows
-        first = C * own / (1 - C * np.einsum("rd,md->mr", others, sq))
-        side, delta, found = np.zeros_like(below), below, np.zeros(below.shape, bool)
-        for step in range(STEPS):
-            to = (below * f_above - above * f_below) / (f_above - f_below)
-            if step == 0:
-                to = np.where((first > 0) & (first < above), first, to)
-            to = np.where(np.isfinite(to), to, below)  # for equal entries of D
-            to = np.where(found, delta, to)  # rows that converged stay, whatever the others do
-            found, delta = np.abs(to - delta) <= CLOSE * to, to
-            if found.all():
-                break
-            f = _times_delta(across, sq, C, delta)
-            f[:, :-1] *= gap[:-1] - delta[:, :-1]
-            f = np.where(np.isfinite(f), f, 0.0)
-            under = f > 0
-            f_above = np.where(under, f_above / np.where(side > 0, 2, 1), f)
-            f_below = np.where(under, f, f_below / np.where(side < 0, 2, 1))
-            below, above = np.where(under, delta, below), np.where(under, above, delta)
-            side = np.where(under, 1.0, -1.0)
-        slope = C**2 * _sum(across, sq, delta, 2)
-        lost: Vector = np.where(slope > 0, 1 / slope, 0.0).sum(axis=1)
+    total = sq.sum(axis=1)
+    sq = np.maximum(sq, TINY * total[:, None])
+    lost = np.zeros(len(sq))
+    for j in range(kept, D.size):
+        # Below the last entry there is no pole, and no root beyond c Σ u².
+        gap = 2 * c * total if j == D.size - 1 else np.full(len(sq), D[j] - D[j + 1])
+        some = np.flatnonzero(gap * total > 0)  # of equal entries, one is an eigenvalue, with yᵀu 0
+        lost[some] += _lost_below(D, sq[some], c[some], j, gap[some])
     return lost
 
 
-def _times_delta(across: Matrix, sq: Matrix, C: Matrix, delta: Matrix) -> Matrix:
-    """Function δ f(δ), which has no pole at 0."""
-    product: Matrix = (C * _sum(across, sq, delta, 1) - 1) * delta
-    return product
+def _lost_below(D: Vector, sq: Matrix, c: Vector, j: int, gap: Vector) -> Vector:
+    """(yᵀu)² of the eigenvalue D_j − δ, with δ between 0 and `gap`; shape (m,).
 
-
-def _sum(across: Matrix, sq: Matrix, delta: Matrix, power: int) -> Matrix:
-    """Σ u²/(D − D_j + δ)^power for each row and each of its δ, shape of `delta`."""
-    terms = across + delta[:, :, None]
-    if power == 2:
-        terms *= terms
-    np.reciprocal(terms, out=terms)
-    total: Matrix = np.einsum("mrd,md->mr", terms, sq)
-    return total
+    There f(δ) = c Σ u²/(D − D_j + δ) − 1 falls from the pole at 0 to the next. Each step replaces
+    it by s + p/δ + q/(δ − gap), with p = c u_j², and q and s such that value and slope are those of
+    f. The root of that is one of a quadratic, between the poles as well (the fixed weight method of
+    [Li 1994]); a step out of the interval that holds the root halves the interval instead. The
+    first δ would be the root if all other terms stayed what they are at 0. As near the next pole as
+    rounding tells, y is its unit vector, and next to nothing of u is along it.
+    """
+    across, most = D - D[j], gap * (1 - EDGE)
+    own = across == 0
+    p = c * sq[:, own].sum(axis=1)
+    lost, at = np.zeros(len(sq)), np.arange(len(sq))
+    with np.errstate(all="ignore"):
+        # einsum, because the bits of BLAS depend on the number of rows
+        sq[:, own] = 0
+        others = np.einsum("md,d->m", sq, np.where(own, 0.0, 1 / across))
+        delta = p / (1 - c * others)
+        delta = np.where((delta > 0) & (delta < gap), delta, gap / 2)
+        below, above = np.zeros_like(gap), gap
+        for _ in range(STEPS):
+            terms = across + delta[:, None]
+            np.reciprocal(terms, out=terms)
+            others = c * np.einsum("md,md->m", terms, sq) - 1
+            terms *= terms
+            fall = c * np.einsum("md,md->m", terms, sq)
+            beyond, f = delta - gap, others + p / delta
+            q = fall * beyond**2
+            s = others - q / beyond
+            b = p + q - s * gap
+            root = np.sqrt(b * b + 4 * s * p * gap)
+            to = np.where(b > 0, 2 * p * gap / (b + root), (root - b) / (2 * s))
+            to = np.minimum(to, most)
+            lost[at] = np.where(to < most, 1 / (c * (fall + p / delta**2)), 0.0)
+            go = ~(np.abs(to - delta) <= CLOSE * delta)
+            if not go.any():
+                break
+            below, above = np.where(f > 0, delta, below), np.where(f > 0, above, delta)
+            delta = np.where((to > below) & (to < above), to, (below + above) / 2)
+            sq, at = sq[go], at[go]
+            c, p, gap, most, delta, below, above = (
+                part[go] for part in (c, p, gap, most, delta, below, above)
+            )
+    return lost
 
 
 def draw_left_out(

@@ -358,7 +358,11 @@ class PCA(
         return self
 
     def merge(self, other: "PCA") -> "PCA":
-        """Model of the rows of both models, with the parameters of this one."""
+        """Model of the rows of both models, with the parameters of this one.
+
+        Refused if either filled in missing values: the certificate of both together could not say
+        what those cost.
+        """
         if not isinstance(other, PCA):
             refuse("other", "be a fitted PCA", type(other).__name__, kind=True)
         check_is_fitted(self)
@@ -668,6 +672,12 @@ class PCA(
             raise UnavailableError(
                 f"{what} needs the d × d moments, which {solver!r} does not form. Fit with "
                 "solver='covariance', or by partial_fit from the first row on."
+            )
+        filling = self.__dict__.get("missing_")
+        if filling is not None and filling.n_missing:
+            raise UnavailableError(
+                f"{what} cannot go on from a fit with missing='em': {filling.n_missing} values "
+                "were filled in from its rows alone. Fit all rows together, or fill them in first."
             )
         return moments
 
