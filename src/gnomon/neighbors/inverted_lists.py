@@ -177,7 +177,7 @@ class InvertedLists:
         far, names = np.empty(kept.shape), np.empty(kept.shape, np.int64)
         _measure(Q, self.Z, self.order, rows, own, kept, far, names)
         # As they stand, equally far rows of one list are in order already.
-        by_distance = np.argsort(far, axis=1, kind="stable" if far.shape[1] > MANY else None)
+        by_distance = np.argsort(far, axis=1, kind="stable" if kept.shape[1] > MANY else None)
         unsure: NDArray[np.bool_] = _settle(rows, far, names, by_distance, beyond, found, distances)
         return unsure
 
