@@ -7,7 +7,7 @@ from tsne.problems import COPIES, MASS, ROWS, WEIGHTS, affinities, all_neighbors
 
 from gnomon import samples
 from gnomon.neighbors.search import Neighbors, find_neighbors
-from gnomon.tsne.affinities import gaussian_rows, joint, uniform_rows
+from gnomon.tsne.affinities import _exp, gaussian_rows, joint, uniform_rows
 
 X = samples.load("wine").X
 X = (X - X.mean(0)) / X.std(0)
@@ -177,3 +177,10 @@ def test_p_of_many_rows_is_the_sum_with_its_transpose():
     found = joint(gaussian_rows(near, 4))
     assert found.nnz == wanted.nnz
     np.testing.assert_allclose((found - wanted).data, 0, atol=1e-7 * wanted.max())
+
+
+def test_the_exponential_is_that_of_numpy():
+    x = -np.concatenate([np.linspace(0, 30, 3001), np.geomspace(1e-12, 699.9, 2000)])
+    mine = np.array([_exp(value) for value in x])
+    np.testing.assert_allclose(mine, np.exp(x), rtol=5e-16)
+    assert (_exp(-700.5), _exp(-1e300), _exp(-np.inf)) == (0, 0, 0)

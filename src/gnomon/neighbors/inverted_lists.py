@@ -30,7 +30,7 @@ ROOM = 3  # buffer size, in multiples of the candidates, before selecting the ne
 QUERIES = 4096  # queries at a time, in the order of their nearest lists
 TOGETHER = 256  # queries per product
 LONG = 2048  # rows per product
-MANY = 200  # neighbours above which sorted insertion is too slow
+MANY = 200  # kept rows of which as many may be equally far, too many to insert one by one
 AGAIN = 2**22  # distances at a time of queries that search again
 CHUNK = 16  # distances compared at once with the farthest one kept
 TWO = np.float32(2)
@@ -110,16 +110,14 @@ class InvertedLists:
         def block(start: int, stop: int) -> None:
             rows = order[start:stop]
             kept, bound, slack = self._keep(Q, rows, probes[rows], k)
-            unsure = _settle(
-                Q, self.Z, self.order, rows, own, kept, bound - slack, found, distances
-            )
+            unsure = self._settle(Q, rows, own, kept, bound - slack, found, distances)
             again = np.flatnonzero(unsure) if alone else rows[:0]
             for first in range(0, len(again), step):
                 some = again[first : first + step]
                 limits = distances[rows[some], -1] ** 2 + slack[some]
                 near = self._within(Q, rows[some], probes[rows[some]], limits)
                 beyond = np.full(len(some), np.inf)
-                _settle(Q, self.Z, self.order, rows[some], own, near, beyond, found, distances)
+                self._settle(Q, rows[some], own, near, beyond, found, distances)
 
         size = min(QUERIES, max(128, -(-len(Q) // 8)))
         with one_blas_thread():
@@ -164,6 +162,24 @@ class InvertedLists:
             bound.astype(np.float64),
             (Q.shape[1] + 8) * (2.0**-24 * slack + SMALLEST),
         )
+
+    def _settle(
+        self,
+        Q: Floats64,
+        rows: Indices,
+        own: Indices,
+        kept: NDArray[np.int32],
+        beyond: Floats64,
+        found: Indices,
+        distances: Floats64,
+    ) -> NDArray[np.bool_]:
+        """Write the nearest of the kept rows; returns where rows `beyond` them may be nearer."""
+        far, names = np.empty(kept.shape), np.empty(kept.shape, np.int64)
+        _measure(Q, self.Z, self.order, rows, own, kept, far, names)
+        # As they stand, equally far rows of one list are in order already.
+        by_distance = np.argsort(far, axis=1, kind="stable" if kept.shape[1] > MANY else None)
+        unsure: NDArray[np.bool_] = _settle(rows, far, names, by_distance, beyond, found, distances)
+        return unsure
 
     def _within(
         self, Q: Floats64, rows: Indices, probes: NDArray[np.int32], limits: Floats64
@@ -347,44 +363,23 @@ def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
 
 
 @kernel
-def _roughly_sort(far: Floats64, names: Indices) -> None:
-    """Sort by (distance, row number), with Shell's sort; its last pass is insertion."""
-    gap = 1
-    while 9 * gap < far.shape[0]:
-        gap = 3 * gap + 1
-    while gap > 1:
-        for j in range(gap, far.shape[0]):
-            distance, name, at = far[j], names[j], j
-            while at >= gap and (
-                distance < far[at - gap] or (distance == far[at - gap] and name < names[at - gap])
-            ):
-                far[at], names[at] = far[at - gap], names[at - gap]
-                at -= gap
-            far[at], names[at] = distance, name
-        gap //= 3
-
-
-@kernel
-def _settle(
+def _measure(
     Q: Floats64,
     Z: Floats64,
     order: Indices,
     rows: Indices,
     own: Indices,
     kept: Any,
-    beyond: Floats64,
-    found: Indices,
-    distances: Floats64,
-) -> Any:
-    """Compute distances of the kept rows as differences; return whether others may be nearer."""
-    k, room = found.shape[1], kept.shape[1]
-    unsure = np.zeros(rows.shape[0], np.bool_)
-    far, names = np.empty(room), np.empty(room, np.int64)
+    far: Floats64,
+    names: Indices,
+) -> None:
+    """Distances of the kept rows as differences, and their numbers; infinite for none."""
     for i in range(rows.shape[0]):
-        row, held = rows[i], 0
-        for j in range(room):
+        row = rows[i]
+        for j in range(kept.shape[1]):
+            far[i, j], names[i, j] = np.inf, -1
             if kept[i, j] < 0:
-                break
+                continue
             other = order[kept[i, j]]
             if other == own[row]:
                 continue
@@ -392,23 +387,40 @@ def _settle(
             for c in range(Z.shape[1]):
                 step = Q[row, c] - Z[other, c]
                 total += step * step
-            far[held], names[held] = np.sqrt(total), other
-            held += 1
-        if held > MANY:
-            _roughly_sort(far[:held], names[:held])
-        n = 0
-        for j in range(held):
-            distance, other = far[j], names[j]
+            far[i, j], names[i, j] = np.sqrt(total), other
+
+
+@kernel
+def _settle(
+    rows: Indices,
+    far: Floats64,
+    names: Indices,
+    by_distance: Indices,
+    beyond: Floats64,
+    found: Indices,
+    distances: Floats64,
+) -> Any:
+    """Take the nearest by (distance, row number); return whether others may be nearer.
+
+    `by_distance` sorts `far`, equal distances in any order.
+    """
+    k = found.shape[1]
+    unsure = np.zeros(rows.shape[0], np.bool_)
+    for i in range(rows.shape[0]):
+        row, n = rows[i], 0
+        for j in range(by_distance.shape[1]):
+            distance, other = far[i, by_distance[i, j]], names[i, by_distance[i, j]]
+            if other < 0:
+                break
             if n == k:
                 last = distances[row, k - 1]
-                if distance > last or (distance == last and other > found[row, k - 1]):
+                if distance > last:
+                    break
+                if other > found[row, k - 1]:
                     continue
                 n -= 1
             at = n
-            while at > 0 and (
-                distance < distances[row, at - 1]
-                or (distance == distances[row, at - 1] and other < found[row, at - 1])
-            ):
+            while at > 0 and distance == distances[row, at - 1] and other < found[row, at - 1]:
                 distances[row, at], found[row, at] = distances[row, at - 1], found[row, at - 1]
                 at -= 1
             distances[row, at], found[row, at] = distance, other

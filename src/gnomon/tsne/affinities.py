@@ -166,6 +166,24 @@ def _masses(neighbors: Neighbors, weights: Floats64, k: float) -> tuple[Floats64
 
 
 @kernel
+def _exp(x: float) -> float:
+    """e^x for x ≤ 0 to the last bit or two, in steps that vectorise; 0 below e^−700.
+
+    e^x = 2^n e^r with n = round(x / log 2): twelve terms of the series suffice for |r| ≤ ½ log 2.
+    """
+    within = max(x, -700.0)
+    n = np.floor(within * 1.4426950408889634 + 0.5)
+    r = (within - n * 6.93145751953125e-1) - n * 1.42860682030941723e-6  # log 2 in two parts
+    series = 1 / 3628800 + r * (1 / 39916800 + r * (1 / 479001600))
+    series = 1 / 40320 + r * (1 / 362880 + r * series)
+    series = 1 / 720 + r * (1 / 5040 + r * series)
+    series = 1 / 24 + r * (1 / 120 + r * series)
+    series = 1 + r * (1 + r * (0.5 + r * (1 / 6 + r * series)))
+    power = np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+    return series * power if x > -700.0 else 0.0
+
+
+@kernel
 def _search(
     distances: Floats64,
     masses: Floats64,
@@ -205,10 +223,11 @@ def _search(
         for _ in range(STEPS):
             z, first, second = copies[i], 0.0, 0.0
             for j in range(k):
-                p[j] = masses[of, j] * np.exp(-beta * sq[j])
-                z += p[j]
-                first += p[j] * sq[j]
-                second += p[j] * sq[j] * sq[j]
+                share = masses[of, j] * _exp(-beta * sq[j])
+                p[j] = share
+                z += share
+                first += share * sq[j]
+                second += share * sq[j] * sq[j]
             first, second = first / z, second / z
             gap = np.log(z) + beta * first - entropy
             if abs(gap) < 1e-10:

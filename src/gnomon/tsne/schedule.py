@@ -38,7 +38,7 @@ from gnomon.inputs import check_integer, check_real
 from gnomon.typing import Floats64
 
 EARLY_ITER = 30
-ANNEAL_ITER = ((1_500, 200), (20_000, 100), (float("inf"), 50))  # up to so many rows, so long
+ANNEAL_ITER = ((1_500, 200), (10_000, 100), (float("inf"), 50))  # up to so many rows, so long
 EARLY_MOMENTUM, LEAST_MOMENTUM = 0.8, 0.8  # the second is what the watch goes down to
 LOSS = (0.01, 0.05)  # 1 − μ at the end: least and most
 COOLING_ITER, COOLING_MOMENTUM = 20, 0.9
