@@ -434,7 +434,7 @@ class TSNE(
         if self._shared is not None:
             embedding, alignment = lay_over(embedding, self._shared, len(self.align_to.embedding_))
         certificate = certify_map(self, embedding, state, forces, reason.value)
-        warn_if_risen(self._schedule, state, forces)
+        warn_if_risen(self._schedule, trunk, state)
         spacing = node_spacing(self.force_tol, dof) / 2  # it is laid once: it can be fine
         fixed = make_map(self, embedding, dof, spacing)
         self._state = replace(trunk, forces=None)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
+
 from gnomon.errors import NotConvergedWarning, Parameter, warn_caller
-from gnomon.tsne.descent import Forces, State
+from gnomon.tsne.descent import State
 from gnomon.tsne.schedule import Schedule
 
 RISEN, LEAST_RISE = 0.01, 1e-4  # of KL, above its best look; float32 shows no less
@@ -11,15 +13,21 @@ RISEN, LEAST_RISE = 0.01, 1e-4  # of KL, above its best look; float32 shows no l
 __all__ = ["warn_if_risen"]
 
 
-def warn_if_risen(schedule: Schedule, state: State, forces: Forces) -> None:
-    """Warn of a run that ends more than 1 % above its best look.
+def warn_if_risen(schedule: Schedule, trunk: State, state: State) -> None:
+    """Warn of a run that ends in `state`, more than 1 % above the best look at its trunk.
 
-    As looks do, it takes Z as it is computed, and the map before it is laid over another.
+    As looks do, it takes the forces of the trunk, Z as those compute it, and the map before it is
+    laid over another: KL over the whole P is not to be compared with KL over its largest entries.
     """
     if not math.isfinite(best := state.best_objective):
         return
-    _, total, _ = forces.push(state.Y, state.low, state.high)
-    kl = forces.kl(state.Y, total)
+    forces, Y = trunk.forces, state.Y
+    if state.order is not trunk.order:  # renumbered while it cooled
+        Y = np.empty_like(state.Y)
+        Y[state.order] = state.Y
+        Y = Y[trunk.order]
+    _, total, _ = forces.push(Y, state.low, state.high)
+    kl = forces.kl(Y, total)
     now = schedule.objective(kl, forces.negative_entropy, total)
     size = abs(best) if schedule.exaggeration == 1 else abs(kl)
     if now - best > max(RISEN * size, LEAST_RISE):
