@@ -104,7 +104,7 @@ class TallOperator:
 
 def _image(rows: Rows, _: Any, n_jobs: int | None, *, plain: bool, Q: Matrix) -> Matrix:
     """Product BᵀB Q for the rows B as read, or as stored in memory if `plain`."""
-    work, total = Q.astype(rows.work), np.zeros(Q.shape)
+    work, total = Q.astype(rows.work, copy=False), np.zeros(Q.shape)
     read, step = rows.view if plain else rows.read, rows.scaling.block_rows(SUM_ENTRIES)
 
     def product(start: int, stop: int) -> Any:
@@ -130,7 +130,7 @@ class WideOperator:
 
     def apply(self, Q: Matrix) -> Matrix:
         """Product on the shorter side."""
-        rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
+        rows, work, total = self.rows, Q.astype(self.rows.work, copy=False), np.zeros(Q.shape)
 
         def product(start: int, stop: int) -> Any:
             C = rows.read_columns(start, stop, scratch((rows.shape[0], stop - start), rows.work))
@@ -243,6 +243,7 @@ def _csr_times(
     distinct values would have an error that grows with their length.
     """
     part = np.empty(Q.shape[1], Q.dtype)
+    one, eight = np.uint64(1), np.uint64(8)
     for i in range(np.uint64(start), np.uint64(stop)):
         for c in range(part.size):
             out[i, c] = -u[i] * v[c]
@@ -251,10 +252,24 @@ def _csr_times(
             until = min(end, at + np.uint64(SUM_ENTRIES))
             for c in range(part.size):
                 part[c] = 0.0
-            for entry in range(at, until):
-                value, row = data[entry], Q[indices[entry]]
+            while at + eight <= until:  # fewer loads and stores of `part`: half the time
+                a, p = data[at], Q[indices[at]]
+                b, q = data[at + np.uint64(1)], Q[indices[at + np.uint64(1)]]
+                d, r = data[at + np.uint64(2)], Q[indices[at + np.uint64(2)]]
+                e, s = data[at + np.uint64(3)], Q[indices[at + np.uint64(3)]]
+                f, t = data[at + np.uint64(4)], Q[indices[at + np.uint64(4)]]
+                g, w = data[at + np.uint64(5)], Q[indices[at + np.uint64(5)]]
+                h, x = data[at + np.uint64(6)], Q[indices[at + np.uint64(6)]]
+                j, y = data[at + np.uint64(7)], Q[indices[at + np.uint64(7)]]
                 for c in range(part.size):
-                    part[c] += value * row[c]
+                    part[c] += (a * p[c] + b * q[c] + d * r[c] + e * s[c]) + (
+                        f * t[c] + g * w[c] + h * x[c] + j * y[c]
+                    )
+                at += eight
+            while at < until:
+                a, p = data[at], Q[indices[at]]
+                for c in range(part.size):
+                    part[c] += a * p[c]
+                at += one
             for c in range(part.size):
                 out[i, c] += part[c]
-            at = until
