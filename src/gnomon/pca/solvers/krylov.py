@@ -4,13 +4,17 @@ Block Krylov iteration [Musco & Musco 2015] in its block Lanczos form, for a sym
 that is given by its products only:
 
 1. Q₁ is an orthonormal random block.
-2. W = A Q_j, one pass over the table. The next block is W after its projections on all
-   former blocks are subtracted, **twice**: without the second time a prototype "captured" 104.6 %
-   of the variance. Columns that depend on the others are dropped.
+2. W = A Q_j, one pass over the table. The next block is W after its projections on former blocks
+   are subtracted, **twice**: without the second time a prototype "captured" 104.6 % of the
+   variance. The first time only the last two blocks are needed, because A is symmetric; the second
+   time, after W was orthonormalised, all of them. Directions that depend on the others are dropped.
 3. T = QᵀAQ is read from the coefficients of step 2. Its leading eigenpairs (θ, y) are the
    estimates, and the residual of each is known without another product: the part of AQy outside Q.
 4. Repeat until every requested residual is below `tol`, or the number of blocks is reached.
 5. One more product, on the columns' side, measures the residuals themselves for the certificate.
+
+The basis of a float32 table is float32, as its products are, unless `tol` is smaller than what such
+a basis reaches. The components, their residuals and T are float64.
 
 `gnomon.pca.solvers.operator` has the products.
 """
@@ -18,6 +22,7 @@ that is given by its products only:
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -27,7 +32,7 @@ from gnomon.compute.threads import fold_blocks, map_blocks, row_blocks
 from gnomon.numeric.moments import column_moments
 from gnomon.numeric.roundoff import PRECISION, ROUNDINGS
 from gnomon.pca.solvers.eigen import Eigen
-from gnomon.pca.solvers.gram import orthonormal
+from gnomon.pca.solvers.gram import orthonormal, orthonormal_turn
 from gnomon.pca.solvers.operator import operator_for
 from gnomon.pca.solvers.problem import Problem, Solution, product_error
 from gnomon.typing import Floats, Matrix, Vector
@@ -81,7 +86,7 @@ def solve(problem: Problem) -> Solution:
     V = found.vectors[:, :k]
     if operator.side != d:
         V = operator.transposed(V)
-    V, kept, residuals = ritz(operator.apply_columns, orthonormal(V), problem.n_jobs)
+    V, kept, residuals = ritz(operator.apply_columns, V, problem.n_jobs)
     variances = np.maximum(kept, 0) / divisor
     return Solution(
         moments=moments,
@@ -141,7 +146,7 @@ class Leading:
 
 
 def leading(
-    apply: Callable[[Matrix], Matrix],
+    apply: Callable[[Any], Matrix],
     size: int,
     k: int,
     *,
@@ -249,7 +254,8 @@ class _Basis:
     """
 
     def __init__(self, fixed: Matrix, room: int, work: DTypeLike, n_jobs: int | None) -> None:
-        n, self.first = fixed.shape
+        n, first = fixed.shape
+        self.first = int(first)
         self.Q: Floats = np.empty((n, self.first + room), work, order="F")
         self.Q[:, : self.first] = fixed
         self.T = np.zeros((self.first + room,) * 2)
@@ -269,7 +275,7 @@ class _Basis:
     @property
     def full(self) -> bool:
         """Whether there is no room for another block."""
-        return self.former == self.Q.shape[1]
+        return bool(self.former == self.Q.shape[1])
 
     def extend(self, W: Matrix) -> None:
         """Append the part of `W` outside the basis."""
@@ -320,9 +326,7 @@ class _Basis:
         self.size += free.shape[1]
         return (directions * lengths).T @ R, C + rest @ R
 
-    def _coefficients(
-        self, W: Matrix, near: list[slice], turn: Matrix | None = None
-    ) -> Matrix:
+    def _coefficients(self, W: Matrix, near: list[slice], turn: Matrix | None = None) -> Matrix:
         """QᵀW for the columns `near`, 0 for all others; `W` is multiplied by `turn` before."""
         C = np.zeros((self.size, W.shape[1]))
 
@@ -385,19 +389,27 @@ def _times(A: Floats, B: Floats, n_jobs: int | None) -> Matrix:
 def ritz(
     apply: Callable[[Matrix], Matrix], V: Matrix, n_jobs: int | None = None
 ) -> tuple[Matrix, Vector, Vector]:
-    """Best eigenpairs within the span of orthonormal `V`, and their measured residuals."""
-    image = apply(V)
+    """Best eigenpairs within the span of `V`, and their measured residuals.
+
+    V is orthonormalised in the same products that turn it, if its columns are nearly orthogonal.
+    """
     rows = row_blocks(len(V), ROWS_AT_ONCE)
-    H = np.zeros((V.shape[1],) * 2)
+    gram, H = np.zeros((V.shape[1],) * 2), np.zeros((V.shape[1],) * 2)
+    fold_blocks(lambda a, b: V[a:b].T @ V[a:b], rows, gram.__iadd__, n_jobs=n_jobs)
+    turn = orthonormal_turn(gram)
+    if turn is None:
+        V, turn = orthonormal(V), np.eye(V.shape[1])
+    image = apply(V)
     fold_blocks(lambda a, b: V[a:b].T @ image[a:b], rows, H.__iadd__, n_jobs=n_jobs)
     with one_blas_thread():
+        H = turn.T @ H @ turn
         values, Y = np.linalg.eigh((H + H.T) / 2)
-    values, Y = values[::-1], Y[:, ::-1]
+        values, turn = values[::-1], turn @ Y[:, ::-1]
     turned, sq_norms = np.empty(V.shape), np.zeros(len(values))
 
     def measure(start: int, stop: int) -> Vector:
-        turned[start:stop] = V[start:stop] @ Y
-        left = image[start:stop] @ Y - turned[start:stop] * values
+        turned[start:stop] = V[start:stop] @ turn
+        left = image[start:stop] @ turn - turned[start:stop] * values
         norms: Vector = np.einsum("ij,ij->j", left, left)
         return norms
 
