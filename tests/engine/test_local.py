@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 
+from gnomon.compute.threads import map_blocks
 from gnomon.engine import LocalEngine, as_engine
 from gnomon.engine.arrays import ArraySource
 from gnomon.errors import (
@@ -35,6 +36,18 @@ def test_sums_have_the_same_bits_for_any_number_of_threads():
     sums = [LocalEngine(n).reduce(column_sums, source, np.add) for n in (1, 2, 4)]
     assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()
     np.testing.assert_allclose(sums[0], table(5000).sum(axis=0), rtol=1e-3, atol=1e-3)
+
+
+def test_threads_share_the_last_partition_of_an_array_if_one_of_them_would_be_idle():
+    both = threading.Barrier(2, timeout=20)
+
+    def work(block):
+        if block.partition.index == 4:  # broken unless two threads are here at once
+            map_blocks(lambda *_: both.wait(), [(0, 1), (1, 2)], n_jobs=2)
+        return block.partition.index
+
+    source = ArraySource(table(50), rows=10)
+    assert LocalEngine(2).map(work, source) == [0, 1, 2, 3, 4]
 
 
 def test_what_stands_beside_a_partition_comes_with_its_block():

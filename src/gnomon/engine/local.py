@@ -107,10 +107,26 @@ class LocalEngine:
             report_rows(reports, worked, total)
 
         try:
-            if len(partitions) == 1:  # threads share the work within the partition
-                take(run(0, 1))
-            else:
-                fold_blocks(run, row_blocks(len(partitions), 1), take, n_jobs=self.n_jobs)
+            alone = len(partitions) - _shared_partitions(source, threads)
+            fold_blocks(run, row_blocks(alone, 1), take, n_jobs=self.n_jobs)
+            for at in range(alone, len(partitions)):
+                take(run(at, 1))
         finally:
             source.prefetch(())
             source.release()  # the next pass starts from the front
+
+
+def _shared_partitions(source: Source, threads: int) -> int:
+    """Number of last partitions that threads work on together, one after the other.
+
+    These are a single partition, and those of an array in memory that would keep only some of the
+    threads busy. Partitions of files are read on threads too, so each has its own thread.
+    """
+    partitions = source.partitions
+    rows = partitions[0].rows if partitions else 0
+    if len(partitions) == 1:
+        return 1
+    if threads == 1 or source.array() is None or any(p.rows != rows for p in partitions[:-1]):
+        return 0
+    whole = sum(partition.rows for partition in partitions) // rows
+    return len(partitions) - whole // threads * threads

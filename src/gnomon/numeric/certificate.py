@@ -239,8 +239,8 @@ def certify(
     """
     (k, d), precision = components.shape, float(np.finfo(components.dtype).eps)
     top = float(measured.values[0]) if k and measured.values[0] > 0 else 1.0
-    gram = components.astype(np.float64) @ components.T.astype(np.float64)
-    orthogonality = float(np.abs(gram - np.eye(k)).max(initial=0.0))
+    wide = components.astype(np.float64)
+    orthogonality = float(np.abs(wide @ wide.T - np.eye(k)).max(initial=0.0))
     residuals = measured.residuals
     finest = measured if singular is None else singular
     groups = inseparable_groups(finest.known(), finest.errors, k)

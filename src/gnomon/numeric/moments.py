@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gnomon.compute.blas import one_blas_thread
+from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import fold_blocks, map_blocks, quiet, row_blocks
 from gnomon.errors import DataError, UnavailableError
 from gnomon.inputs import as_table, check_weights
@@ -46,6 +47,7 @@ FLUSH_ROWS = 4096  # longest sum in the table's own precision (step 1)
 MOST_WEIGHT = 1e300  # largest total weight accepted from a model file
 ROUNDED = 1.000001  # tolerance of Schwarz's inequality, for rounding
 RANGE_NUMBERS = 2**20  # numbers per thread and range, when rows are short
+COLUMN_SUM_RANGES = 8  # ranges of rows of a sparse table, each with sums of its own
 SHORT_NUMBERS = 2**16  # tables up to this size are summed in float64 directly
 
 
@@ -240,20 +242,32 @@ def _wide_columns(rows: Rows, ones: NDArray[np.float64], n_jobs: int | None) -> 
     return Moments(counted, total, scaling.shift, offset, scatter, scaling.exponent, rounding)
 
 
-def _sparse_columns(rows: Rows, ones: NDArray[np.float64], _: int | None) -> Moments:
+def _sparse_columns(rows: Rows, ones: NDArray[np.float64], n_jobs: int | None) -> Moments:
     """Σ w (x − μ)² from the stored entries, and μ² for each of the others."""
-    d = rows.shape[1]
+    n, d = rows.shape
     shift, exponent = rows.scaling.shift, rows.scaling.exponent
     total = float(ones.sum())
     X = rows.X
-    data = np.ldexp(X.data.astype(np.float64), -exponent)
-    each = np.repeat(ones, np.diff(X.indptr)) if (ones != 1).any() else None
-    mean = np.bincount(X.indices, data if each is None else data * each, d) / total
-    stored = np.bincount(X.indices, each, d)
+    data = X.data if X.data.dtype in (np.float32, np.float64) else X.data.astype(np.float64)
+    if exponent:
+        data = np.ldexp(data.astype(np.float64), -exponent)
+    ranges = row_blocks(n, max(1, -(-n // COLUMN_SUM_RANGES)))
+
+    def sums(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ w, Σ w (x − mean) and Σ w (x − mean)² of the stored entries of every column."""
+        found = np.zeros((3, d))
+
+        def part(start: int, stop: int) -> NDArray[np.float64]:
+            out = np.zeros((3, d))
+            _add_columns(X.indptr, X.indices, data, ones, mean, out, start, stop)
+            return out
+
+        fold_blocks(part, ranges, found.__iadd__, n_jobs=n_jobs)
+        return found
+
+    mean = sums(np.zeros(d))[1] / total
     with np.errstate(over="ignore", invalid="ignore"):
-        data -= mean[X.indices]
-        data *= data
-        squares = np.bincount(X.indices, data if each is None else data * each, d)
+        stored, _, squares = sums(mean)
         scatter = squares + np.maximum(total - stored, 0) * mean**2
     offset = mean - np.ldexp(shift.astype(np.float64), -exponent)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,6 +275,28 @@ def _sparse_columns(rows: Rows, ones: NDArray[np.float64], _: int | None) -> Mom
     rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * about_zero
     counted = int(np.count_nonzero(ones))
     return Moments(counted, total, shift, offset, scatter, exponent, rounding)
+
+
+@kernel
+def _add_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: Floats,
+    weights: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    out: NDArray[np.float64],
+    start: int,
+    stop: int,
+) -> None:
+    """Add w, w (x − mean) and w (x − mean)² of the entries in CSR of some rows, by column."""
+    for i in range(start, stop):
+        w = weights[i]
+        for entry in range(indptr[i], indptr[i + 1]):
+            column = indices[entry]
+            away = data[entry] - mean[column]
+            out[0, column] += w
+            out[1, column] += w * away
+            out[2, column] += w * away * away
 
 
 def moments_of(

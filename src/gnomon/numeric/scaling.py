@@ -151,12 +151,16 @@ class Scaling:
     def range_rows(self, rows: int, longest: int) -> int:
         """Number of rows in a range of a part of `rows` rows; the sums of ranges are added.
 
-        A range is a whole number of blocks, and at most `longest`, the number of rows that may be
-        added in the working precision. A full part is summed by one thread; a shorter one may be a
-        whole table, which threads share: then at least 16 ranges, if they fit.
+        At most `longest` rows may be added in the working precision. A full part has two ranges
+        where that allows it: every range ends in a sum in float64, and threads share the last part
+        of a table. Otherwise a range is a whole number of blocks. A shorter part may be a whole
+        table, which threads share: then at least 16 ranges, if they fit.
         """
         step = self.block_rows()
-        even = rows if rows >= partition_rows(self.shift.size) else -(-rows // 16)
+        full = rows >= partition_rows(self.shift.size)
+        if full and rows <= longest:
+            return -(-rows // 2)
+        even = rows if full else -(-rows // 16)
         return min(max(step, longest // step * step), -(-even // step) * step)
 
 

@@ -317,8 +317,9 @@ class PCA(
         assert view.sample is not None
         X, weights = view.sample
         some = evenly_spaced(len(X), max(LEAST_SAMPLED, view.shape[0] // 32))
-        W = self.components_
-        Z = self._model().rows(X[some]).scaled(work=np.dtype(np.float64)).read(0, some.size)
+        model = self._model()
+        W = model.W
+        Z = model.rows(X[some]).scaled(work=np.dtype(np.float64)).read(0, some.size)
         scores = Z @ W.T
         Z -= scores @ W
         sq_errors = np.einsum("ij,ij->i", Z, Z)

@@ -295,3 +295,24 @@ def test_ritz_pairs_are_the_best_within_the_span_and_their_residuals_are_measure
     assert loss_of_orthogonality(V) < 1e-13
     np.testing.assert_allclose(residuals, np.linalg.norm(A @ V - V * values, axis=0), rtol=1e-10)
     np.testing.assert_allclose(V.T @ A @ V, np.diag(values), atol=1e-14)
+
+
+def test_noise_is_not_taken_for_directions_when_a_subspace_closes():
+    # What is left of the last block is rounding, and several of its columns point the same way.
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((64, 31)) * np.geomspace(9, 1, 31)
+    A = half @ half.T
+    found = find(A, 3, block=13, tol=1e-5, seed=1)
+    assert found.converged
+    whole = find(A, 40, block=13, tol=1e-5, seed=1)
+    assert loss_of_orthogonality(whole.vectors) < 1e-12
+    np.testing.assert_allclose(whole.values[:31], largest(A, 31), rtol=1e-10)
+
+
+def test_a_short_basis_reaches_its_tolerance_and_says_what_it_reached():
+    A, _ = symmetric(np.geomspace(1, 1e-3, N))
+    found = find(A, 10, block=8, tol=2e-6, work=np.float32)
+    assert found.converged
+    np.testing.assert_allclose(found.values[:10], largest(A, 10), atol=1e-6)
+    assert measured(A, found).max() <= 3e-6  # and a rounding of float32
+    assert loss_of_orthogonality(found.vectors) < 1e-5

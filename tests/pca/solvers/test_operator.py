@@ -4,7 +4,14 @@ import scipy.sparse as sp
 
 from gnomon.numeric.moments import column_moments
 from gnomon.numeric.view import view_array
-from gnomon.pca.solvers.operator import SparseOperator, TallOperator, WideOperator, operator_for
+from gnomon.pca.solvers.operator import (
+    SparseOperator,
+    TallOperator,
+    WideOperator,
+    _Csr,
+    operator_for,
+    unsigned,
+)
 
 SHAPES = {"tall": (90, 40), "wide": (40, 90), "square": (50, 50)}
 KINDS = {"tall": TallOperator, "wide": WideOperator, "square": TallOperator}
@@ -142,3 +149,13 @@ def test_a_nan_in_the_operand_reaches_every_column_it_touches_and_no_other():
     image = operator.apply(Q)
     assert np.isnan(image[:, 1]).all()
     assert np.isfinite(image[:, [0, 2]]).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 50), (50, 3), (40, 40), (1, 1)])
+def test_a_transposed_table_is_that_of_scipy(shape):
+    X = sp.random_array(shape, density=0.3, format="csr", rng=np.random.default_rng(0))
+    ours = _Csr(X.indptr.astype(np.uint64), unsigned(X.indices), X.data).transposed(shape[1], 2)
+    theirs = sp.csr_array(X.T)
+    assert np.array_equal(ours.indptr, theirs.indptr)
+    assert np.array_equal(ours.indices, theirs.indices)
+    assert np.array_equal(ours.data, theirs.data)

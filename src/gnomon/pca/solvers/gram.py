@@ -98,12 +98,24 @@ def gram_matrix(rows: Rows, n_jobs: int | None) -> Matrix:
 def orthonormal(V: Matrix) -> Matrix:
     """Orthonormalise `V` from its first column on; each column keeps its direction."""
     with one_blas_thread():
-        gram = V.T @ V
-        lengths = np.sqrt(np.diagonal(gram))
-        if lengths.all():
-            cosines = gram / np.outer(lengths, lengths)
-            if np.abs(cosines - np.eye(V.shape[1])).max(initial=0.0) < 1e-2:
-                # nearly orthonormal: Cholesky is as accurate as Householder and far faster
-                return (V / lengths) @ np.linalg.inv(np.linalg.cholesky(cosines)).T
+        turn = orthonormal_turn(V.T @ V)
+        if turn is not None:
+            return V @ turn
         Q, R = np.linalg.qr(V)
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+
+
+def orthonormal_turn(gram: Matrix) -> Matrix | None:
+    """The triangular C with VC orthonormal, given VᵀV; None if columns are not nearly orthogonal.
+
+    If they are, Cholesky's method is as accurate as Householder's and far faster.
+    """
+    lengths = np.sqrt(np.diagonal(gram))
+    if not lengths.all():
+        return None
+    cosines = gram / np.outer(lengths, lengths)
+    if np.abs(cosines - np.eye(len(gram))).max(initial=0.0) >= 1e-2:
+        return None
+    with one_blas_thread():
+        turn: Matrix = np.linalg.inv(np.linalg.cholesky(cosines)).T / lengths[:, None]
+    return turn

@@ -7,12 +7,11 @@ centred in the cache and used twice while they are there. A sparse one stays spa
     Z = D (X − 1μᵀ) F,   Z Q = D (X (F Q) − 1 (μᵀ F Q)),   Zᵀ U = F (Xᵀ (D U) − μ (1ᵀ D U)).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gnomon.compute.kernels import kernel
@@ -20,8 +19,9 @@ from gnomon.compute.threads import fold_blocks, map_blocks, row_blocks
 from gnomon.inputs import is_sparse
 from gnomon.numeric.scaling import Rows, scratch
 from gnomon.numeric.view import View
-from gnomon.typing import Floats, Matrix, Table, Unsigned32, Vector
+from gnomon.typing import Floats, Matrix, Unsigned32, Vector
 
+TURNED_RANGES = 8  # ranges of rows of a sparse table that is transposed on threads
 SUM_ENTRIES = 256  # entries per float32 sum: long sums are less accurate
 
 
@@ -104,7 +104,7 @@ class TallOperator:
 
 def _image(rows: Rows, _: Any, n_jobs: int | None, *, plain: bool, Q: Matrix) -> Matrix:
     """Product BᵀB Q for the rows B as read, or as stored in memory if `plain`."""
-    work, total = Q.astype(rows.work), np.zeros(Q.shape)
+    work, total = Q.astype(rows.work, copy=False), np.zeros(Q.shape)
     read, step = rows.view if plain else rows.read, rows.scaling.block_rows(SUM_ENTRIES)
 
     def product(start: int, stop: int) -> Any:
@@ -130,7 +130,7 @@ class WideOperator:
 
     def apply(self, Q: Matrix) -> Matrix:
         """Product on the shorter side."""
-        rows, work, total = self.rows, Q.astype(self.rows.work), np.zeros(Q.shape)
+        rows, work, total = self.rows, Q.astype(self.rows.work, copy=False), np.zeros(Q.shape)
 
         def product(start: int, stop: int) -> Any:
             C = rows.read_columns(start, stop, scratch((rows.shape[0], stop - start), rows.work))
@@ -171,58 +171,138 @@ class SparseOperator:
         self.n_jobs = n_jobs
         n, d = rows.shape
         self.side = min(n, d)
-        scaling = rows.scaling
+        X, scaling = rows.X, rows.scaling
         factor = np.ones(d) if scaling.factor is None else scaling.factor
         roots = np.ones(n) if rows.roots is None else rows.roots
-        scaled = sp.csr_array(rows.X, dtype=rows.work, copy=True)
+        data = X.data.astype(rows.work, copy=False)
         if scaling.exponent:
-            scaled.data = np.ldexp(scaled.data, -scaling.exponent)
+            data = np.ldexp(data, -scaling.exponent)
         if scaling.factor is not None:
-            scaled.data *= factor[scaled.indices].astype(rows.work)
+            data = data * factor[X.indices].astype(rows.work)
         if rows.roots is not None:
-            scaled.data *= np.repeat(roots, np.diff(scaled.indptr)).astype(rows.work)
-        self.by_rows, self.by_columns = _Csr(scaled), _Csr(sp.csr_array(scaled.T))
+            data = data * np.repeat(roots, np.diff(X.indptr)).astype(rows.work)
+        self.by_rows = _Csr(X.indptr.astype(np.uint64), unsigned(X.indices), data)
+        self.by_columns = self.by_rows.transposed(d, n_jobs)
         self.mean, self.roots = scaling.mean * factor, roots
         self.uncentred = float((roots @ roots) * (self.mean @ self.mean))
 
-    def forward(self, V: Matrix) -> Matrix:
+    def forward(self, V: Floats) -> Matrix:
         """Product Z V, shape (n, k)."""
-        return self.by_rows.times(V, self.roots, self.mean @ V, self.n_jobs)
+        product: Matrix = self._forward(V, np.dtype(np.float64))
+        return product
 
-    def transposed(self, U: Matrix) -> Matrix:
+    def transposed(self, U: Floats) -> Matrix:
         """Product Zᵀ U."""
-        return self.by_columns.times(U, self.mean, self.roots @ U, self.n_jobs)
+        product: Matrix = self._transposed(U, np.dtype(np.float64))
+        return product
 
-    def apply(self, Q: Matrix) -> Matrix:
+    def apply(self, Q: Floats) -> Matrix:
         """Product on the shorter side."""
+        # The product between is rounded, as its factors are.
+        short = self.by_rows.data.dtype
         if self.side == self.mean.size:
-            return self.transposed(self.forward(Q))
-        return self.forward(self.transposed(Q))
+            return self.transposed(self._forward(Q, short))
+        return self.forward(self._transposed(Q, short))
 
     def apply_columns(self, V: Matrix) -> Matrix:
         """Product ZᵀZ V."""
-        return self.transposed(self.forward(V))
+        return self.transposed(self._forward(V, self.by_rows.data.dtype))
+
+    def _forward(self, V: Floats, dtype: np.dtype[Any]) -> Any:
+        return self.by_rows.times(V, self.roots, self.mean @ V, dtype, self.n_jobs)
+
+    def _transposed(self, U: Floats, dtype: np.dtype[Any]) -> Any:
+        return self.by_columns.times(U, self.mean, self.roots @ U, dtype, self.n_jobs)
 
 
+@dataclass(frozen=True)
 class _Csr:
-    """Product of a CSR array and a dense block on threads, with bits independent of threads."""
+    """A CSR array whose products run on threads, with bits independent of threads."""
 
-    def __init__(self, array: Table) -> None:
-        self.indptr = array.indptr.astype(np.uint64)
-        self.indices = array.indices.astype(np.uint32)
-        self.data = array.data
-        self.n_rows = array.shape[0]
+    indptr: NDArray[np.uint64]
+    indices: Unsigned32
+    data: Floats
 
-    def times(self, Q: Matrix, u: Vector, v: Vector, n_jobs: int | None) -> Matrix:
-        """Product A Q − u vᵀ, for A (n, d), Q (d, k), u (n,) and v (k,)."""
+    def times(
+        self, Q: Floats, u: Vector, v: Vector, dtype: np.dtype[Any], n_jobs: int | None
+    ) -> Any:
+        """Product A Q − u vᵀ as `dtype`, for A (n, d), Q (d, k), u (n,) and v (k,)."""
         Q = np.ascontiguousarray(Q, dtype=self.data.dtype)
-        out = np.empty((self.n_rows, Q.shape[1]))
+        n = self.indptr.size - 1
+        out = np.empty((n, Q.shape[1]), dtype)
 
         def run(start: int, stop: int) -> None:
             _csr_times(self.indptr, self.indices, self.data, Q, u, v, out, start, stop)
 
-        map_blocks(run, row_blocks(self.n_rows, 512), n_jobs=n_jobs)
+        map_blocks(run, row_blocks(n, 512), n_jobs=n_jobs)
         return out
+
+    def transposed(self, d: int, n_jobs: int | None) -> "_Csr":
+        """The transpose of an array of d columns, also in CSR.
+
+        The entries of a column are in the order of rows. `TURNED_RANGES` ranges of rows know how
+        many entries of each column are before theirs, so that they are moved on threads.
+        """
+        n = self.indptr.size - 1
+        ranges = row_blocks(n, max(1, -(-n // TURNED_RANGES)))
+        places = np.zeros((len(ranges), d), np.uint64)
+        step = ranges[0][1] if ranges else 1
+
+        def count(start: int, stop: int) -> None:
+            _count_columns(self.indptr, self.indices, places[start // step], start, stop)
+
+        map_blocks(count, ranges, n_jobs=n_jobs)
+        ends = np.cumsum(places.T.ravel(), dtype=np.uint64)
+        indptr = np.concatenate([np.zeros(1, np.uint64), ends[len(ranges) - 1 :: len(ranges)]])
+        places = np.ascontiguousarray((ends - places.T.ravel()).reshape(d, -1).T)
+        indices, data = np.empty_like(self.indices), np.empty_like(self.data)
+
+        def move(start: int, stop: int) -> None:
+            _turn(
+                self.indptr, self.indices, self.data,
+                places[start // step], indices, data, start, stop,
+            )  # fmt: skip
+
+        map_blocks(move, ranges, n_jobs=n_jobs)
+        return _Csr(indptr, indices, data)
+
+
+def unsigned(indices: NDArray[Any]) -> Unsigned32:
+    """Column numbers as compiled loops want them, without a copy if possible."""
+    return indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
+
+
+@kernel
+def _count_columns(
+    indptr: NDArray[np.uint64],
+    indices: Unsigned32,
+    counts: NDArray[np.uint64],
+    start: int,
+    stop: int,
+) -> None:
+    """Count the entries of every column in rows `start` to `stop`."""
+    for entry in range(indptr[start], indptr[stop]):
+        counts[indices[entry]] += np.uint64(1)
+
+
+@kernel
+def _turn(
+    indptr: NDArray[np.uint64],
+    indices: Unsigned32,
+    data: Floats,
+    places: NDArray[np.uint64],
+    rows: Unsigned32,
+    turned: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """Move the entries of rows `start` to `stop` to the next places of their columns."""
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for entry in range(indptr[i], indptr[i + np.uint64(1)]):
+            column = indices[entry]
+            rows[places[column]] = i
+            turned[places[column]] = data[entry]
+            places[column] += np.uint64(1)
 
 
 @kernel
@@ -233,7 +313,7 @@ def _csr_times(
     Q: Floats,
     u: Vector,
     v: Vector,
-    out: Matrix,
+    out: Floats,
     start: int,
     stop: int,
 ) -> None:
@@ -242,19 +322,36 @@ def _csr_times(
     `SUM_ENTRIES` entries are added in the precision of A, their sums in float64: long sums of few
     distinct values would have an error that grows with their length.
     """
-    part = np.empty(Q.shape[1], Q.dtype)
+    part, total = np.empty(Q.shape[1], Q.dtype), np.empty(Q.shape[1])
+    one, eight = np.uint64(1), np.uint64(8)
     for i in range(np.uint64(start), np.uint64(stop)):
         for c in range(part.size):
-            out[i, c] = -u[i] * v[c]
-        at, end = indptr[i], indptr[i + 1]
+            total[c] = -u[i] * v[c]
+        at, end = indptr[i], indptr[i + one]
         while at < end:
             until = min(end, at + np.uint64(SUM_ENTRIES))
             for c in range(part.size):
                 part[c] = 0.0
-            for entry in range(at, until):
-                value, row = data[entry], Q[indices[entry]]
+            while at + eight <= until:  # eight entries for each load and store of `part`
+                a, p = data[at], Q[indices[at]]
+                b, q = data[at + one], Q[indices[at + one]]
+                d, r = data[at + np.uint64(2)], Q[indices[at + np.uint64(2)]]
+                e, s = data[at + np.uint64(3)], Q[indices[at + np.uint64(3)]]
+                f, t = data[at + np.uint64(4)], Q[indices[at + np.uint64(4)]]
+                g, w = data[at + np.uint64(5)], Q[indices[at + np.uint64(5)]]
+                h, x = data[at + np.uint64(6)], Q[indices[at + np.uint64(6)]]
+                j, y = data[at + np.uint64(7)], Q[indices[at + np.uint64(7)]]
                 for c in range(part.size):
-                    part[c] += value * row[c]
+                    part[c] += (a * p[c] + b * q[c] + d * r[c] + e * s[c]) + (
+                        f * t[c] + g * w[c] + h * x[c] + j * y[c]
+                    )
+                at += eight
+            while at < until:
+                a, p = data[at], Q[indices[at]]
+                for c in range(part.size):
+                    part[c] += a * p[c]
+                at += one
             for c in range(part.size):
-                out[i, c] += part[c]
-            at = until
+                total[c] += part[c]
+        for c in range(part.size):
+            out[i, c] = total[c]
