@@ -28,9 +28,12 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
     X = table()
     told = []
     found = run(
-        source(X, rows=47), n_components=3, dimensions=None, scores=tmp_path / "s.parquet",
+        source(X, rows=47),
+        n_components=3,
+        dimensions=None,
+        scores=tmp_path / "s.parquet",
         on=told.append,
-    )  # fmt: skip
+    )
     ends = [event.stage for event in told if isinstance(event.detail, Finished)]
     assert ends == ["read", "prepare", "pca", "scores"]
     rows = {event.stage: event for event in told if event.detail is None}
@@ -95,9 +98,13 @@ def test_gaps_are_refused_with_their_place(tmp_path):
 def test_rows_that_are_placed_are_told_of():
     X, told = table(rows=300), []
     run(
-        source(X, rows=70), dimensions=2, sample=100, scale="none", n_jobs=1,
+        source(X, rows=70),
+        dimensions=2,
+        sample=100,
+        scale="none",
+        n_jobs=1,
         on=lambda event: event.stage == "place" and told.append((event.done, event.total)),
-    )  # fmt: skip
+    )
     told.pop()  # the end of the stage
     assert len(told) == 5  # one block after the other
     assert told[-1] == (200, 200)
@@ -169,9 +176,12 @@ def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch)
     for rows in (20_000, 120_000):
         with pytest.raises(KeyboardInterrupt):
             run(
-                source(table(rows=rows, columns=12), rows=5000), n_components=12, dimensions=2,
-                memory="80MB", scale="none",
-            )  # fmt: skip
+                source(table(rows=rows, columns=12), rows=5000),
+                n_components=12,
+                dimensions=2,
+                memory="80MB",
+                scale="none",
+            )
     each = 7_200 + 8 * 12  # bytes of a mapped row
     assert mapped[0] - mapped[1] == pytest.approx(100_000 * (40 + 70) / each, abs=2)
 

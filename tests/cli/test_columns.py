@@ -28,10 +28,10 @@ PAGE = {
 def write(path, part=slice(None)):
     rng = np.random.default_rng(0)
     rows = [
-        f'f{i},{("lily", "rose")[i % 2]},{2020 + i % 3},{rng.normal():.4f},{rng.normal():.4f},'
+        f"f{i},{('lily', 'rose')[i % 2]},{2020 + i % 3},{rng.normal():.4f},{rng.normal():.4f},"
         f'"${1000 + i:,}.00"'
         for i in range(N)
-    ]  # fmt: skip
+    ]
     text = ["name,species,year,length,width,price", *rows[part]]
     path.write_text("\n".join(text) + "\n", encoding="utf-8")
 
@@ -110,8 +110,12 @@ def test_thousands_are_read_as_the_user_says(tmp_path, where):
 
 
 def test_names_that_cannot_be_seen_are_quoted(tmp_path):
-    (tmp_path / "t.csv").write_text('"a\nb","\x1b[31mred",' + "x" * 90 + ",c\n" + "".join(
-        f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20)))  # fmt: skip
+    (tmp_path / "t.csv").write_text(
+        '"a\nb","\x1b[31mred",'
+        + "x" * 90
+        + ",c\n"
+        + "".join(f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20))
+    )
     said = lines(gnomon("inspect", "t.csv", folder=tmp_path))
     assert 'Features 3 numeric columns ("a\\nb" … c)\n' in said
     assert f'Ignored  "{"x" * 59}…" (text, different in every row: --id ' in said

@@ -86,8 +86,23 @@ def test_a_gap_in_blocks_is_told_with_its_file_and_the_ways_out(here, monkeypatc
 
 
 def test_options_about_columns_are_those_of_files(here):
-    done = gnomon("map", "parts", "--missing", "mean", "--label", "kind", "--id", "name",
-                  "--stability", "2", "--threads", "1", "-o", "s", folder=here)  # fmt: skip
+    done = gnomon(
+        "map",
+        "parts",
+        "--missing",
+        "mean",
+        "--label",
+        "kind",
+        "--id",
+        "name",
+        "--stability",
+        "2",
+        "--threads",
+        "1",
+        "-o",
+        "s",
+        folder=here,
+    )
     assert done.returncode == 0, done.stderr
     record = json.loads((here / "s" / "run.json").read_text("utf-8"))
     assert (record["table"]["label"], record["table"]["id"]) == ("kind", "name")

@@ -282,7 +282,11 @@ def test_the_tables_neighbours_are_searched_once(monkeypatch):
     result = run("iris")
     assert searched == [4, 2]  # columns: the table's, and the map's own for trust
     report_run(
-        result.table, result.prepared, result.pca, result.tsne, trust=result.trust,
+        result.table,
+        result.prepared,
+        result.pca,
+        result.tsne,
+        trust=result.trust,
         quality=result.quality,
-    )  # fmt: skip
+    )
     assert searched == [4, 2]

@@ -72,11 +72,21 @@ def test_a_sum_over_all_pairs_needs_no_correction():
 
 def certificate(**changes):
     values = {
-        "kl_divergence": 0.71234, "exact_kl": 0.69, "exact_kl_error": 0.012, "exact_kl_rows": 40,
-        "force_error": 0.0123, "sampled": 256, "recall": 0.987,
-        "probed": 300, "neighbors": "exact search", "repulsion": "mesh of 10 × 10 nodes, 0.5 apart",
-        "coarsened": False, "n_iter": 750, "stop_reason": "reached max_iter", "reduced": "",
-    }  # fmt: skip
+        "kl_divergence": 0.71234,
+        "exact_kl": 0.69,
+        "exact_kl_error": 0.012,
+        "exact_kl_rows": 40,
+        "force_error": 0.0123,
+        "sampled": 256,
+        "recall": 0.987,
+        "probed": 300,
+        "neighbors": "exact search",
+        "repulsion": "mesh of 10 × 10 nodes, 0.5 apart",
+        "coarsened": False,
+        "n_iter": 750,
+        "stop_reason": "reached max_iter",
+        "reduced": "",
+    }
     return MapCertificate(**{**values, **changes})
 
 
