@@ -88,7 +88,8 @@ def build(n: int, d: int) -> dict[str, float]:
     from gnomon.data.table import Table as Data
     from gnomon.pca import PCA
     from gnomon.pipeline.row_trust import measure_trust
-    from gnomon.report.run_page import report_run
+    from gnomon.report.report import build_report
+    from gnomon.report.run_page import gather_run
     from gnomon.tsne import TSNE
 
     def page(n: int, d: int) -> tuple[Any, Any]:
@@ -104,8 +105,8 @@ def build(n: int, d: int) -> dict[str, float]:
             tsne = TSNE(perplexity=10, max_iter=60, n_jobs=1).fit(ready.X)
         kept, quality = measure_trust(ready.X, tsne, groups, 1)
         known = {"scores": scores, "trust": kept, "quality": quality, "Y": tsne.embedding_}
-        return known, lambda: report_run(
-            table, ready, pca, tsne, page_budget=BUDGET, n_jobs=1, **known
+        return known, lambda: build_report(
+            gather_run(table, ready, pca, tsne, n_jobs=1, **known), BUDGET
         )
 
     page(200, d)[1]()  # imports and compiles

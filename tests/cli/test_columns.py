@@ -7,6 +7,9 @@ import pytest
 from commands import gnomon, refused
 from report.pages import Page
 
+from gnomon.data.open import open_table
+from gnomon.errors import ParameterError
+
 N = 60
 ROLES = ("features", "label", "id", "kept_for_colour", "ignored")
 SAID = (
@@ -157,3 +160,14 @@ def test_every_command_that_reads_numbers_is_told_how_they_are_written(tmp_path,
         assert refused(gnomon(*command, folder=tmp_path), 3, '"sales" holds "1,100"', "--decimal .")
         done = gnomon(*command, "--decimal", ".", folder=tmp_path)
         assert "Features" in lines(done)
+
+
+@pytest.mark.parametrize("data", ["flowers.csv", "flowers", "iris"])
+def test_options_of_anndata_files_are_refused_for_all_others(here, data):
+    done = gnomon("reduce", data, "--layer", "counts", "-o", "refused", folder=here)
+    assert refused(done, 2, "layer")
+
+
+def test_options_of_anndata_files_are_refused_for_a_table_in_blocks(here):
+    with pytest.raises(ParameterError, match="are for AnnData files"):
+        open_table(here / "flowers", in_blocks=True, layer="counts")

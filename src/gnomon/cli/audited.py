@@ -24,8 +24,8 @@ from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
 from gnomon.report.given_map import audit_found
-from gnomon.report.report import Report
-from gnomon.report.run_page import report_run
+from gnomon.report.report import Report, build_report
+from gnomon.report.run_page import gather_run
 from gnomon.scores import Audit
 from gnomon.scores import audit as audit_map
 from gnomon.tsne import TSNE
@@ -75,14 +75,14 @@ class Audited:
             self.prepared.X, Y, labels=labels, metric=self.metric, shuffles=shuffles, **how
         )
 
-    def page(self, found: Audit, *, n_jobs: int | None, **asked: Any) -> Report:
+    def page(self, found: Audit, *, page_budget: int, n_jobs: int | None, **asked: Any) -> Report:
         """The page of the map, with what its audit found."""
         X, d = self.prepared.X, self.prepared.X.shape[1]
         pca = self.pca or PCA(0.95, random_state=0, n_jobs=n_jobs).fit(X)
         if self.tsne is None:
             columns = "the one column" if d == 1 else f"all {d:,} columns"
             asked |= {"space": (X, columns), "metric": found.scores.metric}
-        return report_run(
+        content = gather_run(
             self.table,
             self.prepared,
             pca,
@@ -92,6 +92,7 @@ class Audited:
             **audit_found(found, len(X)),
             **asked,
         )
+        return build_report(content, page_budget)
 
     def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""

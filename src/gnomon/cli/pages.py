@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnomon.cli.asked import READING
 from gnomon.cli.results import warnings_of
 from gnomon.cli.run_lines import RunLines
 
@@ -38,22 +39,6 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
-READING = (
-    "label",
-    "id",
-    "features",
-    "keep",
-    "drop",
-    "na",
-    "decimal",
-    "sheet",
-    "layer",
-    "use_rep",
-    "normalize",
-    "text",
-    "image",
-    "link",
-)
 MANY = ("features", "keep", "drop", "na")  # options that may be given again
 # Defaults of the settings.
 USUAL = {
@@ -133,7 +118,7 @@ class RunRecord:
             return ()
 
     def pictures(self) -> dict[str, Any]:
-        """How pictures are to be found, as `report_run` takes it."""
+        """How pictures are to be found, as `gather_run` takes it."""
         root = self.settings.get("image_root")
         return {
             "pixels": self.settings.get("pixels"),
@@ -322,16 +307,16 @@ def write_page(
 
 def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) -> "Report":
     """The page of a run that has just ended."""
-    from gnomon.report.run_page import report_result
+    from gnomon.report.report import build_report
+    from gnomon.report.run_page import gather_result
 
     stability = asked.stability
     if stability is not None and result.sampling is not None:
         words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
-    return report_result(
+    content = gather_result(
         result,
         title=asked.title,
-        page_budget=asked.page_budget,
         n_jobs=asked.threads,
         command=command,
         warnings=warnings_of(result),
@@ -339,6 +324,8 @@ def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) 
         pixels=asked.pixels,
         image_root=asked.image_root,
     )
+    assert asked.page_budget is not None
+    return build_report(content, asked.page_budget)
 
 
 def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: RunLines) -> None:

@@ -61,6 +61,7 @@ def command(
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
     from gnomon.pipeline.stages import Stages
+    from gnomon.report.report import build_report
 
     words = RunLines(quiet=quiet, verbose=verbose)
     folder = model if model.is_dir() else model.parent
@@ -71,7 +72,7 @@ def command(
     run = load_run(model)
     run.say(words)
     told = pages.read_record(folder)
-    asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
+    asked: dict[str, Any] = {"title": title, "n_jobs": threads}
     found: dict[str, Any] = {
         "command": told.command(stability),
         "warnings": told.warnings(),
@@ -87,7 +88,8 @@ def command(
     ready = find_rows(data, told, stored, run, words, memory)
     stage = Stages()
     with stage("page"):
-        page = _page(run, told, stored, ready, stability, asked | found)
+        content = _content(run, told, stored, ready, stability, asked | found)
+        page = build_report(content, page_budget)
     page.save(out, force=True)
     pages.say_page(page, out, stage, show=show, words=words)
     if as_json:
@@ -174,7 +176,7 @@ def _why_without(told: Any) -> str:
     return f"the data: {told.name} is not where it was; --data FILE adds it"
 
 
-def _page(
+def _content(
     run: "StoredRun",
     told: Any,
     stored: Any,
@@ -182,18 +184,18 @@ def _page(
     stability: int | None,
     found: dict[str, Any],
 ) -> Any:
-    """The page, of the data where there are any."""
+    """What the page is made from: the data too, where there are any."""
     import numpy as np
 
     from gnomon.data.table import Table
     from gnomon.errors import ParameterError
     from gnomon.inputs.csr import is_sparse
-    from gnomon.report.run_page import report_run, report_without_table
+    from gnomon.report.run_page import gather_run, gather_without_table
 
     if ready is not None and not is_sparse(ready[0].X):
         table, prepared = ready
         how = told.pictures() | found
-        return report_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
+        return gather_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
     if stability is not None:
         why = f" as a whole, and {told.name} was read in blocks" if _in_blocks(told) else ""
         raise ParameterError(
@@ -210,4 +212,4 @@ def _page(
         id_name=id_name,
     )
     found |= {"preparation": tuple(run.preparation.lines()), "roles": told.roles()}
-    return report_without_table(run.pca, run.tsne, stored.scores, table, **found)
+    return gather_without_table(run.pca, run.tsne, stored.scores, table, **found)

@@ -21,12 +21,12 @@ from gnomon.data.formats.parts import AbsentError
 from gnomon.data.formats.sparse import find_10x
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
-from gnomon.data.read import read, read_source
+from gnomon.data.read import read, read_source, refuse_cell_options
 from gnomon.data.refusals import OptionError, lacks_columns
 from gnomon.data.row_names import read_row_names
 from gnomon.data.samples import Sample
 from gnomon.data.sources import FileSource
-from gnomon.data.table import SHOWN, Places, Table
+from gnomon.data.table import Places, Table
 from gnomon.engine import Source
 from gnomon.engine.arrays import as_source
 from gnomon.errors import Parameter, ParameterError, refuse
@@ -37,7 +37,6 @@ __all__ = ["fits", "open_table", "table_of_source"]
 # A table of this share of the memory there is would not fit with what is done to it.
 HELD_SHARE = 0.5
 SMALL_BYTES = 100e6  # smaller tables are always held
-READING = ("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet", *SHOWN)
 
 
 def open_table(
@@ -172,15 +171,17 @@ def _open_blocks(
     row_names: bool,
     spool: str | os.PathLike[str] | None,
 ) -> Table:
-    columns = reading.pop("columns", None)
+    options = dict(reading)
+    cells = [options.pop(name, None) for name in ("layer", "use_rep", "normalize")]
+    refuse_cell_options(path, *cells)
+    columns = options.pop("columns", None)
     name = shown_name(path) or str(path)
     # Workers have folders of their own: they need to be told where the file is.
     files = files_of(path.resolve())
-    asked = {option: reading.get(option) for option in READING if option != "columns"}
     if columns is None:
-        found = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
+        found = FileSource(files, as_column_options(**options), spool=spool)
         return table_of_source(found, name, memory, row_names=row_names)
-    found = _with_columns(files, name, columns, asked, spool)
+    found = _with_columns(files, name, columns, options, spool)
     table = table_of_source(found, name, memory, row_names=row_names)
     return table.with_numbers(table.X, tuple(columns))
 
@@ -189,16 +190,16 @@ def _with_columns(
     files: Sequence[Path],
     name: str,
     columns: Sequence[str],
-    asked: dict[str, Any],
+    options: dict[str, Any],
     spool: str | os.PathLike[str] | None,
 ) -> FileSource:
     """The files with the columns of a model: by name, or in their order where they have none."""
     try:
-        return FileSource(files, as_column_options(**asked, columns=list(columns)), spool=spool)
+        return FileSource(files, as_column_options(**options, columns=list(columns)), spool=spool)
     except AbsentError as error:
         raise lacks_columns(name, list(error.fields["absent"]), len(columns)) from None
     except OptionError:
-        nameless = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
+        nameless = FileSource(files, as_column_options(**options), spool=spool)
         if nameless.names is not None:
             raise
         if nameless.columns != len(columns):

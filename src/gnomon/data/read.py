@@ -26,10 +26,10 @@ from gnomon.data.raw import RawTable
 from gnomon.data.refusals import OptionError, lacks_columns
 from gnomon.data.roles import assign_roles
 from gnomon.data.samples import Sample
-from gnomon.data.table import SHOWN, Table, table_of_sample
+from gnomon.data.table import Table, table_of_sample
 from gnomon.errors import Parameter, ParameterError
 
-__all__ = ["read", "read_source"]
+__all__ = ["read", "read_source", "refuse_cell_options"]
 
 READERS: dict[str, Callable[[FileContent], RawTable]] = {
     "parquet": read_parquet,
@@ -143,13 +143,10 @@ def read(
         sheet=sheet,
     )
 
-    def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
+    def read_file(file: str | os.PathLike[str], texts: Collection[str]) -> RawTable:
         return _read_raw(open_content(file, memory), options, texts)
 
-    if (layer or use_rep or normalize) and not is_h5ad(Path(path)):
-        raise OptionError(
-            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
-        )
+    refuse_cell_options(path, layer, use_rep, normalize)
     folder = os.fspath(path) != "-" and Path(path).is_dir()
     if folder and (cells := find_10x(Path(path))) is not None:
         raw = read_10x(cells, Path(path).name, memory)
@@ -158,7 +155,7 @@ def read(
             Path(path), layer=layer, use_rep=use_rep, normalize=normalize, memory=memory
         )
     else:
-        raw = read_folder(Path(path), read_file) if folder else read_file(path)
+        raw = read_folder(Path(path), read_file) if folder else read_file(path, ())
     roles = assign_roles(raw, options)
     X, names = gather_numbers(raw, roles, options.na)
     if options.columns is not None:
@@ -198,14 +195,22 @@ def read_source(
         source = samples.load(source)
     if not isinstance(source, (Sample, Table)):
         return read(source, memory=memory, **reading)
-    for name in ("label", "id", "keep", "drop", "na", "features", "decimal", "sheet", *SHOWN):
-        if reading.get(name):
+    for name, value in reading.items():
+        if value and name != "columns":
             raise ParameterError(
                 "{parameter} is for files; {table} is in memory already. Leave it out.",
                 parameter=Parameter(name),
                 table=source.name,
             )
     return source if isinstance(source, Table) else table_of_sample(source)
+
+
+def refuse_cell_options(path: str | os.PathLike[str], *options: str | None) -> None:
+    """Refuse `layer`, `use_rep` and `normalize` for any file that is no AnnData file."""
+    if any(options) and not is_h5ad(Path(path)):
+        raise OptionError(
+            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
+        )
 
 
 def _in_order(

@@ -14,16 +14,13 @@ from numpy.typing import NDArray
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
 from gnomon.errors import ParameterError
-from gnomon.inputs import check_integer
 from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
 from gnomon.report.arguments import as_label
-from gnomon.report.build import build
 from gnomon.report.content import PageContent, gather
-from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
-from gnomon.report.report import LEAST_BUDGET, Report, find_stability
+from gnomon.report.report import find_stability
 from gnomon.tsne import TSNE
 
 __all__ = [
@@ -32,9 +29,6 @@ __all__ = [
     "gather_run",
     "gather_scores",
     "gather_without_table",
-    "report_result",
-    "report_run",
-    "report_without_table",
 ]
 
 WITHOUT = (
@@ -47,16 +41,6 @@ MOST_ROWS = 1_000_000  # rows; more cannot be viewed, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read from a file that does not fit into memory
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
 SCORE = re.compile(r"pc\d+")  # name of a score in a file, besides ids and labels
-
-
-def report_run(*made: Any, page_budget: int = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of what was found in a table; see `gather_run`.
-
-    `page_budget` is as for `gnomon.report`.
-    """
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_run(*made, **asked)
-    return Report(build(content, budget=budget), content)
 
 
 def gather_run(
@@ -138,13 +122,6 @@ def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, A
     if "tested" in found:
         part["tested"] = tuple((name, values[rows]) for name, values in found["tested"])
     return part
-
-
-def report_result(result: Any, *, page_budget: Any = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of a result of `gnomon.run`; `asked` is for `gather_run`."""
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_result(result, **asked)
-    return Report(build(content, budget=budget), content)
 
 
 def gather_result(result: Any, **asked: Any) -> PageContent:
@@ -255,13 +232,6 @@ def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:
         return texts
     label = as_label(numbers, len(texts))
     return texts if label.dtype.kind == "O" else label
-
-
-def report_without_table(*made: Any, page_budget: int = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of a run whose numbers are gone; see `gather_without_table`."""
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_without_table(*made, **asked)
-    return Report(build(content, budget=budget), content)
 
 
 def gather_without_table(
