@@ -86,7 +86,7 @@ def command(asked: Asked) -> None:
             n_components=options.parse_components(asked.components),
             dimensions=asked.dimensions,
             perplexity=asked.perplexity,
-            metric=asked.metric,
+            metric=asked.metric or "euclidean",
             sample=asked.sample,
             missing=asked.missing,
             scale=asked.scale,

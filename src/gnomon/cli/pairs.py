@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.budget import Budget
+from gnomon.cli.asked import Asked
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
 from gnomon.data.prepare import prepare
@@ -105,23 +105,13 @@ def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, s
     return (id[0], id[-1]) if id else (None, None)
 
 
-def read_pairing(
-    left: str,
-    right: str,
-    *,
-    id: tuple[str, ...],
-    columns: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    words: RunLines,
-    memory: Budget | None = None,
-) -> Pairing:
+def read_pairing(left: str, right: str, asked: Asked, words: RunLines) -> Pairing:
     """Read both files, choose their columns, and join their rows.
 
-    `id` names no column, one that both have, or one of each.
+    `asked.ids` names no column, one that both have, or one of each.
     """
-    first, second = ids_asked(id, left, right)
+    first, second = ids_asked(asked.ids, left, right)
+    cells: dict[str, Any] = {"na": list(asked.na) or None, "decimal": asked.decimal}
     if left == right == "-":
         raise ParameterError(
             "Only one table can come from standard input. Name a file for the other."
@@ -132,18 +122,18 @@ def read_pairing(
     tables, seconds = [], []
     for path, column in ((left, first), (right, second)):
         start = time.perf_counter()
-        table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
+        table = read(path, id=column, memory=asked.memory, **cells)
         # Columns are chosen by --columns here, so none is said to wait for --keep.
         tables.append(replace(table, roles=table.roles.final()))
         seconds.append(time.perf_counter() - start)
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
-    tables = _choose(tables, columns)
-    by = _ids_of(tables, asked=bool(id))
+    tables = _choose(tables, asked.columns)
+    by = _ids_of(tables, asked=bool(asked.ids))
     ids = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
         say_read(words, table, took)
-        prepared = prepare(table, missing=missing, scale="none")
+        prepared = prepare(table, missing=asked.missing, scale="none")
         for name, text in prepared.preparation.lines():
             if name == "missing":
                 words.say("Missing", text)

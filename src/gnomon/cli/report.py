@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
-@options.of_table("--data", metavar="FILE", help="The table, if it is not where it was.")
+@options.of_table("--data", "table", metavar="FILE", help="The table, if it is not where it was.")
 @click.option(
     "-o",
     "--out",
@@ -40,21 +41,8 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 @options.page
 @options.resources
 @options.writing
-def command(
-    model: Path,
-    data: str | None,
-    out: Path | None,
-    title: str | None,
-    stability: int | None,
-    page_budget: int,
-    show: bool,
-    threads: int | None,
-    memory: "Budget | None",
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Find the run, its data, and build."""
     from gnomon.cli import pages, results
     from gnomon.cli.run_folder import RunFolder
@@ -63,17 +51,18 @@ def command(
     from gnomon.pipeline.stages import Stages
     from gnomon.report.report import build_report
 
-    words = RunLines(quiet=quiet, verbose=verbose)
+    words, model, stability = asked.words, asked.model, asked.stability
     folder = model if model.is_dir() else model.parent
-    out = folder / pages.FILE if out is None else out
-    pages.refuse_page(out, force=force)
+    out = folder / pages.FILE if asked.out is None else asked.out
+    pages.refuse_page(out, force=asked.force)
     if out.parent.resolve() == folder.resolve():
         options.until_the_end(RunFolder(folder))
     run = load_run(model)
     run.say(words)
     told = pages.read_record(folder)
-    asked: dict[str, Any] = {"title": title, "n_jobs": threads}
     found: dict[str, Any] = {
+        "title": asked.title,
+        "n_jobs": asked.threads,
         "command": told.command(stability),
         "warnings": told.warnings(),
         "seconds": told.seconds(),
@@ -85,14 +74,15 @@ def command(
         run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
     ):
         raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
-    ready = find_rows(data, told, stored, run, words, memory)
+    ready = find_rows(asked.table, told, stored, run, words, asked.memory)
     stage = Stages()
     with stage("page"):
-        content = _content(run, told, stored, ready, stability, asked | found)
-        page = build_report(content, page_budget)
+        content = _content(run, told, stored, ready, stability, found)
+        assert asked.page_budget is not None
+        page = build_report(content, asked.page_budget)
     page.save(out, force=True)
-    pages.say_page(page, out, stage, show=show, words=words)
-    if as_json:
+    pages.say_page(page, out, stage, show=asked.show, words=words)
+    if asked.as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
 
 
