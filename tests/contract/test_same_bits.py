@@ -20,14 +20,15 @@ from gnomon.engine.cluster import local_cluster
 from gnomon.procrustes import robust as reweighted
 from gnomon.tsne.sampled import choose_sample, place_array, place_source
 
-ROWS, COLUMNS, PART = 1000, 7, 64
+ROWS, COLUMNS, PART = 1000, 7, 50
 KINDS = ["memmap", "npy", "csv", "parquet", "dask"]
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 64 rows: the rule for sixteen parts is the rule for sixteen thousand."""
+    """Parts of 50 rows: twenty of them are a tree of two levels."""
     monkeypatch.setattr(parts_rule, "PARTITION_NUMBERS", PART * COLUMNS)
+    monkeypatch.setattr(parts_rule, "WIDE_TIMES", 1)
 
 
 def numbers(rows=ROWS, columns=COLUMNS):
