@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_array
 
 import gnomon.pipeline.map_budget
 from gnomon import PCA, TSNE, report, run, source
@@ -264,3 +265,31 @@ def test_a_path_that_does_not_fit_is_opened_in_blocks_and_has_a_page(tmp_path, m
     without = run(tmp_path / "t.csv", dimensions=None)
     with pytest.raises(ParameterError, match="no components for a page"):
         report(without)
+
+
+def test_the_map_of_a_table_in_blocks_is_made_again_like_that_of_the_array():
+    X = table(120)
+    pages = [
+        report(run(given, n_components=3, seed=0, n_jobs=1), stability=2)
+        for given in (source(X), in_memory(X))
+    ]
+    blocks, array = (page.content.stability for page in pages)
+    assert blocks.mean.tobytes() == array.mean.tobytes()
+    assert blocks.spread.tobytes() == array.spread.tobytes()
+    assert "maps aligned by generalised" in pages[0].html
+
+
+def test_the_map_of_a_sparse_table_is_made_again():
+    X = table(120)
+    X[np.abs(X) < 1] = 0
+    found = run(in_memory(csr_array(X)), n_components=3, n_jobs=1)
+    assert report(found, stability=2).content.stability.mean.shape == (120, 2)
+
+
+def test_only_a_map_of_all_rows_of_blocks_is_made_again():
+    found = run(source(table(120)), n_components=3, sample=60, n_jobs=1)
+    with pytest.raises(ParameterError, match="`stability` must be None for a map of a part"):
+        report(found, stability=2)
+    reduced = run(source(table(120)), n_components=3, dimensions=None, n_jobs=1)
+    with pytest.raises(ParameterError, match="`stability` must be None without a map"):
+        report(reduced, stability=2)

@@ -202,13 +202,18 @@ def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
         assert "drawn at random are mapped" not in page.read_text(encoding="utf-8")
 
 
+def test_a_map_of_all_rows_of_a_folder_is_made_again(here):
+    done = gnomon("map", "cells", "--stability", "2", "--threads", "1", "-o", "s", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((here / "s" / "run.json").read_text())["table"]["blocks"] > 1
+    assert "maps aligned by generalised" in (here / "s" / "report.html").read_text("utf-8")
+
+
 def test_what_cannot_be_done_in_blocks_is_refused(here):
     for command in (["reduce"], ["map"], ["map", "--dry-run"], ["align", "--to", "cells"]):
         options = ("--dask", "x:1", "--workers", "2", "-o", "n.parquet")
         both = gnomon(*command, "cells", *options, folder=here)
         assert refused(both, 2, "--dask and --workers are mutually exclusive")
-    again = gnomon("map", "cells", "--stability", "2", "-o", "n", folder=here)
-    assert refused(again, 2, "--stability 2 makes the map again, which needs the whole table")
     gaps = gnomon("compare", "cells", "cells", "--missing", "drop", folder=here)
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
-from gnomon.errors import ParameterError
+from gnomon.engine import Source, as_engine
+from gnomon.errors import ParameterError, refuse
 from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
+from gnomon.procrustes.stability import Stability
 from gnomon.report.arguments import as_label
 from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.report.report import find_stability
 from gnomon.tsne import TSNE
+from gnomon.tsne.sampled import rows_of_source
 
 __all__ = [
     "WITHOUT",
@@ -160,8 +163,9 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     table = replace(shown.prepared.table, notes=shown.table.notes)
     found["preparation"] = tuple(shown.preparation.lines())
     found["given_rows"] = shown.prepared.kept
-    for name in ("stability", "pixels"):  # which need the numbers
-        found.pop(name, None)
+    found.pop("pixels", None)  # which need the numbers
+    if found.get("stability") is not None:
+        found["stability"] = _stability_of(result, found["stability"], found.get("n_jobs"))
     if shown.components is not None:
         return gather_without_table(shown.pca, shown.tsne, shown.components, table, **found)
     if shown.scores is not None:  # they were written as they were computed
@@ -170,6 +174,17 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
         "There are no components for a page: the table was read in blocks. Run it again "
         "with `scores='scores.parquet'`."
     )
+
+
+def _stability_of(result: Any, asked: Any, n_jobs: int | None) -> Stability | None:
+    """Stability of a map of all rows; those of a table in blocks are read again, all at once."""
+    X = result.prepared.X
+    if result.tsne is not None and not isinstance(asked, Stability):
+        if result.sampling is not None or X.shape[0] > MOST_ROWS:
+            refuse("stability", "be None for a map of a part of the rows", asked)
+        if isinstance(X, Source):
+            X = rows_of_source(X, np.arange(X.rows), as_engine(n_jobs=n_jobs))
+    return find_stability(asked, X, result.pca, result.tsne, n_jobs)
 
 
 def find_shown(
