@@ -132,7 +132,7 @@ def test_two_tables_that_are_compared_say_it_too_and_offer_no_option_that_there_
     assert said.count(shown) == 2
     said = lines(gnomon("compare", data, data, "--columns", "length", folder=here))
     assert said.count("Features 1 numeric column (length)\n") == 2
-    assert said.count('Ignored  price (text such as "$1,000.00"), width (not asked for)\n') == 2
+    assert said.count('Ignored  price (text such as "$1,000.00"), width (not in --columns)\n') == 2
 
 
 def test_ids_of_blocks_are_said_to_be_the_ones_that_were_asked_for(here, tmp_path):

@@ -309,7 +309,7 @@ def test_files_that_a_pass_is_done_with_are_told_so(tmp_path, past):
     table = source(tmp_path / "f", rows=25)
     coming = [file.coming for file in table.files]
     assert np.array_equal(np.concatenate(LocalEngine(2).map(rows_of, table)), X)
-    assert not table.told
+    assert not table.prefetching
     assert not any(file.disk.ahead for file in table.files)
     assert not any(each.begun or each.waiting for each in coming)
     assert not {*coming}.intersection(file.coming for file in table.files)

@@ -962,4 +962,4 @@ def test_a_mesh_too_large_for_memory_is_said_to_be_coarser(monkeypatch):
     monkeypatch.setattr(OverMesh, "__init__", small)
     model = fit(max_iter=300, method="mesh")
     assert model.certificate_.coarsened
-    assert "coarser than asked for" in str(model.certificate_)
+    assert "coarser than requested" in str(model.certificate_)

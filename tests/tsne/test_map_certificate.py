@@ -114,5 +114,5 @@ def test_kl_over_all_pairs_is_said_as_far_as_it_is_known():
 
 def test_a_coarser_mesh_and_a_reduced_table_are_said():
     text = str(certificate(coarsened=True, reduced="784 columns to 50 by PCA"))
-    assert "coarser than asked for, to stay within memory" in text
+    assert "coarser than requested, to stay within memory" in text
     assert "784 columns to 50 by PCA" in text

@@ -105,7 +105,7 @@ def command(asked: Asked) -> None:
 
 
 def _align_blocks(asked: Asked, words: RunLines, **how: Any) -> dict[str, Any]:
-    """The same of tables that are read in blocks; what was found, for JSON."""
+    """Align tables that are read in blocks; return what was found, for JSON."""
     from gnomon.cli import pair_sources, results
     from gnomon.cli.workers import refuse_copies, refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
@@ -159,7 +159,7 @@ def fit_numbers(model: "Procrustes") -> dict[str, Any]:
 
 
 def fit_words(model: "Procrustes") -> str:
-    """The same in words."""
+    """How close the two came, in words."""
     turned = {True: ", mirrored", False: "", None: ", of different widths"}[model.reflected_]
     return f"rmsd {model.rmsd_:.4g}, scale {model.scale_:.4g}{turned}"
 

@@ -129,9 +129,9 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
     run: StoredRun = load_run(folder)
     if run.tsne is None:
         raise ParameterError(f"'{path}' is of gnomon reduce and has no map to audit.")
-    told = pages.read_record(folder)
+    record = pages.read_record(folder)
     stored = pages.read_stored(folder, run)
-    ready = find_rows(asked.table, told, stored, run, words, asked.memory)
+    ready = find_rows(asked.table, record, stored, run, words, asked.memory)
     if ready is None:
         raise ParameterError(f"The data of '{path}' are not where they were. Use --data FILE.")
     table, prepared = ready
@@ -145,7 +145,7 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
         words.say("Left out", "unsupported: the map was made of a part of the rows")
     names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
     return Audited(
-        told.name,
+        record.name,
         Y,
         names,
         table,

@@ -65,7 +65,7 @@ class BlockPair:
 
 
 def open_block_pair(left: str, right: str, asked: Asked, words: RunLines) -> BlockPair:
-    """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
+    """Both tables with the columns of --columns, or of the map where both are of `gnomon map`."""
     paths = left, right
     ids = ids_asked(asked.ids, left, right)
     found = [_look(path, name, asked) for path, name in zip(paths, ids, strict=True)]
@@ -100,7 +100,7 @@ def _open(path: str, asked: Asked, **columns: Any) -> Source:
             f"--missing {asked.missing} needs the whole table in memory, and this one is read in "
             "blocks. Fill the gaps in beforehand."
         )
-    # Workers have folders of their own: they need to be told where the file is.
+    # Workers have other working folders, so the path is absolute.
     found = source_of(
         Path(path).resolve(),
         na=list(asked.na),
@@ -143,7 +143,7 @@ def _roles_of(
 
 
 def _about_ids(error: FileError | OptionError) -> FileError | OptionError:
-    """The same about --id, which is all that is kept here: nobody typed --keep."""
+    """Name --id in an error about --keep, which stands for it here."""
     if error.fields.get("parameter") != "keep":
         return error
     ways = [way for way in error.ways if way is not Remedy.LEAVE_OUT]

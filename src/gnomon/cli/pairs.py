@@ -144,7 +144,7 @@ def read_pairing(left: str, right: str, asked: Asked, words: RunLines) -> Pairin
 
 
 def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
-    """Only the columns asked for; those of the map where both tables are of `gnomon map`."""
+    """Only the columns of --columns; those of the map where both tables are of `gnomon map`."""
     names = [list(table.columns) for table in tables]
     wanted = chosen_columns([table.name for table in tables], names, columns)
     return [
@@ -154,8 +154,8 @@ def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
 
 
 def why_unused(columns: tuple[str, ...]) -> str:
-    """Why columns of numbers are not used, by what was asked for."""
-    return "not asked for" if columns else "not the map: --columns to use others"
+    """Why columns of numbers are not used."""
+    return "not in --columns" if columns else "not the map: --columns to use others"
 
 
 def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
@@ -167,14 +167,14 @@ def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
 def chosen_columns(
     tables: list[str], names: list[list[str]], columns: tuple[str, ...]
 ) -> list[list[str]]:
-    """Which of the columns `names` of two tables are used, by what was asked for."""
+    """Which of the columns `names` of two tables are used."""
     if columns:
-        return [_asked_for(*each, columns) for each in zip(tables, names, strict=True)]
+        return [_fitting(*each, columns) for each in zip(tables, names, strict=True)]
     maps = [[name for name in there if MAP.fullmatch(name)] for there in names]
     return maps if all(maps) else names
 
 
-def _asked_for(table: str, names: list[str], columns: tuple[str, ...]) -> list[str]:
+def _fitting(table: str, names: list[str], columns: tuple[str, ...]) -> list[str]:
     for pattern in columns:
         if not any(_fits(name, pattern) for name in names):
             raise OptionError(

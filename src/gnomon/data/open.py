@@ -176,7 +176,7 @@ def _open_blocks(
     refuse_cell_options(path, *cells)
     columns = options.pop("columns", None)
     name = shown_name(path) or str(path)
-    # Workers have folders of their own: they need to be told where the file is.
+    # Workers have other working folders, so the path is absolute.
     files = files_of(path.resolve())
     if columns is None:
         found = FileSource(files, as_column_options(**options), spool=spool)

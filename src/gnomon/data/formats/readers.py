@@ -1,0 +1,89 @@
+"""Which reader reads which kind of file: as a whole, and in parts.
+
+Kinds are those of `gnomon.data.file_content`, which recognises them by their first bytes. AnnData
+files and 10x folders are recognised by their names, in `gnomon.data.read`.
+"""
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from gnomon.data.column_options import ColumnOptions
+from gnomon.data.file_content import FileContent, kind_inside, kind_of_file
+from gnomon.data.formats.arrow import ArrowTable, read_feather, read_parquet
+from gnomon.data.formats.csv import CsvTable, read_csv
+from gnomon.data.formats.excel import read_excel
+from gnomon.data.formats.json_lines import read_json_lines
+from gnomon.data.formats.numpy import NpyTable, NpzTable, read_npy, read_npz
+from gnomon.data.formats.parts import BlockFile, Chosen
+from gnomon.data.formats.sparse import read_mtx
+from gnomon.data.formats.spool import Spool
+from gnomon.data.raw import RawTable
+from gnomon.data.refusals import FileError, OptionError, quoted
+from gnomon.files import shown_name
+
+__all__ = ["open_parts", "read_whole"]
+
+READERS: dict[str, Callable[[FileContent], RawTable]] = {
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "npy": read_npy,
+    "zip": read_npz,
+    "jsonl": read_json_lines,
+    "mtx": read_mtx,
+}
+
+
+def read_whole(content: FileContent, options: ColumnOptions, texts: Collection[str]) -> RawTable:
+    """All columns of a file; those called `texts` as text, where the file is one."""
+    if content.kind == "text" and options.sheet is None:
+        shown = options.shown.values()
+        literal = [name for name in (options.label, options.id, *shown, *texts) if name is not None]
+        return read_csv(content, literal=literal, na=options.na, decimal=options.decimal)
+    if content.kind == "excel":
+        return read_excel(content, options.sheet)
+    if options.sheet is not None:
+        raise OptionError(f"{content.name} has no sheets: --sheet is for Excel workbooks.")
+    return READERS[content.kind](content)
+
+
+def open_parts(
+    path: Path,
+    options: ColumnOptions,
+    rows: int | None,
+    like: Chosen | None = None,
+    *,
+    more: bool = False,
+    spool: str | os.PathLike[str] | None = None,
+) -> BlockFile:
+    """A file that is read in parts of `rows` rows; its columns are those of `like`, if given."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileError(
+            f"{quoted(path, longest=4096)} can be read only once, and blocks are read again and "
+            "again.",
+            "Save it as a file.",
+        )
+    kind = kind_of_file(path)
+    path = path.absolute()  # workers may have another working folder
+    name, copy = shown_name(path), None
+    if kind == "gz" and (kind := kind_inside(path)) != "text":
+        copy = Spool(name, spool)
+        path = copy.unpack(path)
+    readers: dict[str, Callable[[], BlockFile]] = {
+        "npy": lambda: NpyTable(path, options, rows),
+        "zip": lambda: NpzTable(path, options, rows, spool=Spool(name, spool)),
+        "text": lambda: CsvTable(path, options, rows, like, more=more, spool=Spool(name, spool)),
+        "parquet": lambda: ArrowTable(path, options, rows, "parquet", like, more=more),
+        "feather": lambda: ArrowTable(path, options, rows, "feather", like, more=more),
+    }
+    if kind not in readers:
+        what = {
+            "jsonl": "is JSON lines",
+            "excel": "is an Excel workbook",
+            "mtx": "holds a sparse matrix",
+        }[kind]
+        way = "Allow more memory, or save it as Parquet."
+        raise FileError(f"{name} {what} and cannot be read in blocks.", way)
+    file = readers[kind]()
+    file.unpacked = copy
+    return file
