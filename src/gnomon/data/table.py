@@ -18,11 +18,8 @@ __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table
 
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
-SHOWN = (
-    "text",
-    "image",
-    "link",
-)  # roles of columns that a page shows, only where the user names them
+# Roles of columns that a page shows, only where the user names them.
+SHOWN = ("text", "image", "link")
 
 
 @dataclass(frozen=True)

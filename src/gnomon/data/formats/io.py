@@ -80,9 +80,7 @@ class Disk:
                 return self._past_the_cache(at, size)
             with _trial:
                 return self._timed(at, size)
-        except (
-            OSError
-        ):  # not every file system can; the read below raises what is wrong with the file
+        except OSError:  # of the file system, or of the file: then the read below raises it again
             self.can = False
             return read_buffered(self.path, at, size)
 
