@@ -39,9 +39,8 @@ _POINT = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE
 )
 _COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
-_SEPARATOR_LINE = re.compile(
-    rb"sep=([,;\t| ])\r?\n"
-)  # the first line of some files that Excel writes
+# The first line of some files that Excel writes.
+_SEPARATOR_LINE = re.compile(rb"sep=([,;\t| ])\r?\n")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
 _GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
 _GROUPED_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+", re.ASCII)
