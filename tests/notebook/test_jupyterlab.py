@@ -52,6 +52,7 @@ def lab(tmp_path):
             "JUPYTERLAB_WORKSPACES_DIR",
         )
     }
+    write_settings(Path(own["JUPYTERLAB_SETTINGS_DIR"]))
     with (tmp_path / "log.txt").open("w") as log:
         server = subprocess.Popen(
             [
@@ -76,6 +77,13 @@ def lab(tmp_path):
     finally:
         server.terminate()
         server.wait(20)
+
+
+def write_settings(folder):
+    """Keep every cell in the page: by default JupyterLab detaches those out of view."""
+    path = folder / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"windowingMode": "none"}))
 
 
 def wait_for(log, server):
@@ -111,7 +119,7 @@ def run_cell(page, number):
         assert time.monotonic() < end, cell.inner_text()
         if "*" not in prompt.inner_text():  # shortcuts are loaded some time after the notebook
             cell.locator(".cm-content").click()
-            page.keyboard.press("Shift+Enter")
+            page.keyboard.press("Control+Enter")  # adds no cell after the last
         page.wait_for_timeout(1000)
     return cell
 
