@@ -58,8 +58,11 @@ def by_pca(X: NDArray[Any], seed: int) -> NDArray[Any]:
 
 
 MAKERS: dict[str, Maker] = {
-    "UMAP": by_umap, "scikit-learn's t-SNE": by_sklearn, "our t-SNE": by_gnomon, "PCA": by_pca,
-}  # fmt: skip
+    "UMAP": by_umap,
+    "scikit-learn's t-SNE": by_sklearn,
+    "our t-SNE": by_gnomon,
+    "PCA": by_pca,
+}
 
 
 def digits(seed: int) -> NDArray[Any]:
@@ -87,8 +90,11 @@ def clusters(count: int) -> Callable[[int], NDArray[Any]]:
 
 
 TABLES: dict[str, Callable[[int], NDArray[Any]]] = {
-    "noise": noise, "5 clusters": clusters(5), "10 clusters": clusters(10), "digits": digits,
-}  # fmt: skip
+    "noise": noise,
+    "5 clusters": clusters(5),
+    "10 clusters": clusters(10),
+    "digits": digits,
+}
 
 
 def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -116,9 +122,12 @@ def measure(table: str, make: Maker) -> dict[str, Any]:
     for seed in range(SEEDS):
         X = TABLES[table](seed)
         judged = audit(
-            X, make(X, seed), refit=lambda T, seed=seed: make(T, seed), random_state=seed,
+            X,
+            make(X, seed),
+            refit=lambda T, seed=seed: make(T, seed),
+            random_state=seed,
             n_jobs=THREADS,
-        )  # fmt: skip
+        )
         withheld = judged.unsupported is None
         found["misplaced"].append(float(judged.misplaced.mean()))
         found["unsupported"].append(np.nan if withheld else float(judged.unsupported.mean()))
@@ -164,16 +173,23 @@ def report(raw: Raw) -> Report:
     """Shares of rows by table and program, and of moved rows."""
     maps = [
         [
-            row["name"], span(row["score"], "{:.3f}"), span(row["null"], "{:.3f}"),
-            span(row["misplaced"]), span(row["unsupported"]), verdict(row["complaints"]),
+            row["name"],
+            span(row["score"], "{:.3f}"),
+            span(row["null"], "{:.3f}"),
+            span(row["misplaced"]),
+            span(row["unsupported"]),
+            verdict(row["complaints"]),
         ]
         for row in raw.get("maps", [])
-    ]  # fmt: skip
+    ]
     moved = [
-        [row["name"], *(span(row[part]) for part in ("moved", "others", "passed", "right")),
-         verdict(row["complaints"])]
+        [
+            row["name"],
+            *(span(row[part]) for part in ("moved", "others", "passed", "right")),
+            verdict(row["complaints"]),
+        ]
         for row in raw.get("moved", [])
-    ]  # fmt: skip
+    ]
     tables = [
         Table(
             "Maps of 500 rows: median over ten seeds, and from the least to the most.",
@@ -182,11 +198,17 @@ def report(raw: Raw) -> Report:
         ),
         Table(
             "Rows of our t-SNE maps that were moved onto random points.",
-            ["map", "moved rows called misplaced", "other rows called misplaced",
-             "rows that pass", "moved rows among those that pass", "target"],
+            [
+                "map",
+                "moved rows called misplaced",
+                "other rows called misplaced",
+                "rows that pass",
+                "moved rows among those that pass",
+                "target",
+            ],
             moved,
         ),
-    ]  # fmt: skip
+    ]
     return Report("Audit of maps", tables, NOTES, raw)
 
 

@@ -27,9 +27,14 @@ LABEL = "label"
 WARM = 15_000  # rows of the run before; so many are mapped in the same way as all of them
 # Stages of a run, and what the table calls them.
 STAGES = {
-    "read": "read", "prepare": "prepare", "pca": "PCA", "tsne": "t-SNE", "trust": "trust",
-    "page": "page", "write": "write",
-}  # fmt: skip
+    "read": "read",
+    "prepare": "prepare",
+    "pca": "PCA",
+    "tsne": "t-SNE",
+    "trust": "trust",
+    "page": "page",
+    "write": "write",
+}
 RESULTS = ("report.html", "map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
 
 
@@ -121,9 +126,15 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
     files = Table(
         "Files, in MB.",
         ["row", "data", *RESULTS],
-        [[row["name"], _megabytes(row["file_bytes"]), *(_megabytes(row["sizes"][name])
-         for name in RESULTS)] for row in found],
-    )  # fmt: skip
+        [
+            [
+                row["name"],
+                _megabytes(row["file_bytes"]),
+                *(_megabytes(row["sizes"][name]) for name in RESULTS),
+            ]
+            for row in found
+        ],
+    )
     notes = [
         "Stages are those of run.json; start is what is missing to the time in all: Python, its "
         "libraries, the end. Write is all files; page is its building.",

@@ -140,9 +140,11 @@ class Tree:
         path = os.pathsep.join([str(source), str(ROOT)])
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.commits", "--serve"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
+        )
 
     def ask(self, **what: Any) -> float:
         """Seconds of one run."""

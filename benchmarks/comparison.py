@@ -60,11 +60,15 @@ def run(settings: Settings) -> Report:
     results = [measure(n, d) for n, d in chosen]
     header = ["tables", "compare, s", "evidence, s", "movement, s", "rows searched", "overlap"]
     rows = [
-        [f"{n:,} × {d}", *(number(each[f"{part}_seconds"]) for part in PARTS),
-         f"{each['rows_searched']:,}", number(each["neighbor_overlap"], ".3f")]
+        [
+            f"{n:,} × {d}",
+            *(number(each[f"{part}_seconds"]) for part in PARTS),
+            f"{each['rows_searched']:,}",
+            number(each["neighbor_overlap"], ".3f"),
+        ]
         for each in results
         for n, d in [each["shape"]]
-    ]  # fmt: skip
+    ]
     table = Table("One run each, after a smaller one that compiles.", header, rows)
     return Report("How long does a comparison take?", [table], NOTES, {"rows": results})
 

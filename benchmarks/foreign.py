@@ -102,9 +102,13 @@ def measure(one: Set, pca: str | None, settings: Settings) -> dict[str, Any]:
             for part, flags in zip(COUNTED, judged(found), strict=True):
                 count[part] += int(np.count_nonzero(flags))
     return {
-        "shape": list(X.shape), "mapped": one.mapped, "splits": one.splits, "pca": pca,
-        "counts": counts, "complaints": complaints(one, counts),
-    }  # fmt: skip
+        "shape": list(X.shape),
+        "mapped": one.mapped,
+        "splits": one.splits,
+        "pca": pca,
+        "counts": counts,
+        "complaints": complaints(one, counts),
+    }
 
 
 def mapped(X: NDArray[Any], pca: str | None, seed: int) -> Any:
@@ -120,9 +124,12 @@ COUNTED = ("rows", "unusual", "near nothing", "outside the components", "far")
 def judged(found: Any) -> list[Any]:
     """Of placed rows, in the order of `COUNTED`: all, unusual, why, and beyond the distances'."""
     return [
-        np.ones(len(found.positions), bool), found.unusual, found.why == "near nothing",
-        found.why == "outside the components", found.distance_ratio > found.distance_limit,
-    ]  # fmt: skip
+        np.ones(len(found.positions), bool),
+        found.unusual,
+        found.why == "near nothing",
+        found.why == "outside the components",
+        found.distance_ratio > found.distance_limit,
+    ]
 
 
 Kind = Callable[[np.random.Generator, NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -202,9 +209,12 @@ def measure_cost(name: str, settings: Settings) -> dict[str, Any]:
             fits.append(time.process_time() - start)
     share = float(np.median(np.divide(limits, fits)))
     return {
-        "shape": list(X.shape), "fits": fits, "limits": limits, "share": share,
+        "shape": list(X.shape),
+        "fits": fits,
+        "limits": limits,
+        "share": share,
         "complaints": [f"{share:.1%} of the fit"] if share > MOST_OF_FIT else [],
-    }  # fmt: skip
+    }
 
 
 def report(raw: Raw) -> Report:
@@ -221,12 +231,16 @@ def report(raw: Raw) -> Report:
         distances.append([*front, *(_share(counts.get(kind), "far") for kind in kinds)])
     cost = [
         [
-            row["name"], f"{row['shape'][0]:,} × {row['shape'][1]}", str(len(row["fits"])),
-            number(float(np.median(row["fits"]))), number(float(np.median(row["limits"]))),
-            f"{row['share']:.1%}", verdict(row["complaints"]),
+            row["name"],
+            f"{row['shape'][0]:,} × {row['shape'][1]}",
+            str(len(row["fits"])),
+            number(float(np.median(row["fits"]))),
+            number(float(np.median(row["limits"]))),
+            f"{row['share']:.1%}",
+            verdict(row["complaints"]),
         ]
         for row in raw.get("cost", [])
-    ]  # fmt: skip
+    ]
     tables = [
         Table("Share of rows that are flagged, by kind.", header, flagged),
         Table("Share beyond the limit of the distance ratio alone.", header[:-1], distances),

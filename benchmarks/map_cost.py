@@ -39,10 +39,19 @@ class Case:
 
 
 CASES = (
-    Case(300), Case(1_000), Case(3_000), Case(10_000), Case(30_000), Case(10_000, perplexity=100),
-    Case(10_000, dimensions=1), Case(300, dimensions=3), Case(3_000, dimensions=3),
-    Case(10_000, dimensions=3), Case(20_000, 300), Case(70_000, 784, real=True),
-)  # fmt: skip
+    Case(300),
+    Case(1_000),
+    Case(3_000),
+    Case(10_000),
+    Case(30_000),
+    Case(10_000, perplexity=100),
+    Case(10_000, dimensions=1),
+    Case(300, dimensions=3),
+    Case(3_000, dimensions=3),
+    Case(10_000, dimensions=3),
+    Case(20_000, 300),
+    Case(70_000, 784, real=True),
+)
 
 
 def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -76,15 +85,23 @@ def measure(case: Case, settings: Settings) -> dict[str, Any]:
                 seconds.append(mapped - begun)
                 trust.append(time.perf_counter() - mapped)
     expected = estimate(
-        PCA(min(50, case.d)).plan(X), dimensions=case.dimensions, perplexity=case.perplexity,
-        iterations=tsne.n_iter_, threads=THREADS,
-    )  # fmt: skip
+        PCA(min(50, case.d)).plan(X),
+        dimensions=case.dimensions,
+        perplexity=case.perplexity,
+        iterations=tsne.n_iter_,
+        threads=THREADS,
+    )
     return {
-        "name": case.name, "shape": f"{case.n:,} × {case.d:,}", "iterations": tsne.n_iter_,
-        "dimensions": case.dimensions, "perplexity": case.perplexity,
-        "seconds": float(np.median(seconds)), "expected_seconds": expected.tsne_seconds,
-        "trust": float(np.median(trust)), "expected_trust": expected.trust_seconds,
-    }  # fmt: skip
+        "name": case.name,
+        "shape": f"{case.n:,} × {case.d:,}",
+        "iterations": tsne.n_iter_,
+        "dimensions": case.dimensions,
+        "perplexity": case.perplexity,
+        "seconds": float(np.median(seconds)),
+        "expected_seconds": expected.tsne_seconds,
+        "trust": float(np.median(trust)),
+        "expected_trust": expected.trust_seconds,
+    }
 
 
 def complaints(row: Mapping[str, Any]) -> list[str]:

@@ -104,9 +104,12 @@ def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
             page, seconds = make()
             path = page.save(Path(folder) / f"{name}.html")
             about = {
-                "name": name, "rows": page.content.n, "columns": page.content.d,
-                "bytes": path.stat().st_size, "build": seconds,
-            }  # fmt: skip
+                "name": name,
+                "rows": page.content.n,
+                "columns": page.content.d,
+                "bytes": path.stat().st_size,
+                "build": seconds,
+            }
             openings = settings.pairs or OPENINGS
             yield "pages", about | measure_openings(chromium, path, openings)
             for way in TOLD:
@@ -209,14 +212,29 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
     """The tables of the rows that there are."""
     tables = []
     if pages := raw.get("pages"):
-        header = ["page", "rows × columns", "bytes", "build, s", "drawn, s [range]",
-                  "all tools, s [range]", "then drawn by", "target", "verdict"]  # fmt: skip
+        header = [
+            "page",
+            "rows × columns",
+            "bytes",
+            "build, s",
+            "drawn, s [range]",
+            "all tools, s [range]",
+            "then drawn by",
+            "target",
+            "verdict",
+        ]
         browsers = ", ".join(sorted({row["browser"] for row in pages}))
         caption = f"Size, and seconds from navigation to the drawn map, in Chromium {browsers}."
         tables.append(Table(caption, header, [_page_cells(row) for row in pages]))
     if pace := raw.get("pace"):
-        header = ["page", "points", "drawn by", "pan, ms a frame [nine of ten]",
-                  "zoom, ms a frame [nine of ten]", "recolour, s [range]"]  # fmt: skip
+        header = [
+            "page",
+            "points",
+            "drawn by",
+            "pan, ms a frame [nine of ten]",
+            "zoom, ms a frame [nine of ten]",
+            "recolour, s [range]",
+        ]
         cards = sorted({row["renderer"] for row in pages or ()})
         caption = (
             f"Milliseconds between frames while the map is moved; WebGL by {', '.join(cards)}."
@@ -228,9 +246,15 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
 
 
 def _page_cells(row: Mapping[str, Any]) -> list[str]:
-    cells = [row["name"], f"{row['rows']:,} × {row['columns']:,}", f"{row['bytes']:,}",
-             number(row["build"], ".1f"), _middle(row["drawn"]), _middle(row["ready"]),
-             WAYS[row["drawing"]]]  # fmt: skip
+    cells = [
+        row["name"],
+        f"{row['rows']:,} × {row['columns']:,}",
+        f"{row['bytes']:,}",
+        number(row["build"], ".1f"),
+        _middle(row["drawn"]),
+        _middle(row["ready"]),
+        WAYS[row["drawing"]],
+    ]
     if row["name"] != IMAGES:
         return [*cells, "–", "–"]
     complaints = []
@@ -244,8 +268,10 @@ def _page_cells(row: Mapping[str, Any]) -> list[str]:
 
 def _pace_cells(row: Mapping[str, Any], software: bool) -> list[str]:
     way = WAYS[row["drawing"]] + " in software" * (software and row["drawing"] == "webgl")
-    moved = [f"{np.median(row[kind]):.0f} [{np.percentile(row[kind], 90):.0f}]"
-             for kind in ("pan", "zoom")]  # fmt: skip
+    moved = [
+        f"{np.median(row[kind]):.0f} [{np.percentile(row[kind], 90):.0f}]"
+        for kind in ("pan", "zoom")
+    ]
     return [row["name"], f"{row['rows']:,}", way, *moved, _middle(row["recolour"])]
 
 

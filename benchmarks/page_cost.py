@@ -23,8 +23,15 @@ from benchmarks.environment import BenchmarkError, Settings
 from benchmarks.table import Report, Table, number
 from gnomon.pipeline.estimate import page_bytes, page_memory, page_seconds
 
-SHAPES = [(300, 10), (3_000, 10), (3_000, 300), (10_000, 50), (30_000, 50), (30_000, 784),
-          (100_000, 20)]  # fmt: skip
+SHAPES = [
+    (300, 10),
+    (3_000, 10),
+    (3_000, 300),
+    (10_000, 50),
+    (30_000, 50),
+    (30_000, 784),
+    (100_000, 20),
+]
 BUDGET = 3_000_000
 
 
@@ -41,10 +48,15 @@ def rows(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
 def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
     """Measured beside expected."""
     cells = [
-        [row["shape"], *(f"{number(row[key])} ({number(row['expected ' + key])})"
-                         for key in ("seconds", "megabytes", "page"))]
+        [
+            row["shape"],
+            *(
+                f"{number(row[key])} ({number(row['expected ' + key])})"
+                for key in ("seconds", "megabytes", "page")
+            ),
+        ]
         for row in raw.get("rows", ())
-    ]  # fmt: skip
+    ]
     table = Table(
         "Building a page of at most 3 MB, and in brackets what `gnomon inspect` expects.",
         ["shape", "CPU seconds", "MB of memory", "MB of the page"],
@@ -60,11 +72,13 @@ def measure(n: int, d: int) -> dict[str, Any]:
     if done.returncode:
         raise BenchmarkError(f"{n} × {d}: {done.stderr.strip().splitlines()[-1]}")
     return {
-        "name": f"{n}x{d}", "shape": f"{n:,} × {d:,}", **json.loads(done.stdout),
+        "name": f"{n}x{d}",
+        "shape": f"{n:,} × {d:,}",
+        **json.loads(done.stdout),
         "expected seconds": page_seconds(n, d),
         "expected megabytes": page_memory(n, d, BUDGET) / 1e6,
         "expected page": page_bytes(n, d, BUDGET) / 1e6,
-    }  # fmt: skip
+    }
 
 
 def build(n: int, d: int) -> dict[str, float]:
@@ -74,7 +88,8 @@ def build(n: int, d: int) -> dict[str, float]:
     from gnomon.data.table import Table as Data
     from gnomon.pca import PCA
     from gnomon.pipeline.row_trust import measure_trust
-    from gnomon.report.run_page import report_run
+    from gnomon.report.report import build_report
+    from gnomon.report.run_page import gather_run
     from gnomon.tsne import TSNE
 
     def page(n: int, d: int) -> tuple[Any, Any]:
@@ -90,8 +105,8 @@ def build(n: int, d: int) -> dict[str, float]:
             tsne = TSNE(perplexity=10, max_iter=60, n_jobs=1).fit(ready.X)
         kept, quality = measure_trust(ready.X, tsne, groups, 1)
         known = {"scores": scores, "trust": kept, "quality": quality, "Y": tsne.embedding_}
-        return known, lambda: report_run(
-            table, ready, pca, tsne, page_budget=BUDGET, n_jobs=1, **known
+        return known, lambda: build_report(
+            gather_run(table, ready, pca, tsne, n_jobs=1, **known), BUDGET
         )
 
     page(200, d)[1]()  # imports and compiles

@@ -130,9 +130,11 @@ def measure(row: Row, pairs: int | None) -> dict[str, Any]:
     """Times and answers of one row; an error stays in the table as a row that says so."""
     print(f"procrustes: {row.name}", file=sys.stderr, flush=True)
     result: dict[str, Any] = {
-        "name": row.name, "shape": list(row.shape), "against": row.against,
+        "name": row.name,
+        "shape": list(row.shape),
+        "against": row.against,
         "target_ratio": row.ratio,
-    }  # fmt: skip
+    }
     try:
         X, Y = make_pair(row.shape)
         answers = {OURS: row.ours(X, Y), SCIPY: row.theirs(X, Y)}  # the warm-up as well

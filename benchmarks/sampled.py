@@ -57,9 +57,18 @@ def measure(n: int, sample: int, memory: int) -> dict[str, Any]:
         folder = Path(name)
         np.save(folder / "table.npy", X)
         command = [
-            Path(sys.executable).parent / "gnomon", "map", "table.npy", "--sample", str(sample),
-            "--memory", str(memory), "--threads", str(THREADS), "-o", "out",
-        ]  # fmt: skip
+            Path(sys.executable).parent / "gnomon",
+            "map",
+            "table.npy",
+            "--sample",
+            str(sample),
+            "--memory",
+            str(memory),
+            "--threads",
+            str(THREADS),
+            "-o",
+            "out",
+        ]
         seconds, peak, said = run(command, folder)
         record = json.loads((folder / "out" / "run.json").read_text("utf-8"))
         shares = judge(X, labels, folder / "out" / "map.parquet")
@@ -69,10 +78,17 @@ def measure(n: int, sample: int, memory: int) -> dict[str, Any]:
     if shares["placed"] < shares["mapped"] - CLOSE:
         complaints.append("placed rows are less often among their own")
     return {
-        "shape": [n, COLUMNS], "sample": sample, "memory": memory, "seconds": seconds,
-        "stages": record["seconds"], "peak_bytes": peak, "shares": shares, "words": said,
-        "unusual": record["sampling"]["unusual"], "complaints": complaints,
-    }  # fmt: skip
+        "shape": [n, COLUMNS],
+        "sample": sample,
+        "memory": memory,
+        "seconds": seconds,
+        "stages": record["seconds"],
+        "peak_bytes": peak,
+        "shares": shares,
+        "words": said,
+        "unusual": record["sampling"]["unusual"],
+        "complaints": complaints,
+    }
 
 
 def run(command: list[Any], folder: Path) -> tuple[float, int | None, str]:
@@ -148,9 +164,21 @@ def report(raw: Raw) -> Report:
         for row in raw.get("sampled", [])
     ]
     header = [
-        "row", "data", "mapped", "s in all", "PCA, s", "t-SNE, s", "trust, s", "placing, s",
-        "peak, GB", "allowed, GB", "own cluster: placed", "mapped", "unusual", "verdict",
-    ]  # fmt: skip
+        "row",
+        "data",
+        "mapped",
+        "s in all",
+        "PCA, s",
+        "t-SNE, s",
+        "trust, s",
+        "placing, s",
+        "peak, GB",
+        "allowed, GB",
+        "own cluster: placed",
+        "mapped",
+        "unusual",
+        "verdict",
+    ]
     return Report("Maps of a sample", [Table(CAPTION, header, lines)], NOTES, raw)
 
 

@@ -123,15 +123,18 @@ def peer_table(results: Sequence[Mapping[str, Any]]) -> Table:
     for result in results:
         (n, d), timing = result["shape"], result["timing"]
         low, high = timing["quartiles"]
-        rows.append([
-            f"{n:,} × {d} float64",
-            str(result["k"]),
-            *(number(result["median_seconds"][name]) for name in FITS),
-            f"{number(timing['ratio'], '.2f')} [{number(low, '.2f')}, {number(high, '.2f')}]",
-            verdict(result["complaints"]),
-            each([result["peak_megabytes"][name] for name in FITS], ".0f"),
-            f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{n:,} × {d} float64",
+                str(result["k"]),
+                *(number(result["median_seconds"][name]) for name in FITS),
+                f"{number(timing['ratio'], '.2f')} [{number(low, '.2f')}, {number(high, '.2f')}]",
+                verdict(result["complaints"]),
+                each([result["peak_megabytes"][name] for name in FITS], ".0f"),
+                f"{len(timing['ratios'])} of {timing['pairs_wanted']} "
+                f"({timing['pairs_discarded']})",
+            ]
+        )
     return Table("Trustworthiness of all rows.", header, rows)
 
 

@@ -93,8 +93,16 @@ def report(raw: Mapping[str, Sequence[Mapping[str, Any]]]) -> Report:
         n, d = row["shape"]
         kl = " / ".join(number(value) for value in row["kl"].values()) or "–"
         cells = [number(row["movement"].get(way)) for way in ways]
-        lines.append([row["name"], f"{n:,} × {d}", f"{row['shared']:,}", *cells, kl,
-                      verdict(row["complaints"])])  # fmt: skip
+        lines.append(
+            [
+                row["name"],
+                f"{n:,} × {d}",
+                f"{row['shared']:,}",
+                *cells,
+                kl,
+                verdict(row["complaints"]),
+            ]
+        )
     header = ["map", "rows × columns", "shared", *ways, "KL former / afresh / aligned", "target"]
     table = Table("Median movement of shared rows, relative to the map's size.", header, lines)
     return Report("Maps that stay put", [table], NOTES)

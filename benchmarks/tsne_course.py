@@ -87,25 +87,35 @@ def _run_of(length: int, X: Any) -> Any:
 def lines_to_kl(found: Mapping[str, Any]) -> list[list[str]]:
     """The one line."""
     timing, seconds = found["timing"], found["median_seconds"]
-    return [[
-        shape_cell(found),
-        number(found["goal"], ".4f"),
-        f"{number(found['kl'], '.4f')} after {found['iterations']} iterations",
-        number(seconds[OURS]),
-        number(seconds["intelex"]),
-        number(timing["ratio"], ".2f"),
-        f"≥ {TARGET_TO_KL:g}",
-        f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
-        verdict(found["complaints"]),
-    ]]  # fmt: skip
+    return [
+        [
+            shape_cell(found),
+            number(found["goal"], ".4f"),
+            f"{number(found['kl'], '.4f')} after {found['iterations']} iterations",
+            number(seconds[OURS]),
+            number(seconds["intelex"]),
+            number(timing["ratio"], ".2f"),
+            f"≥ {TARGET_TO_KL:g}",
+            f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
+            verdict(found["complaints"]),
+        ]
+    ]
 
 
 TO_KL = Section(
     name="time to intelex's KL",
     caption="seconds of the shortest of our runs whose KL is below that of intelex's whole one.",
     header=[
-        "row", "data", "KL of intelex", "KL of ours", f"{OURS}, s", "intelex, s", "ratio", "target",
-        "pairs (discarded)", "verdict",
+        "row",
+        "data",
+        "KL of intelex",
+        "KL of ours",
+        f"{OURS}, s",
+        "intelex, s",
+        "ratio",
+        "target",
+        "pairs (discarded)",
+        "verdict",
     ],
     rows={"mnist-70k": partial(measure_to_kl, images)},
     lines=lines_to_kl,
@@ -114,7 +124,7 @@ TO_KL = Section(
         "KL, and then timed as one run; intelex's is its whole default run.",
     ),
     peers=("intelex",),
-)  # fmt: skip
+)
 
 
 def stretches_gnomon(X: Any) -> Stretches:
@@ -228,8 +238,15 @@ ITERATIONS = Section(
     name="iterations",
     caption="milliseconds an iteration in each stretch, and how far the map has spread.",
     header=[
-        "row", "iterations", f"{OURS}, ms", "s a stretch", "span", "openTSNE, ms", "s a stretch",
-        "span", "verdict",
+        "row",
+        "iterations",
+        f"{OURS}, ms",
+        "s a stretch",
+        "span",
+        "openTSNE, ms",
+        "s a stretch",
+        "span",
+        "verdict",
     ],
     rows={"mnist-70k": partial(measure_iterations, images)},
     lines=lines_of_iterations,
@@ -239,4 +256,4 @@ ITERATIONS = Section(
         "points and looking at KL are.",
     ),
     peers=("openTSNE",),
-)  # fmt: skip
+)

@@ -123,8 +123,14 @@ SECTION = Section(
     name="crossover",
     caption="nanoseconds of the repulsion on two threads, and what `tsne/forces.py` quotes.",
     header=[
-        "row", "a pair, dof 1 (quoted)", f"a pair, dof {DOF} (quoted)", "a node (quoted)",
-        "a point on the mesh (quoted)", "any mesh", "nodes transformed", "verdict",
+        "row",
+        "a pair, dof 1 (quoted)",
+        f"a pair, dof {DOF} (quoted)",
+        "a node (quoted)",
+        "a point on the mesh (quoted)",
+        "any mesh",
+        "nodes transformed",
+        "verdict",
     ],
     rows={f"d={dimensions}": partial(measure, dimensions) for dimensions in SPANS},
     lines=lines,
@@ -133,4 +139,4 @@ SECTION = Section(
         f"{POINTS:,} and {MORE_POINTS:,} points on one mesh, adding up the meshes of their blocks "
         f"included. Reached: the constants quoted are within {APART:g}-fold of what was measured.",
     ),
-)  # fmt: skip
+)

@@ -130,16 +130,18 @@ def lines(found: Mapping[str, Any]) -> list[list[str]]:
     table = []
     for name, errors in found["programs"].items():
         mine = name == OURS
-        table.append([
-            shape_cell(found),
-            number(found["span"], ".0f"),
-            f"{name}: {found['repulsion']}" if mine else name,
-            f"{errors['force_error']:.2%}" if errors["force_error"] > 1e-5 else "< 0.001%",
-            f"{errors['z_error']:.1e}",
-            number(errors["milliseconds"]),
-            f"≤ {found['tolerance']:.1%}" if mine else "–",
-            verdict(found["complaints"]) if mine else "–",
-        ])  # fmt: skip
+        table.append(
+            [
+                shape_cell(found),
+                number(found["span"], ".0f"),
+                f"{name}: {found['repulsion']}" if mine else name,
+                f"{errors['force_error']:.2%}" if errors["force_error"] > 1e-5 else "< 0.001%",
+                f"{errors['z_error']:.1e}",
+                number(errors["milliseconds"]),
+                f"≤ {found['tolerance']:.1%}" if mine else "–",
+                verdict(found["complaints"]) if mine else "–",
+            ]
+        )
     return table
 
 

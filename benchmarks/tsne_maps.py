@@ -167,28 +167,38 @@ def lines(found: Mapping[str, Any]) -> list[list[str]]:
     spread = f"{min(starts):.4f}–{max(starts):.4f}, {len(starts)}"
     most = "–" if found["target_kl"] is None else f"≤ {found['target_kl']}"
     allowed = found["peak_megabytes_allowed"]
-    return [[
-        shape_cell(found),
-        *(number(found["median_seconds"].get(name)) for name in names),
-        *ratios,
-        kls,
-        spread,
-        most,
-        stages(found["stages"]),
-        number(found["peak_megabytes"], ".0f") + ("" if allowed is None else f" (< {allowed:.0f})"),
-        f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
-        verdict(found["complaints"]),
-    ]]  # fmt: skip
+    return [
+        [
+            shape_cell(found),
+            *(number(found["median_seconds"].get(name)) for name in names),
+            *ratios,
+            kls,
+            spread,
+            most,
+            stages(found["stages"]),
+            number(found["peak_megabytes"], ".0f")
+            + ("" if allowed is None else f" (< {allowed:.0f})"),
+            f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
+            verdict(found["complaints"]),
+        ]
+    ]
 
 
 SECTION = Section(
     name="maps",
     caption="seconds of one fit, and exact KL of its map.",
     header=[
-        "row", "data", *(f"{name}, s" for name in FITS),
+        "row",
+        "data",
+        *(f"{name}, s" for name in FITS),
         *(cell for name in RIVALS for cell in (f"× {name} [quartiles]", "target")),
-        f"KL {' / '.join(FITS)}", "KL of our starts, how many", "KL target",
-        "our seconds by stage", "our peak MB above input", "pairs (discarded)", "verdict",
+        f"KL {' / '.join(FITS)}",
+        "KL of our starts, how many",
+        "KL target",
+        "our seconds by stage",
+        "our peak MB above input",
+        "pairs (discarded)",
+        "verdict",
     ],
     rows={name: partial(measure, case) for name, case in CASES.items()},
     lines=lines,
@@ -206,4 +216,4 @@ SECTION = Section(
         "nearest of the rows looked at, so a float32 measure with a float64 check.",
     ),
     peers=("intelex", "openTSNE", "scikit-learn"),
-)  # fmt: skip
+)

@@ -102,9 +102,14 @@ def judge(points: Points, Y: NDArray[np.float64]) -> dict[str, float]:
     from gnomon import scores
 
     found = scores.score_map(
-        points.X, Y, points.labels, n_neighbors=(10, 15, 30), sample=min(SCORED, len(Y)),
-        random_state=0, n_jobs=THREADS,
-    )  # fmt: skip
+        points.X,
+        Y,
+        points.labels,
+        n_neighbors=(10, 15, 30),
+        sample=min(SCORED, len(Y)),
+        random_state=0,
+        n_jobs=THREADS,
+    )
     assert found.class_accuracy is not None
     return {
         "trustworthiness": float(found.trustworthiness.mean[1]),

@@ -121,23 +121,33 @@ def lines(found: Mapping[str, Any]) -> list[list[str]]:
         f"{_away(run['kl'], former[0])} in {run['n_iter']}" for run in found["qualities"].values()
     ]
     target = "–" if found["target"] is None else f"≤ {found['target']}"
-    return [[
-        shape_cell(found),
-        f"{middle:.4f} [{min(former):.4f}, {max(former):.4f}]",
-        f"{kl:.4f} [{min(kls):.4f}, {max(kls):.4f}]",
-        _away(kl, middle),
-        target,
-        *cells,
-        verdict(found["complaints"]),
-    ]]  # fmt: skip
+    return [
+        [
+            shape_cell(found),
+            f"{middle:.4f} [{min(former):.4f}, {max(former):.4f}]",
+            f"{kl:.4f} [{min(kls):.4f}, {max(kls):.4f}]",
+            _away(kl, middle),
+            target,
+            *cells,
+            verdict(found["complaints"]),
+        ]
+    ]
 
 
 SECTION = Section(
     name="sets",
     caption="KL of the default map against the first edition's, on tables of many kinds.",
     header=[
-        "row", "data", "KL of the first edition [range]", "KL now [range]", "change", "target",
-        "fast, iterations", "balanced", "best", "verdict",
+        "row",
+        "data",
+        "KL of the first edition [range]",
+        "KL now [range]",
+        "change",
+        "target",
+        "fast, iterations",
+        "balanced",
+        "best",
+        "verdict",
     ],
     rows={name: partial(measure, name) for name in FIRST_EDITION},
     lines=lines,
@@ -150,4 +160,4 @@ SECTION = Section(
         "sets: fast, balanced and best are `quality=`, from the default start, against the first "
         "edition's map of that start; the number is that of iterations.",
     ),
-)  # fmt: skip
+)

@@ -51,24 +51,33 @@ def measure(n: int, settings: Settings) -> dict[str, Any]:
 def lines(found: Mapping[str, Any]) -> list[list[str]]:
     """The one line of a size."""
     each = found["stages"]["descent"] / found["iterations"]
-    return [[
-        shape_cell(found),
-        number(found["seconds"]),
-        *(number(found["stages"].get(stage)) for stage in STAGES),
-        number(1e3 * each),
-        number(1e9 * each / found["shape"][0]),
-        number(found["recall"], ".3f"),
-        f"{found['force_error']:.1%}",
-        found["repulsion"],
-    ]]  # fmt: skip
+    return [
+        [
+            shape_cell(found),
+            number(found["seconds"]),
+            *(number(found["stages"].get(stage)) for stage in STAGES),
+            number(1e3 * each),
+            number(1e9 * each / found["shape"][0]),
+            number(found["recall"], ".3f"),
+            f"{found['force_error']:.1%}",
+            found["repulsion"],
+        ]
+    ]
 
 
 SECTION = Section(
     name="size",
     caption="our seconds by stage.",
     header=[
-        "row", "data", "s in all", *(f"{stage}, s" for stage in STAGES), "ms an iteration",
-        "ns a point", "recall", "force error", "repulsion at the end",
+        "row",
+        "data",
+        "s in all",
+        *(f"{stage}, s" for stage in STAGES),
+        "ms an iteration",
+        "ns a point",
+        "recall",
+        "force error",
+        "repulsion at the end",
     ],
     rows={name: partial(measure, n) for name, n in SIZES.items()},
     lines=lines,
@@ -77,4 +86,4 @@ SECTION = Section(
         "million is measured only with `--only million`.",
     ),
     on_request=frozenset({"million"}),
-)  # fmt: skip
+)

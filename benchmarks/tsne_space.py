@@ -90,28 +90,39 @@ def measure(
 def lines(found: Mapping[str, Any]) -> list[list[str]]:
     """The one line of a map."""
     error, former = found["force_error"], found["first_edition_seconds"]
-    return [[
-        shape_cell(found),
-        number(found["seconds"]),
-        number(found["peer_seconds"]),
-        number(found["ratio"], ".1f"),
-        "–" if former is None else f"{former / found['seconds']:.1f} (≥ {LEAST_RATIO:g})",
-        stages(found["stages"]),
-        number(found["span"], ".0f"),
-        f"{error:.2%}" if error > 1e-5 else "< 0.001%",
-        found["repulsion"],
-        number(found["peak_megabytes"], ".0f"),
-        verdict(found["complaints"]),
-    ]]  # fmt: skip
+    return [
+        [
+            shape_cell(found),
+            number(found["seconds"]),
+            number(found["peer_seconds"]),
+            number(found["ratio"], ".1f"),
+            "–" if former is None else f"{former / found['seconds']:.1f} (≥ {LEAST_RATIO:g})",
+            stages(found["stages"]),
+            number(found["span"], ".0f"),
+            f"{error:.2%}" if error > 1e-5 else "< 0.001%",
+            found["repulsion"],
+            number(found["peak_megabytes"], ".0f"),
+            verdict(found["complaints"]),
+        ]
+    ]
 
 
 SECTION = Section(
     name="3-D",
     caption="maps in three dimensions.",
     header=[
-        "row", "data", f"{OURS}, s", f"{RIVAL}, s", "ratio", "× first edition",
-        "our seconds by stage", "span", "force error", "repulsion at the end",
-        "peak MB above input", "verdict",
+        "row",
+        "data",
+        f"{OURS}, s",
+        f"{RIVAL}, s",
+        "ratio",
+        "× first edition",
+        "our seconds by stage",
+        "span",
+        "force error",
+        "repulsion at the end",
+        "peak MB above input",
+        "verdict",
     ],
     rows={
         "digits": partial(measure, digits, fit_sklearn),
@@ -127,4 +138,4 @@ SECTION = Section(
         "Reached: the force error is what `force_tol` promises, on the mesh asked for.",
     ),
     peers=(RIVAL,),
-)  # fmt: skip
+)

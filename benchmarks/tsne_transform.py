@@ -113,26 +113,34 @@ def lines(found: Mapping[str, Any]) -> list[list[str]]:
     names, timing = (OURS, THEIRS), found["timing"]
     n = found["shape"][0]
     shares = [100 * found["shares"][name] for name in (*names, "original")]
-    return [[
-        f"{shape_cell(found)}, {found['new']:,} of them into {n - found['new']:,}",
-        each([found["first_seconds"][name] for name in names]),
-        number(found["first_ratio"], ".1f"),
-        each([found["median_seconds"][name] for name in names]),
-        number(timing["ratio"], ".1f"),
-        f"≥ {TARGET:g}",
-        each(shares, ".2f"),
-        f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
-        verdict(found["complaints"]),
-    ]]  # fmt: skip
+    return [
+        [
+            f"{shape_cell(found)}, {found['new']:,} of them into {n - found['new']:,}",
+            each([found["first_seconds"][name] for name in names]),
+            number(found["first_ratio"], ".1f"),
+            each([found["median_seconds"][name] for name in names]),
+            number(timing["ratio"], ".1f"),
+            f"≥ {TARGET:g}",
+            each(shares, ".2f"),
+            f"{len(timing['ratios'])} of {timing['pairs_wanted']} ({timing['pairs_discarded']})",
+            verdict(found["complaints"]),
+        ]
+    ]
 
 
 SECTION = Section(
     name="transform",
     caption="seconds to place new rows on a finished map.",
     header=[
-        "row", "data", f"first call {OURS} / {THEIRS}, s", "ratio",
-        f"later calls {OURS} / {THEIRS}, s", "ratio", "target",
-        f"% among their own digit {OURS} / {THEIRS} / {COLUMNS} columns", "pairs (discarded)",
+        "row",
+        "data",
+        f"first call {OURS} / {THEIRS}, s",
+        "ratio",
+        f"later calls {OURS} / {THEIRS}, s",
+        "ratio",
+        "target",
+        f"% among their own digit {OURS} / {THEIRS} / {COLUMNS} columns",
+        "pairs (discarded)",
         "verdict",
     ],
     rows={"mnist-60k": partial(measure, partial(images, of=OLD))},
@@ -148,4 +156,4 @@ SECTION = Section(
         "out are left out, and the whole descent of a row in one compiled loop.",
     ),
     peers=(THEIRS,),
-)  # fmt: skip
+)

@@ -19,8 +19,9 @@ def address():
     """Where this process's server listens; it is started when it is first needed."""
     folder = tempfile.mkdtemp(prefix="prefork")
     path = f"{folder}/socket"
-    server = subprocess.Popen([sys.executable, SERVER, path], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)  # fmt: skip
+    server = subprocess.Popen(
+        [sys.executable, SERVER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert server.stdout.readline() == "ready\n"
 
     def end():
@@ -44,8 +45,14 @@ class Child:
 
     def __init__(self, arguments, environment, *, folder=".", code=None, streams=(0, 1, 2)):
         code = None if code is None else textwrap.dedent(code)
-        self.connection = ask(address(), [*map(str, arguments)], environment, code=code,
-                              folder=folder, streams=streams)  # fmt: skip
+        self.connection = ask(
+            address(),
+            [*map(str, arguments)],
+            environment,
+            code=code,
+            folder=folder,
+            streams=streams,
+        )
         self.pid = number(self.connection)
         self.returncode = None
 
@@ -77,14 +84,20 @@ class Child:
 def run(arguments, environment=None, *, folder=".", code=None, stdin=None, timeout=300):
     """Run it to its end; its exit code, and what it wrote to its streams."""
     with (
-        tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
-    ):  # fmt: skip
+    ):
         given.write((stdin or "").encode())
         given.seek(0)
         files = (given, out, err)
-        child = Child(arguments, dict(environment or os.environ), folder=folder, code=code,
-                      streams=[file.fileno() for file in files])  # fmt: skip
+        child = Child(
+            arguments,
+            dict(environment or os.environ),
+            folder=folder,
+            code=code,
+            streams=[file.fileno() for file in files],
+        )
         try:
             code = child.wait(timeout)
         finally:

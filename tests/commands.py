@@ -28,8 +28,9 @@ def gnomon(*arguments, folder, stdin=None, **changes):
     """
     from gnomon.cli import main
 
-    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for name in
-               ("stdout", "stderr")}  # fmt: skip
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for name in ("stdout", "stderr")
+    }
     streams["stdin"] = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), "utf-8", newline="")
     argv = ["gnomon", *map(str, arguments)]
     code = 0
@@ -52,9 +53,15 @@ def gnomon(*arguments, folder, stdin=None, **changes):
 def process(*arguments, folder, stdin=None, **changes):
     """The same, of the installed command in a process of its own."""
     return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
-        cwd=folder, env=environment(**changes), input=stdin, timeout=300,
-    )  # fmt: skip
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        env=environment(**changes),
+        input=stdin,
+        timeout=300,
+    )
 
 
 def forked(*arguments, folder, stdin=None, **changes):
@@ -66,9 +73,15 @@ def forked(*arguments, folder, stdin=None, **changes):
 def shell(line, folder, stdin=None):
     """A line of the shell, in which $GNOMON is the command, in such processes."""
     return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=environment(GNOMON=children.shell_command()),
-        input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=300,
-    )  # fmt: skip
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment(GNOMON=children.shell_command()),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+    )
 
 
 def first_words(done):

@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, settings
 # Two noisy cores: a time limit for one example would fail at random. Examples are drawn the same
 # way every time, so that a change, not luck, is what makes a test fail.
 settings.register_profile(
-    "gnomon", deadline=None, derandomize=True, max_examples=40,
+    "gnomon",
+    deadline=None,
+    derandomize=True,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+)
 settings.load_profile("gnomon")
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would all that is started here.

@@ -21,9 +21,12 @@ class Reader:
         """What the child says of the file: a word, and a text."""
         if self.child is None:
             self.child = subprocess.Popen(
-                [sys.executable, READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
+                [sys.executable, READER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
         self.child.stdin.write(json.dumps([work, str(path)]) + "\n")
         self.child.stdin.flush()
         ready, _, _ = select.select([self.child.stdout], [], [], SECONDS)

@@ -168,8 +168,18 @@ def kill_again_and_again(folder, times, writer):
     for out in (kept, fresh):
         command(made[0], out)
     clean = sorted(path.name for path in folder.iterdir()) == ["fresh", "kept"]
-    print(json.dumps({"kills": kills, "torn": torn, "wrong": wrong, "new": new,
-                      "leftovers": leftovers, "clean": clean}))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "kills": kills,
+                "torn": torn,
+                "wrong": wrong,
+                "new": new,
+                "leftovers": leftovers,
+                "clean": clean,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -51,8 +51,21 @@ def other_number(content, chance):
     code = f"<{WIDTHS[width]}"
     (old,) = struct.unpack_from(code, content, at)
     largest = 2 ** (8 * width - 1) - 1
-    new = [0, -1, 1, old + 1, old - 1, -old, 2 * old, old + 256, largest, -largest - 1,
-           len(content), largest // 2, int(chance.integers(-largest, largest))]  # fmt: skip
+    new = [
+        0,
+        -1,
+        1,
+        old + 1,
+        old - 1,
+        -old,
+        2 * old,
+        old + 256,
+        largest,
+        -largest - 1,
+        len(content),
+        largest // 2,
+        int(chance.integers(-largest, largest)),
+    ]
     value = int(new[int(chance.integers(len(new)))])
     struct.pack_into(code, content, at, (value + largest + 1) % (2 * largest + 2) - largest - 1)
     return content
@@ -99,8 +112,17 @@ def inserted(content, chance):
     return content
 
 
-CHANGES = (*[flip] * 5, *[other_byte] * 4, *[other_number] * 6, cut_off, cut_out, doubled, swapped,
-           filled, inserted)  # fmt: skip
+CHANGES = (
+    *[flip] * 5,
+    *[other_byte] * 4,
+    *[other_number] * 6,
+    cut_off,
+    cut_out,
+    doubled,
+    swapped,
+    filled,
+    inserted,
+)
 
 
 def table(vectors):
@@ -115,24 +137,26 @@ def table(vectors):
         kind = pa.list_(pa.float64(), 3) if vectors == "fixed" else pa.list_(pa.float32())
         return pa.table({**names, "vector": pa.array(rows, kind)})
     words = [f"word {i % 5}" * (i % 3) for i in range(ROWS)]
-    return pa.table({
-        **names,
-        "text": pa.array(words),
-        "large": pa.array(words, pa.large_string()),
-        "view": pa.array(words, pa.string_view()),
-        "gap": pa.array([None if i % 4 else i for i in range(ROWS)], pa.int16()),
-        "x": rng.normal(size=ROWS),
-        "half": pa.array(rng.normal(size=ROWS).astype(np.float32)),
-        "price": pa.array([None, *range(1, ROWS)], pa.decimal128(9, 2)),
-        "day": pa.array(range(ROWS), pa.date32()),
-        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
-        "number text": pa.array([f"{i},5" for i in range(ROWS)]),
-        "struct": pa.array([{"a": i, "b": str(i)} for i in range(ROWS)]),
-        "bytes": pa.array([b"x" * i for i in range(ROWS)]),
-        "runs": pa.RunEndEncodedArray.from_arrays(
-            pa.array([5, 9, ROWS], pa.int32()), pa.array([1.0, 2.0, None])
-        ),
-    })  # fmt: skip
+    return pa.table(
+        {
+            **names,
+            "text": pa.array(words),
+            "large": pa.array(words, pa.large_string()),
+            "view": pa.array(words, pa.string_view()),
+            "gap": pa.array([None if i % 4 else i for i in range(ROWS)], pa.int16()),
+            "x": rng.normal(size=ROWS),
+            "half": pa.array(rng.normal(size=ROWS).astype(np.float32)),
+            "price": pa.array([None, *range(1, ROWS)], pa.decimal128(9, 2)),
+            "day": pa.array(range(ROWS), pa.date32()),
+            "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
+            "number text": pa.array([f"{i},5" for i in range(ROWS)]),
+            "struct": pa.array([{"a": i, "b": str(i)} for i in range(ROWS)]),
+            "bytes": pa.array([b"x" * i for i in range(ROWS)]),
+            "runs": pa.RunEndEncodedArray.from_arrays(
+                pa.array([5, 9, ROWS], pa.int32()), pa.array([1.0, 2.0, None])
+            ),
+        }
+    )
 
 
 def feather_file(compression, vectors=""):
@@ -182,8 +206,16 @@ def csv_file(delimiter=",", decimal="."):
     lines = [delimiter.join(["id", "kind", "x", "größe", '"a ""b"" c"', "date", "n", "flag"])]
     for i in range(ROWS):
         x, y = rng.normal(size=2)
-        cells = [f"r{i}", "ab"[i % 2], f"{x:.4f}", f"{y:.2e}", f'"1{decimal}5"',
-                 f"2026-01-{i + 1:02d}", "" if i % 7 == 3 else str(i), str(i % 2 == 0)]  # fmt: skip
+        cells = [
+            f"r{i}",
+            "ab"[i % 2],
+            f"{x:.4f}",
+            f"{y:.2e}",
+            f'"1{decimal}5"',
+            f"2026-01-{i + 1:02d}",
+            "" if i % 7 == 3 else str(i),
+            str(i % 2 == 0),
+        ]
         lines.append(delimiter.join(cells).replace(".", decimal))
     return "\r\n".join(lines).encode() + b"\r\n"
 

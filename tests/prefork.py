@@ -25,8 +25,17 @@ import tempfile
 import types
 import warnings
 
-LIBRARIES = ("numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "sklearn.base", "numba",
-             "pyarrow.parquet", "pyarrow.csv", "pyarrow.feather")  # fmt: skip
+LIBRARIES = (
+    "numpy",
+    "scipy.stats",
+    "scipy.sparse.linalg",
+    "pandas",
+    "sklearn.base",
+    "numba",
+    "pyarrow.parquet",
+    "pyarrow.csv",
+    "pyarrow.feather",
+)
 STREAMS = (0, 1, 2)
 
 
@@ -137,8 +146,14 @@ def take_over(asked, files):
 def _opened(stream, like):
     """A standard stream as Python opens it, with the encoding of the one there was."""
     by_line = stream == 2 or os.isatty(stream)
-    return open(stream, "w" if stream else "r", 1 if by_line else -1, like.encoding, like.errors,
-                closefd=False)  # fmt: skip
+    return open(
+        stream,
+        "w" if stream else "r",
+        1 if by_line else -1,
+        like.encoding,
+        like.errors,
+        closefd=False,
+    )
 
 
 def main():

@@ -102,9 +102,19 @@ def test_bytes_are_said_in_the_unit_that_fits(count, text):
 
 @pytest.mark.parametrize(
     ("size", "expected"),
-    [(5, 5), ("5", 5), ("5B", 5), ("12 bytes", 12), ("2GB", 2 * 10**9), ("2g", 2 * 10**9),
-     ("1.5 GiB", 3 * 2**29), (".5KiB", 512), ("64Ki", 65536), (" 3 TB ", 3 * 10**12)],
-)  # fmt: skip
+    [
+        (5, 5),
+        ("5", 5),
+        ("5B", 5),
+        ("12 bytes", 12),
+        ("2GB", 2 * 10**9),
+        ("2g", 2 * 10**9),
+        ("1.5 GiB", 3 * 2**29),
+        (".5KiB", 512),
+        ("64Ki", 65536),
+        (" 3 TB ", 3 * 10**12),
+    ],
+)
 def test_sizes_are_read_as_people_write_them(size, expected):
     assert parse_bytes(size) == expected
 
@@ -197,14 +207,26 @@ def test_processes_that_work_side_by_side_share_what_was_allowed():
 @pytest.mark.parametrize(
     ("needed", "asked", "says"),
     [
-        (2e9, True, "It needs about 2.0 GB of memory{}, more than the {} that are allowed. Use "
-         "{}. Or take fewer rows or columns."),
-        (2e9, False, "It needs about 2.0 GB of memory, more than the 1.0 MB that are free. Take "
-         "fewer rows or columns."),
-        (None, True, "It needs more memory{} than the {} that are allowed. Use {}. Or take fewer "
-         "rows or columns."),
+        (
+            2e9,
+            True,
+            "It needs about 2.0 GB of memory{}, more than the {} that are allowed. Use "
+            "{}. Or take fewer rows or columns.",
+        ),
+        (
+            2e9,
+            False,
+            "It needs about 2.0 GB of memory, more than the 1.0 MB that are free. Take "
+            "fewer rows or columns.",
+        ),
+        (
+            None,
+            True,
+            "It needs more memory{} than the {} that are allowed. Use {}. Or take fewer "
+            "rows or columns.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_too_little_memory_is_said_with_what_is_needed_and_there(needed, asked, says):
     error = Budget(10**6, asked=asked).too_large("It", needed)
     assert isinstance(error, TooLargeError)

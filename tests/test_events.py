@@ -72,10 +72,14 @@ def test_the_callbacks_of_former_versions_work_and_say_what_to_write_instead():
 
     with pytest.warns(FutureWarning, match="Use `on`") as caught:
         result = run(
-            "iris", sample=90, n_jobs=1, on=new.append, progress=progress,
+            "iris",
+            sample=90,
+            n_jobs=1,
+            on=new.append,
+            progress=progress,
             told=lambda stage, seconds, what: ended.append(stage),
             placing=lambda rows, of: placed.append((rows, of)),
-        )  # fmt: skip
+        )
     names = [str(each.message).split()[0] for each in caught]
     assert names == ["`told`", "`progress`", "`placing`"]
     assert all(each.filename == __file__ for each in caught)

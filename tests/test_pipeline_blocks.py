@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_array
 
 import gnomon.pipeline.map_budget
 from gnomon import PCA, TSNE, report, run, source
@@ -28,9 +29,12 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
     X = table()
     told = []
     found = run(
-        source(X, rows=47), n_components=3, dimensions=None, scores=tmp_path / "s.parquet",
+        source(X, rows=47),
+        n_components=3,
+        dimensions=None,
+        scores=tmp_path / "s.parquet",
         on=told.append,
-    )  # fmt: skip
+    )
     ends = [event.stage for event in told if isinstance(event.detail, Finished)]
     assert ends == ["read", "prepare", "pca", "scores"]
     rows = {event.stage: event for event in told if event.detail is None}
@@ -95,9 +99,13 @@ def test_gaps_are_refused_with_their_place(tmp_path):
 def test_rows_that_are_placed_are_told_of():
     X, told = table(rows=300), []
     run(
-        source(X, rows=70), dimensions=2, sample=100, scale="none", n_jobs=1,
+        source(X, rows=70),
+        dimensions=2,
+        sample=100,
+        scale="none",
+        n_jobs=1,
         on=lambda event: event.stage == "place" and told.append((event.done, event.total)),
-    )  # fmt: skip
+    )
     told.pop()  # the end of the stage
     assert len(told) == 5  # one block after the other
     assert told[-1] == (200, 200)
@@ -169,9 +177,12 @@ def test_what_is_kept_of_every_row_is_counted_in_the_memory_allowed(monkeypatch)
     for rows in (20_000, 120_000):
         with pytest.raises(KeyboardInterrupt):
             run(
-                source(table(rows=rows, columns=12), rows=5000), n_components=12, dimensions=2,
-                memory="80MB", scale="none",
-            )  # fmt: skip
+                source(table(rows=rows, columns=12), rows=5000),
+                n_components=12,
+                dimensions=2,
+                memory="80MB",
+                scale="none",
+            )
     each = 7_200 + 8 * 12  # bytes of a mapped row
     assert mapped[0] - mapped[1] == pytest.approx(100_000 * (40 + 70) / each, abs=2)
 
@@ -254,3 +265,31 @@ def test_a_path_that_does_not_fit_is_opened_in_blocks_and_has_a_page(tmp_path, m
     without = run(tmp_path / "t.csv", dimensions=None)
     with pytest.raises(ParameterError, match="no components for a page"):
         report(without)
+
+
+def test_the_map_of_a_table_in_blocks_is_made_again_like_that_of_the_array():
+    X = table(120)
+    pages = [
+        report(run(given, n_components=3, seed=0, n_jobs=1), stability=2)
+        for given in (source(X), in_memory(X))
+    ]
+    blocks, array = (page.content.stability for page in pages)
+    assert blocks.mean.tobytes() == array.mean.tobytes()
+    assert blocks.spread.tobytes() == array.spread.tobytes()
+    assert "maps aligned by generalised" in pages[0].html
+
+
+def test_the_map_of_a_sparse_table_is_made_again():
+    X = table(120)
+    X[np.abs(X) < 1] = 0
+    found = run(in_memory(csr_array(X)), n_components=3, n_jobs=1)
+    assert report(found, stability=2).content.stability.mean.shape == (120, 2)
+
+
+def test_only_a_map_of_all_rows_of_blocks_is_made_again():
+    found = run(source(table(120)), n_components=3, sample=60, n_jobs=1)
+    with pytest.raises(ParameterError, match="`stability` must be None for a map of a part"):
+        report(found, stability=2)
+    reduced = run(source(table(120)), n_components=3, dimensions=None, n_jobs=1)
+    with pytest.raises(ParameterError, match="`stability` must be None without a map"):
+        report(reduced, stability=2)

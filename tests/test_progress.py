@@ -57,8 +57,13 @@ def test_every_step_is_told_in_order_with_its_number_and_numbers():
     fit(listener, n_iter=3)
     rounds = [entry for entry in listener.heard if entry[1] == "round"]
     assert [(what, number) for what, _, number, *_ in rounds] == [
-        ("begin", 0), ("end", 0), ("begin", 1), ("end", 1), ("begin", 2), ("end", 2),
-    ]  # fmt: skip
+        ("begin", 0),
+        ("end", 0),
+        ("begin", 1),
+        ("end", 1),
+        ("begin", 2),
+        ("end", 2),
+    ]
     told = [entry[3] for entry in rounds if entry[0] == "end"]
     assert told == [{"loss": 1.0}, {"loss": 0.5}, {"loss": 1 / 3}]
 

@@ -28,5 +28,5 @@ class Shown:
     """Base of estimators that notebooks display as a card once they are fitted."""
 
     def _html_repr(self) -> str:
-        shown = late("model_card")(self)
-        return str(super()._html_repr()) if shown is None else shown  # type: ignore[misc]
+        card = late("model_card")(self)
+        return str(super()._html_repr() if card is None else card.html())  # type: ignore[misc]

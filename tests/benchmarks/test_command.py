@@ -10,8 +10,10 @@ from commands import gnomon
 from benchmarks import command, data
 from benchmarks.environment import BenchmarkError, Settings
 
-ENVIRONMENT = {"versions": {}, **dict.fromkeys(
-    ("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), "")}  # fmt: skip
+ENVIRONMENT = {
+    "versions": {},
+    **dict.fromkeys(("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), ""),
+}
 
 
 @pytest.fixture
@@ -71,10 +73,16 @@ def test_a_real_process_is_what_is_measured(tmp_path):
 def row(**seconds):
     stages = {**dict.fromkeys(command.STAGES, 1.0), "tsne": 9.0, **seconds}
     return {
-        "name": "csv", "judged": True, "shape": [70_000, 784], "file_bytes": 10**8, "seconds": 20.0,
-        "stages": stages, "tsne": {"descent": 5.0}, "peak_bytes": 10**9,
+        "name": "csv",
+        "judged": True,
+        "shape": [70_000, 784],
+        "file_bytes": 10**8,
+        "seconds": 20.0,
+        "stages": stages,
+        "tsne": {"descent": 5.0},
+        "peak_bytes": 10**9,
         "sizes": dict.fromkeys(command.RESULTS, 10**6),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(

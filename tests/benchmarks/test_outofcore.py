@@ -48,10 +48,20 @@ def test_ours_is_exact_and_the_peer_is_measured_by_the_same_rule(files, monkeypa
 
 def row(**changes):
     return {
-        "name": "npy 8 GB", "shape": [20_000_000, 100], "plan": "read once", "arrow": None,
-        "seconds": 8.0, "reading": 5.0, "times": 1.6, "resident": 5e8, "error": 1e-9,
-        "peer_seconds": 100.0, "peer_error": 1e-3, "ratio": 12.5, **changes,
-    }  # fmt: skip
+        "name": "npy 8 GB",
+        "shape": [20_000_000, 100],
+        "plan": "read once",
+        "arrow": None,
+        "seconds": 8.0,
+        "reading": 5.0,
+        "times": 1.6,
+        "resident": 5e8,
+        "error": 1e-9,
+        "peer_seconds": 100.0,
+        "peer_error": 1e-3,
+        "ratio": 12.5,
+        **changes,
+    }
 
 
 @pytest.mark.parametrize(
@@ -67,9 +77,13 @@ def row(**changes):
 )
 def test_a_target_that_is_missed_is_said(change, said):
     assert said in outofcore.report({"rows": [row(**change)]}).to_markdown(
-        {"versions": {}, **dict.fromkeys(
-            ("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), "")}
-    )  # fmt: skip
+        {
+            "versions": {},
+            **dict.fromkeys(
+                ("commit", "measured", "cpu", "cpus", "threads", "load_average", "system"), ""
+            ),
+        }
+    )
 
 
 def test_all_are_measured_in_turn_and_ratios_are_medians_of_pairs(files, monkeypatch):

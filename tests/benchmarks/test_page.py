@@ -11,17 +11,30 @@ SOFTWARE = "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device), SwiftShader driver
 
 def opened(**changes):
     row = {
-        "name": "mnist", "rows": 70_000, "columns": 784, "bytes": 2_900_000, "build": 9.0,
-        "drawn": [0.9, 1.1, 5.0], "ready": [1.2, 1.4, 5.5], "drawing": "canvas",
-        "browser": "140.0", "renderer": SOFTWARE,
-    }  # fmt: skip
+        "name": "mnist",
+        "rows": 70_000,
+        "columns": 784,
+        "bytes": 2_900_000,
+        "build": 9.0,
+        "drawn": [0.9, 1.1, 5.0],
+        "ready": [1.2, 1.4, 5.5],
+        "drawing": "canvas",
+        "browser": "140.0",
+        "renderer": SOFTWARE,
+    }
     return row | changes
 
 
 def moved(way):
     frames = [20.0] * 8 + [70.0] * 2
-    return {"name": f"mnist {way}", "rows": 70_000, "drawing": way, "pan": frames, "zoom": frames,
-            "recolour": [0.1, 0.2, 0.3]}  # fmt: skip
+    return {
+        "name": f"mnist {way}",
+        "rows": 70_000,
+        "drawing": way,
+        "pan": frames,
+        "zoom": frames,
+        "recolour": [0.1, 0.2, 0.3],
+    }
 
 
 def test_the_median_opening_and_the_bytes_are_judged():

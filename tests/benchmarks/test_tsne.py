@@ -289,8 +289,11 @@ def test_iterations_that_slow_down_more_than_openTSNEs_are_a_miss(  # noqa: N802
     found = section.measure("tiny", Settings())
     lines = section.table([found]).to_markdown().splitlines()[4:]
     assert [line.split("|")[2].strip() for line in lines] == [
-        "to 50", "to 100", "to 150", "slowest / quickest",
-    ]  # fmt: skip
+        "to 50",
+        "to 100",
+        "to 150",
+        "slowest / quickest",
+    ]
     assert result in lines[-1]
 
 

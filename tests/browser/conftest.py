@@ -26,9 +26,16 @@ def visit(browser):
     opened = []
 
     def visit(
-        path, *, width=1280, scheme="light", script=True, webgl=False, moving=False, blow=None,
+        path,
+        *,
+        width=1280,
+        scheme="light",
+        script=True,
+        webgl=False,
+        moving=False,
+        blow=None,
         fragment="",
-    ):  # fmt: skip
+    ):
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,

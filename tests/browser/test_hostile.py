@@ -43,10 +43,10 @@ HOSTILE = [
     "<form action='http://example.invalid/e'><input type=submit></form>",
     "<img src='http://example.invalid/f.png'>",
     "<img srcset='http://example.invalid/g.png 2x'>",
-    f"\" onmouseover=\"{ALERT}\" x=\"",
+    f'" onmouseover="{ALERT}" x="',
     f"' onmouseover='{ALERT}' x='",
     f"` onmouseover=`{ALERT}`",
-    f"\"><img src=x onerror=\"{ALERT}\">",
+    f'"><img src=x onerror="{ALERT}">',
     f"'><svg onload='{ALERT}'>",
     f"javascript:{ALERT}",
     "data:text/html,<script>top.reached=1</script>",
@@ -59,7 +59,7 @@ HOSTILE = [
     "{{ 7 * 7 }}{% raw %}{{ config }}",
     "${7*7}#{7*7}<%= 7*7 %>",
     f"\\u003cscript\\u003e{ALERT}\\u003c/script\\u003e",
-    "\\\"};" + ALERT + ";//",
+    '\\"};' + ALERT + ";//",
     "__proto__",
     "constructor",
     "a\u2028b\u2029c",
@@ -72,7 +72,7 @@ HOSTILE = [
     "null",
     "NaN",
     "🏳️‍🌈 ﷽ Z̴a̶l̷g̸o̵",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

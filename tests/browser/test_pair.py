@@ -15,9 +15,11 @@ def made():
     X, Y, movers = drift(2, 12, 0.1, 0.05, n=N, groups=3)
     labels = np.array(["ash", "birch", "cedar"], object)[np.arange(N) % 3]
     page = compare(X, Y).report(
-        names=("before", "<b>after</b>"), ids=[f"plant-{i}" for i in range(N)], labels=labels,
+        names=("before", "<b>after</b>"),
+        ids=[f"plant-{i}" for i in range(N)],
+        labels=labels,
         n_permutations=9,
-    )  # fmt: skip
+    )
     return page, movers
 
 
@@ -98,8 +100,12 @@ def test_one_selection_marks_both_and_leaves_arrows(visit, path, made, here):
     low, high = places.min(axis=0), places.max(axis=0)
     middle = (low + high) / 2
     edge = np.sort(places[:, 0])[N // 3 : N // 3 + 2].mean()  # between two rows
-    corners = [[low[0] - 9, low[1] - 9], [edge, low[1] - 9], [edge, high[1] + 9],
-               [low[0] - 9, high[1] + 9]]  # fmt: skip
+    corners = [
+        [low[0] - 9, low[1] - 9],
+        [edge, low[1] - 9],
+        [edge, high[1] + 9],
+        [low[0] - 9, high[1] + 9],
+    ]
     assert low[0] < middle[0]
     lasso(page, np.array(corners))
     wanted = int((places[:, 0] < edge).sum())

@@ -22,9 +22,15 @@ def hostile(folder):
     words = [HOSTILE[i % len(HOSTILE)] for i in range(n)]
     pca, tsne = fitted(X, max_iter=100)
     page = report(
-        X, pca=pca, tsne=tsne, names=HOSTILE, ids=words, title="W" * 300, labels={"x" * 500: words},
+        X,
+        pca=pca,
+        tsne=tsne,
+        names=HOSTILE,
+        ids=words,
+        title="W" * 300,
+        labels={"x" * 500: words},
         stability=2,
-    )  # fmt: skip
+    )
     return page.save(folder / "hostile.html")
 
 

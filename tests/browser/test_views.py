@@ -25,11 +25,13 @@ def made():
         X,
         pca=PCA(4, random_state=0).fit(X),
         tsne=tsne,
-        labels={"kind": np.array([f"kind {k:02d}" for k in kind], object),
-                "height": np.round(10 + 5 * rng.random(N), 2)},
+        labels={
+            "kind": np.array([f"kind {k:02d}" for k in kind], object),
+            "height": np.round(10 + 5 * rng.random(N), 2),
+        },
         ids=[f"row-{i:03d}" for i in range(N)],
         title="A_very_long_title_of_a_file_that_holds_penguins_of_the_archipelago_2024.csv",
-    )  # fmt: skip
+    )
     start = rng.normal(size=(N, 2)) * np.ptp(tsne.embedding_) / 6
     frames = ((0, start), (100, (start + tsne.embedding_) / 2), (250, tsne.embedding_))
     return replace(page.content, replay=frames)

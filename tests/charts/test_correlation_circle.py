@@ -69,10 +69,11 @@ def test_names_do_not_overlap(fit, read):
     boxes = [
         Spot(float(t.get("x")), float(t.get("y")), t.get("text-anchor", "start")).box(
             # Half a unit less than measured, because coordinates are rounded.
-            width(t.text, size) - 0.5, size - 0.5,
+            width(t.text, size) - 0.5,
+            size - 0.5,
         )
         for t in texts
-    ]  # fmt: skip
+    ]
     assert len(boxes) > 3
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:i])

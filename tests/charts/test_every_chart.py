@@ -67,8 +67,15 @@ def assert_sound(chart):
     """Well formed, safe, finite numbers only, and as large as it says."""
     root = ElementTree.fromstring(chart.svg)
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
-        "svg", "title", "desc", "style", "rect", "path", "circle", "text",
-    }  # fmt: skip
+        "svg",
+        "title",
+        "desc",
+        "style",
+        "rect",
+        "path",
+        "circle",
+        "text",
+    }
     known = {"class", "role", "viewBox", "width", "height", "x", "y", "rx", "cx", "cy", "r", "d"}
     assert {name for element in root.iter() for name in element.attrib} <= known | {"text-anchor"}
     for element in root.iter():

@@ -12,8 +12,10 @@ def test_bars_count_the_rows_of_each_part(read):
     chart = charts.histogram(values, bins=4, **SAID)
     assert_sound(chart)
     assert read(chart).tips()[1:] == [
-        "0 to 0.25: 3 rows", "0.5 to 0.75: 1 row", "0.75 to 1: 1 row",
-    ]  # fmt: skip
+        "0 to 0.25: 3 rows",
+        "0.5 to 0.75: 1 row",
+        "0.75 to 1: 1 row",
+    ]
 
 
 def test_values_beyond_the_span_are_counted_at_its_ends(read):

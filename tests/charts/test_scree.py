@@ -20,9 +20,10 @@ def test_bars_are_as_high_as_the_shares(fit, table, read):
     heights = np.array([float(bar.get("height")) for bar in bars(read(scree(model)))])
     # Coordinates carry one decimal.
     np.testing.assert_allclose(
-        heights / heights[0], model.explained_variance_ratio_ / model.explained_variance_ratio_[0],
+        heights / heights[0],
+        model.explained_variance_ratio_ / model.explained_variance_ratio_[0],
         atol=0.1 / heights[0],
-    )  # fmt: skip
+    )
 
 
 def test_shares_are_written_on_the_bars_and_in_the_description(fit, table, read):

@@ -46,8 +46,14 @@ def test_every_row_of_new_comes_out_in_the_frame_of_old(folder):
 
 def test_it_says_what_is_shared_how_close_it_came_and_what_had_no_partner(folder):
     done = gnomon("align", "new.csv", "--to", "old.csv", "--id", "id", folder=folder)
-    assert first_words(done) == [*2 * ["Read", "Features", "Id"], "Shared", "Alone", "Alone", "Fit",
-                                 "Warning"]  # fmt: skip
+    assert first_words(done) == [
+        *2 * ["Read", "Features", "Id"],
+        "Shared",
+        "Alone",
+        "Alone",
+        "Fit",
+        "Warning",
+    ]
     assert "3 rows of 4 in new.csv and 4 in old.csv, by id" in done.stderr
     assert '1 only in new.csv: "z"' in done.stderr
     assert '1 only in old.csv: "c"' in done.stderr
@@ -77,8 +83,19 @@ def test_scaling_and_robust_reach_the_fit(folder, scaling, robust, outlier):
     tables = {"x": 3 * Y[:, ::-1] + 5, "y": Y.copy()}
     tables[outlier][0] += 100
     write_pair(folder, tables)
-    done = gnomon("align", "x.csv", "--to", "y.csv", "--id", "id", "--scaling", scaling, "--robust",
-                  robust, folder=folder)  # fmt: skip
+    done = gnomon(
+        "align",
+        "x.csv",
+        "--to",
+        "y.csv",
+        "--id",
+        "id",
+        "--scaling",
+        scaling,
+        "--robust",
+        robust,
+        folder=folder,
+    )
     found = numbers(table_of(done), "pq")
     expected = align(
         tables["x"],

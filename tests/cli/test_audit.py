@@ -59,8 +59,10 @@ def test_a_map_is_audited_by_the_order_of_its_rows(here):
     page = (folder / "plain_audit" / "report.html").read_text(encoding="utf-8")
     assert "made elsewhere" in page
     assert sorted(path.name for path in (folder / "plain_audit").iterdir()) == [
-        "map.parquet", "report.html", "run.json",
-    ]  # fmt: skip
+        "map.parquet",
+        "report.html",
+        "run.json",
+    ]
 
 
 @pytest.mark.parametrize("ids", [["named.csv"], ["cell.csv", "--id", "cell", "--id", "name"]])
@@ -110,8 +112,9 @@ def test_a_map_of_ours_is_made_again_from_shuffled_columns(here):
     done = gnomon("audit", "data_map", "--json", "-q", "--force", folder=folder)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["files"] == [f"data_map_audit/{n}" for n in
-                             ("report.html", "map.parquet", "run.json")]  # fmt: skip
+    assert told["files"] == [
+        f"data_map_audit/{n}" for n in ("report.html", "map.parquet", "run.json")
+    ]
     assert told["audit"]["shuffles"] == 3
     page = (folder / "data_map_audit" / "report.html").read_text(encoding="utf-8")
     assert "made elsewhere" not in page
@@ -146,8 +149,10 @@ def test_a_sampled_map_of_ours_is_audited_without_being_made_again(here):
 def test_maps_that_do_not_fit_are_refused_in_one_sentence(here, order, code, says):
     folder, _ = here
     write(folder / "words.csv", {"a": ["x", "y", "z"] * 40, "b": ["u", "v", "w"] * 40})
-    write(folder / "cut.csv", {"name": ["r1", "r1", "r3"], "a": [0.5, 1.5, 2.5],
-                               "b": [1.25, 2.0, 3.5]})  # fmt: skip
+    write(
+        folder / "cut.csv",
+        {"name": ["r1", "r1", "r3"], "a": [0.5, 1.5, 2.5], "b": [1.25, 2.0, 3.5]},
+    )
     done = gnomon("audit", *order, "-o", "refused", folder=folder, stdin="a,b\n1,2\n")
     assert refused(done, code, says)
     assert not (folder / "refused").exists()

@@ -56,18 +56,39 @@ def test_a_folder_is_reduced_block_by_block_and_restored(here):
     done = gnomon("reduce", "cells", "-k", "4", "-o", "r", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        "Read", "Features", "Blocks", "Scale", "PCA", "Exact", "Scores", "Page", "Wrote", "Next",
-    ]  # fmt: skip
+        "Read",
+        "Features",
+        "Blocks",
+        "Scale",
+        "PCA",
+        "Exact",
+        "Scores",
+        "Page",
+        "Wrote",
+        "Next",
+    ]
     assert "cells: 600 rows × 4 columns " in done.stderr
     assert sorted(os.listdir(here / "r")) == [
-        "model.gnomon", "report.html", "run.json", "scores.parquet", "scree.svg",
-    ]  # fmt: skip
+        "model.gnomon",
+        "report.html",
+        "run.json",
+        "scores.parquet",
+        "scree.svg",
+    ]
     assert list(read(here / "r" / "scores.parquet")) == ["pc1", "pc2", "pc3", "pc4"]
     found = json.loads((here / "r" / "run.json").read_text())
     assert found["table"] == {
-        "name": "cells", "rows": 600, "n_columns": 4, "features": COLUMNS, "label": None,
-        "id": None, "kept_for_colour": [], "ignored": [], "notes": [], "blocks": 3,
-    }  # fmt: skip
+        "name": "cells",
+        "rows": 600,
+        "n_columns": 4,
+        "features": COLUMNS,
+        "label": None,
+        "id": None,
+        "kept_for_colour": [],
+        "ignored": [],
+        "notes": [],
+        "blocks": 3,
+    }
     back = gnomon("restore", "r/scores.parquet", "-m", "r", "-o", "x.npy", folder=here)
     assert back.returncode == 0, back.stderr
     # Four of four components lose nothing but float32's last digits.
@@ -118,9 +139,19 @@ def test_what_a_map_of_a_folder_would_cost_is_said_before(here, order):
     done = gnomon(*order, "--json", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        "Read", "Features", "Blocks", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Page",
-        "Time", "Memory",
-    ]  # fmt: skip
+        "Read",
+        "Features",
+        "Blocks",
+        "Scale",
+        "Table",
+        "PCA",
+        "Why",
+        "t-SNE",
+        "Trust",
+        "Page",
+        "Time",
+        "Memory",
+    ]
     assert "600 × 4 float32, 9.6 kB" in done.stderr
     found = json.loads(done.stdout)
     assert found["table"]["blocks"] == 3
@@ -171,13 +202,18 @@ def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):
         assert "drawn at random are mapped" not in page.read_text(encoding="utf-8")
 
 
+def test_a_map_of_all_rows_of_a_folder_is_made_again(here):
+    done = gnomon("map", "cells", "--stability", "2", "--threads", "1", "-o", "s", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((here / "s" / "run.json").read_text())["table"]["blocks"] > 1
+    assert "maps aligned by generalised" in (here / "s" / "report.html").read_text("utf-8")
+
+
 def test_what_cannot_be_done_in_blocks_is_refused(here):
     for command in (["reduce"], ["map"], ["map", "--dry-run"], ["align", "--to", "cells"]):
         options = ("--dask", "x:1", "--workers", "2", "-o", "n.parquet")
         both = gnomon(*command, "cells", *options, folder=here)
         assert refused(both, 2, "--dask and --workers are mutually exclusive")
-    again = gnomon("map", "cells", "--stability", "2", "-o", "n", folder=here)
-    assert refused(again, 2, "--stability 2 makes the map again, which needs the whole table")
     gaps = gnomon("compare", "cells", "cells", "--missing", "drop", folder=here)
     assert refused(gaps, 2, "--missing drop needs the whole table in memory")
     sample = gnomon("reduce", "iris", "--workers", "1", "-o", "n", folder=here)
@@ -306,31 +342,39 @@ def test_the_libraries_of_every_worker_are_counted(here, name, monkeypatch):
     """Before any of them is started."""
     done = gnomon(*COMMANDS[name], "--workers", "2", "--memory", "900MB", folder=here)
     assert refused(
-        done, 4, "--memory 900 MB is no more than the libraries of 3 processes take by themselves, "
+        done,
+        4,
+        "--memory 900 MB is no more than the libraries of 3 processes take by themselves, "
         "about 900 MB: this one and --workers 2. Use --memory 1.6GB, or fewer workers.",
-    )  # fmt: skip
+    )
     monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 10**9)
     done = gnomon(*COMMANDS[name], "--workers", "4", folder=here)
     assert refused(
-        done, 4, "--workers 4, for the libraries alone, needs about 1.2 GB of memory; 1.0 GB are "
+        done,
+        4,
+        "--workers 4, for the libraries alone, needs about 1.2 GB of memory; 1.0 GB are "
         "free. Ask for fewer, or work without them.",
-    )  # fmt: skip
+    )
     assert not list(here.glob("n*"))
 
 
 def test_what_the_user_allowed_is_in_every_refusal(here):
     done = gnomon("reduce", "cells", "--memory", "310MB", "-o", "n", folder=here)
     assert refused(
-        done, 4, "and 10.0 MB may be used. Allow more memory, or use fewer columns. Of the 310 MB "
+        done,
+        4,
+        "and 10.0 MB may be used. Allow more memory, or use fewer columns. Of the 310 MB "
         "allowed, 300 MB are for the libraries.",
-    )  # fmt: skip
+    )
     np.save(here / "many.npy", table(3000))
     order = ("map", "many.npy", "--perplexity", "300", "--memory")
     done = gnomon(*order, "390MB", "-o", "n", folder=here)
     assert refused(
-        done, 4, "many.npy: a map of 1,000 rows needs about 92.0 MB of memory beside the 300 MB of "
+        done,
+        4,
+        "many.npy: a map of 1,000 rows needs about 92.0 MB of memory beside the 300 MB of "
         "the libraries, more than the 390 MB that are allowed. Use --memory 431MB.",
-    )  # fmt: skip
+    )
     write_folder(here / "many", table(3000))
     done = gnomon("map", "many", *order[2:], "390MB", "-o", "n", folder=here)
     assert refused(done, 4, "many: a map of 1,000 rows", "than the 390 MB that are allowed")
@@ -395,8 +439,9 @@ def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path)
         address = cluster.address()
         there = gnomon("reduce", "cells", *options, "-o", "three", "--dask", address, folder=here)
     assert there.returncode == 0, there.stderr
-    one, two, three = ((here / name / "scores.parquet").read_bytes() for name in
-                       ("one", "two", "three"))  # fmt: skip
+    one, two, three = (
+        (here / name / "scores.parquet").read_bytes() for name in ("one", "two", "three")
+    )
     assert one == two == three
 
 
@@ -416,9 +461,14 @@ def working(folder):
     command = [COMMAND, "reduce", "cells", "--workers", "2", "-o", "out", "--force"]
     with within(150):
         running = subprocess.Popen(
-            command, cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         try:
             for line in running.stderr:
                 if line.startswith("Blocks"):

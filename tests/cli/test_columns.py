@@ -7,6 +7,9 @@ import pytest
 from commands import gnomon, refused
 from report.pages import Page
 
+from gnomon.data.open import open_table
+from gnomon.errors import ParameterError
+
 N = 60
 ROLES = ("features", "label", "id", "kept_for_colour", "ignored")
 SAID = (
@@ -28,10 +31,10 @@ PAGE = {
 def write(path, part=slice(None)):
     rng = np.random.default_rng(0)
     rows = [
-        f'f{i},{("lily", "rose")[i % 2]},{2020 + i % 3},{rng.normal():.4f},{rng.normal():.4f},'
+        f"f{i},{('lily', 'rose')[i % 2]},{2020 + i % 3},{rng.normal():.4f},{rng.normal():.4f},"
         f'"${1000 + i:,}.00"'
         for i in range(N)
-    ]  # fmt: skip
+    ]
     text = ["name,species,year,length,width,price", *rows[part]]
     path.write_text("\n".join(text) + "\n", encoding="utf-8")
 
@@ -110,8 +113,12 @@ def test_thousands_are_read_as_the_user_says(tmp_path, where):
 
 
 def test_names_that_cannot_be_seen_are_quoted(tmp_path):
-    (tmp_path / "t.csv").write_text('"a\nb","\x1b[31mred",' + "x" * 90 + ",c\n" + "".join(
-        f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20)))  # fmt: skip
+    (tmp_path / "t.csv").write_text(
+        '"a\nb","\x1b[31mred",'
+        + "x" * 90
+        + ",c\n"
+        + "".join(f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20))
+    )
     said = lines(gnomon("inspect", "t.csv", folder=tmp_path))
     assert 'Features 3 numeric columns ("a\\nb" … c)\n' in said
     assert f'Ignored  "{"x" * 59}…" (text, different in every row: --id ' in said
@@ -125,7 +132,7 @@ def test_two_tables_that_are_compared_say_it_too_and_offer_no_option_that_there_
     assert said.count(shown) == 2
     said = lines(gnomon("compare", data, data, "--columns", "length", folder=here))
     assert said.count("Features 1 numeric column (length)\n") == 2
-    assert said.count('Ignored  price (text such as "$1,000.00"), width (not asked for)\n') == 2
+    assert said.count('Ignored  price (text such as "$1,000.00"), width (not in --columns)\n') == 2
 
 
 def test_ids_of_blocks_are_said_to_be_the_ones_that_were_asked_for(here, tmp_path):
@@ -153,3 +160,14 @@ def test_every_command_that_reads_numbers_is_told_how_they_are_written(tmp_path,
         assert refused(gnomon(*command, folder=tmp_path), 3, '"sales" holds "1,100"', "--decimal .")
         done = gnomon(*command, "--decimal", ".", folder=tmp_path)
         assert "Features" in lines(done)
+
+
+@pytest.mark.parametrize("data", ["flowers.csv", "flowers", "iris"])
+def test_options_of_anndata_files_are_refused_for_all_others(here, data):
+    done = gnomon("reduce", data, "--layer", "counts", "-o", "refused", folder=here)
+    assert refused(done, 2, "layer")
+
+
+def test_options_of_anndata_files_are_refused_for_a_table_in_blocks(here):
+    with pytest.raises(ParameterError, match="are for AnnData files"):
+        open_table(here / "flowers", in_blocks=True, layer="counts")

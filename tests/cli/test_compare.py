@@ -42,8 +42,17 @@ def strict(text):
 def test_words_go_to_stderr_and_say_all_measures(made):
     done = gnomon(*ORDER, folder=made[0])
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert first_words(done) == [*2 * ["Read", "Features", "Id"], "Shared", "Alone", "Alone",
-                                 "Alike", "RV", "Near", "Changed", "p-value"]  # fmt: skip
+    assert first_words(done) == [
+        *2 * ["Read", "Features", "Id"],
+        "Shared",
+        "Alone",
+        "Alone",
+        "Alike",
+        "RV",
+        "Near",
+        "Changed",
+        "p-value",
+    ]
     assert "40 rows of 41 in a.csv and 41 in b.csv, by id" in done.stderr
     assert "p-value  0.001: 0 of 999 shuffles as alike" in done.stderr
     assert sorted(os.listdir(made[0])) == ["a.csv", "b.csv"]
@@ -51,8 +60,18 @@ def test_words_go_to_stderr_and_say_all_measures(made):
 
 def test_json_holds_what_the_library_finds_on_the_shared_rows(made):
     folder, X, Y = made
-    done = gnomon(*ORDER, "--json", "-q", "--permutations", "99", "--neighbors", "5", "--seed", "7",
-                  folder=folder)  # fmt: skip
+    done = gnomon(
+        *ORDER,
+        "--json",
+        "-q",
+        "--permutations",
+        "99",
+        "--neighbors",
+        "5",
+        "--seed",
+        "7",
+        folder=folder,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     found = strict(done.stdout)
     expected = compare(X, Y, n_neighbors=5).to_dict()

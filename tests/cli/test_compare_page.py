@@ -49,8 +49,19 @@ def test_files_have_a_page_under_both_names_that_finds_the_movers(here):
 
 def test_folders_of_runs_are_compared_by_their_maps_with_reruns(here):
     folder, _ = here
-    done = gnomon("compare", "old_map", "new_map", "--reruns", "1", "--permutations", "9", "-o",
-                  "runs.html", "--json", folder=folder)  # fmt: skip
+    done = gnomon(
+        "compare",
+        "old_map",
+        "new_map",
+        "--reruns",
+        "1",
+        "--permutations",
+        "9",
+        "-o",
+        "runs.html",
+        "--json",
+        folder=folder,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["files"], found["n"]) == (["runs.html"], 150)
@@ -73,14 +84,16 @@ def test_maps_of_the_same_data_are_ranked_by_the_neighbours_that_they_keep(here)
 
 def test_models_stand_for_their_run_or_for_their_map_by_row(here, tmp_path):
     folder, _ = here
-    beside = gnomon("compare", "old_map/model.gnomon", "new_map", "--json", "--permutations", "9",
-                    folder=folder)  # fmt: skip
+    beside = gnomon(
+        "compare", "old_map/model.gnomon", "new_map", "--json", "--permutations", "9", folder=folder
+    )
     assert beside.returncode == 0, beside.stderr
     assert json.loads(beside.stdout)["id"] == "id"
     for name in ("old", "new"):
         shutil.copy(folder / f"{name}_map" / "model.gnomon", tmp_path / f"{name}.gnomon")
-    alone = gnomon("compare", "old.gnomon", "new.gnomon", "--json", "--permutations", "9",
-                   folder=tmp_path)  # fmt: skip
+    alone = gnomon(
+        "compare", "old.gnomon", "new.gnomon", "--json", "--permutations", "9", folder=tmp_path
+    )
     assert alone.returncode == 0, alone.stderr
     found, there = json.loads(alone.stdout), json.loads(beside.stdout)
     assert found["id"] is None
@@ -90,8 +103,20 @@ def test_models_stand_for_their_run_or_for_their_map_by_row(here, tmp_path):
 
 def test_a_page_goes_beside_the_numbers(here):
     folder, _ = here
-    done = gnomon("compare", "old.csv", "new.csv", "--id", "id", "--permutations", "9", "--page",
-                  "-o", "c.json", "--json", folder=folder)  # fmt: skip
+    done = gnomon(
+        "compare",
+        "old.csv",
+        "new.csv",
+        "--id",
+        "id",
+        "--permutations",
+        "9",
+        "--page",
+        "-o",
+        "c.json",
+        "--json",
+        folder=folder,
+    )
     assert json.loads(done.stdout)["files"] == ["c.json", "c.html"]
     assert (folder / "c.html").exists()
 

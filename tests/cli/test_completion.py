@@ -11,8 +11,12 @@ def completed(shell, folder, words, incomplete=""):
     # fish hands the unfinished word over apart from the others
     line = ["gnomon", *words, *([] if shell == "fish" else [incomplete])]
     at = incomplete if shell == "fish" else str(len(line) - 1)
-    done = gnomon(folder=folder, _GNOMON_COMPLETE=f"{shell}_complete", COMP_WORDS=" ".join(line),
-                  COMP_CWORD=at)  # fmt: skip
+    done = gnomon(
+        folder=folder,
+        _GNOMON_COMPLETE=f"{shell}_complete",
+        COMP_WORDS=" ".join(line),
+        COMP_CWORD=at,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     if shell == "zsh":  # kind, value and help, a line each

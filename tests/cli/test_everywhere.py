@@ -155,8 +155,9 @@ def test_the_libraries_take_about_what_is_counted_for_them():
         import pyarrow.csv, pyarrow.parquet, gnomon.pipeline.flow, gnomon.report.run_page
         print([line for line in open("/proc/self/status") if line.startswith("VmRSS")][0])
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
-                          text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     resident = 1024 * int(done.stdout.split()[1])
     # Other versions of them take more or less; --memory is off by no more than half of it.
     assert 0.5 * LIBRARY_BYTES < resident < 1.5 * LIBRARY_BYTES
@@ -165,9 +166,11 @@ def test_the_libraries_take_about_what_is_counted_for_them():
 def test_a_map_that_does_not_fit_is_refused_before_it_begins(made, monkeypatch):
     done = gnomon("map", DATA, "-o", "m", "--memory", "320MB", folder=made)
     assert refused(
-        done, 4, "cells.csv: PCA of 60 × 4 numbers needs about 64.0 MB of memory beside the 300 MB "
+        done,
+        4,
+        "cells.csv: PCA of 60 × 4 numbers needs about 64.0 MB of memory beside the 300 MB "
         "of the libraries, more than the 320 MB that are allowed. Use --memory 400MB.",
-    )  # fmt: skip
+    )
     assert "PCA  " not in done.stderr
     assert not (made / "m").exists()
     monkeypatch.setattr("gnomon.budget.available_bytes", lambda: 30_000_000)
@@ -193,19 +196,24 @@ def test_a_page_too_small_for_anything_is_refused_before_any_work(made):
 
 @pytest.mark.parametrize(
     ("order", "says"),
-    [(["maps", DATA], "No such command 'maps'. Did you mean 'map'? See gnomon --help."),
-     (["quux", DATA], "No such command 'quux'. See gnomon --help."),
-     (["map", DATA, DATA], "Got unexpected extra argument (cells.csv). See gnomon map --help.")],
-)  # fmt: skip
+    [
+        (["maps", DATA], "No such command 'maps'. Did you mean 'map'? See gnomon --help."),
+        (["quux", DATA], "No such command 'quux'. See gnomon --help."),
+        (["map", DATA, DATA], "Got unexpected extra argument (cells.csv). See gnomon map --help."),
+    ],
+)
 def test_wrong_usage_is_told_in_whole_sentences(made, order, says):
     assert refused(gnomon(*order, folder=made), 2, says)
 
 
 @pytest.mark.parametrize(
     ("k", "says"),
-    [(1, "1 of 4 components holds"), (2, "% of the variance; 95 % needs 3"),
-     (4, "4 of 4 components hold 100.0 % of the variance ")],
-)  # fmt: skip
+    [
+        (1, "1 of 4 components holds"),
+        (2, "% of the variance; 95 % needs 3"),
+        (4, "4 of 4 components hold 100.0 % of the variance "),
+    ],
+)
 def test_what_the_components_hold_and_how_many_would_hold_almost_all(made, k, says):
     done = gnomon("reduce", DATA, "-k", str(k), "-o", f"k{k}", folder=made)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("PCA")]

@@ -79,8 +79,9 @@ def test_restore(folder):
     done = forked(*order, folder=folder)
     table = table_of(done)
     assert table.column_names == some_cells().column_names
-    X, Y = (np.column_stack([t[f"gene{j}"].to_numpy() for j in range(D)])
-            for t in (some_cells(), table))  # fmt: skip
+    X, Y = (
+        np.column_stack([t[f"gene{j}"].to_numpy() for j in range(D)]) for t in (some_cells(), table)
+    )
     lost = np.square(X - Y).sum() / np.square(X - X.mean(axis=0)).sum()
     assert 0 < lost < 0.05
     assert done.stderr.splitlines()[-1].startswith("Restored 5 columns from ")

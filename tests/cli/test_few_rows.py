@@ -77,8 +77,9 @@ def test_rows_enough_are_not_warned_of(tmp_path, command, blocks, by_id):
 
 
 def test_a_p_value_of_three_rows_says_what_it_cannot_be(tmp_path):
-    done = gnomon(*order(tmp_path, "compare", 3, 1, blocks=False, by_id=True), "--json",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        *order(tmp_path, "compare", 3, 1, blocks=False, by_id=True), "--json", folder=tmp_path
+    )
     found = json.loads(done.stdout)
     assert found["n_permutations"] == 5
     assert found["p_value"] in {i / 6 for i in range(1, 7)}

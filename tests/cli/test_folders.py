@@ -71,6 +71,8 @@ def test_a_folder_larger_than_the_memory_keeps_ids_labels_and_gaps(here, monkeyp
     said = [json.loads((here / folder / "run.json").read_text("utf-8")) for folder in (out, kept)]
     assert said[0]["preparation"] == said[1]["preparation"]
     assert {**said[0]["table"], "notes": []} == {**said[1]["table"], "notes": [], "blocks": 3}
+    for name in ("tsne1", "tsne2", "trust"):
+        assert found[name].equals(held[name])
     # Components are float32 beside a map of blocks, and their sums in the order of the files.
     for name in (name for name in held.column_names if name.startswith("pc")):
         np.testing.assert_allclose(found[name].to_numpy(), held[name].to_numpy(), atol=1e-5)
@@ -86,8 +88,23 @@ def test_a_gap_in_blocks_is_told_with_its_file_and_the_ways_out(here, monkeypatc
 
 
 def test_options_about_columns_are_those_of_files(here):
-    done = gnomon("map", "parts", "--missing", "mean", "--label", "kind", "--id", "name",
-                  "--stability", "2", "--threads", "1", "-o", "s", folder=here)  # fmt: skip
+    done = gnomon(
+        "map",
+        "parts",
+        "--missing",
+        "mean",
+        "--label",
+        "kind",
+        "--id",
+        "name",
+        "--stability",
+        "2",
+        "--threads",
+        "1",
+        "-o",
+        "s",
+        folder=here,
+    )
     assert done.returncode == 0, done.stderr
     record = json.loads((here / "s" / "run.json").read_text("utf-8"))
     assert (record["table"]["label"], record["table"]["id"]) == ("kind", "name")

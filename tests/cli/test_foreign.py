@@ -38,8 +38,9 @@ def here(tmp_path_factory):
 
 def test_noise_is_called_unusual_and_the_table_says_why(here):
     folder, new = here
-    done = gnomon("place", "new.parquet", "-m", "old_map", "-o", "p.parquet", "--json", "-v",
-                  folder=folder)  # fmt: skip
+    done = gnomon(
+        "place", "new.parquet", "-m", "old_map", "-o", "p.parquet", "--json", "-v", folder=folder
+    )
     assert done.returncode == 0, done.stderr
     table = pq.read_table(folder / "p.parquet")
     assert table.column_names == ["tsne1", "tsne2", *JUDGED]
@@ -53,8 +54,10 @@ def test_noise_is_called_unusual_and_the_table_says_why(here):
     odd = int(unusual.sum())
     assert told["unusual"] == sum(told["why"].values()) == odd
     assert told["why"]["outside the components"] >= 20
-    assert told["limits"] == {"distance_ratio": placed.distance_limit,
-                              "residual": placed.residual_limit}  # fmt: skip
+    assert told["limits"] == {
+        "distance_ratio": placed.distance_limit,
+        "residual": placed.residual_limit,
+    }
     assert f"Placed   60 rows, {odd} of them unusual (" in done.stderr
     assert "20 outside the components" in done.stderr
     assert "residual: median" in done.stderr
@@ -72,8 +75,9 @@ def test_blocks_say_the_same(here):
 def test_a_map_of_a_sample_says_on_the_page_how_many_rows_are_unlike_it(tmp_path):
     X = np.vstack([rows(np.random.default_rng(3), 400, D), noise(np.random.default_rng(4), 3, D)])
     write(tmp_path / "all.parquet", X)
-    done = gnomon("map", "all.parquet", "--sample", "200", "--scale", "none", "-o", "m",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "map", "all.parquet", "--sample", "200", "--scale", "none", "-o", "m", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "m" / "run.json").read_text())["sampling"]
     assert told["unusual"] == sum(told["why"].values()) >= 1
@@ -88,8 +92,15 @@ def test_a_map_of_a_sample_says_on_the_page_how_many_rows_are_unlike_it(tmp_path
 
 
 def test_a_model_of_the_first_edition_goes_on_by_distances_and_says_so(tmp_path):
-    done = gnomon("place", FIRST_EDITION / "flowers.csv", "-m", FIRST_EDITION / "run", "-o",
-                  "p.parquet", folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "place",
+        FIRST_EDITION / "flowers.csv",
+        "-m",
+        FIRST_EDITION / "run",
+        "-o",
+        "p.parquet",
+        folder=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert "Note     the model was made by Gnomon 0.1 and judges rows by distances" in done.stderr
     table = pq.read_table(tmp_path / "p.parquet")

@@ -98,10 +98,12 @@ def test_anything_else_is_wrong_usage_before_any_work(here, text, says):
 
 
 def test_a_figure_that_is_unknown_is_judged_by_no_condition(here, tmp_path):
-    pc.write_csv(pa.table({"id": list("abc"), "x": [0.5, 1, 0], "y": [0.1, 0, 2.5]}),
-                 tmp_path / "a.csv")  # fmt: skip
-    done = gnomon("compare", "a.csv", "a.csv", "--id", "id", "--fail-if", "cka < 0.5",
-                  folder=tmp_path)  # fmt: skip
+    pc.write_csv(
+        pa.table({"id": list("abc"), "x": [0.5, 1, 0], "y": [0.1, 0, 2.5]}), tmp_path / "a.csv"
+    )
+    done = gnomon(
+        "compare", "a.csv", "a.csv", "--id", "id", "--fail-if", "cka < 0.5", folder=tmp_path
+    )
     assert refused(done, 3, "'cka < 0.5' cannot be judged", "3 rows")
 
 

@@ -10,8 +10,20 @@ from commands import first_words, gnomon, refused
 from gnomon import PCA, samples
 from gnomon.pipeline.estimate import about, estimate
 
-LINES = ["Read", "Features", "Label", "Scale", "Table", "PCA", "Why", "t-SNE", "Trust", "Page",
-         "Time", "Memory"]  # fmt: skip
+LINES = [
+    "Read",
+    "Features",
+    "Label",
+    "Scale",
+    "Table",
+    "PCA",
+    "Why",
+    "t-SNE",
+    "Trust",
+    "Page",
+    "Time",
+    "Memory",
+]
 
 
 def test_it_says_what_would_be_used_and_what_it_costs_and_writes_nothing(tmp_path):
@@ -41,8 +53,16 @@ def test_json_holds_table_preparation_plan_and_estimate(tmp_path):
     done = gnomon(*order, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert list(found) == ["command", "files", "table", "preparation", "pca", "sampling",
-                           "tsne", "estimate"]  # fmt: skip
+    assert list(found) == [
+        "command",
+        "files",
+        "table",
+        "preparation",
+        "pca",
+        "sampling",
+        "tsne",
+        "estimate",
+    ]
     assert found["table"]["rows"] == 178
     assert found["preparation"]["scale"] == "standard"
     assert found["pca"]["shape"] == [178, 13]
@@ -96,8 +116,9 @@ def test_a_dry_run_does_not_mind_results_that_exist(tmp_path):
 
 def cost(n, d=50, dimensions=2, perplexity=30.0, threads=2, iterations=750):
     plan = PCA(2).plan(np.broadcast_to(np.float32(1), (n, d)))
-    return estimate(plan, dimensions=dimensions, perplexity=perplexity, iterations=iterations,
-                    threads=threads)  # fmt: skip
+    return estimate(
+        plan, dimensions=dimensions, perplexity=perplexity, iterations=iterations, threads=threads
+    )
 
 
 # Seconds of maps, as benchmarks/tsne.py ("maps", "3-D") and a run of 20,000 rows measured them.

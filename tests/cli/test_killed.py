@@ -23,8 +23,10 @@ RUNS = {"few": 60, "many": 80}  # tables and their rows, which tell whose a file
 def killed(folder, times, writer):
     done = subprocess.run(
         [sys.executable, DRIVER, folder, str(times), writer],
-        capture_output=True, text=True, timeout=300 + 2 * times,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300 + 2 * times,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

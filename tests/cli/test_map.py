@@ -88,9 +88,18 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     _, done = iris
     lines = done.stderr.splitlines()
     assert first_words(done) == [
-        "Read", "Features", "Label", "Scale", "PCA", "Exact", "t-SNE", "Trust", "Page", "Wrote",
+        "Read",
+        "Features",
+        "Label",
+        "Scale",
+        "PCA",
+        "Exact",
+        "t-SNE",
+        "Trust",
+        "Page",
+        "Wrote",
         "Next",
-    ]  # fmt: skip
+    ]
     assert all(line[9] != " " and line[8] == " " for line in lines)
     assert "iris: 150 rows × 5 columns" in lines[0]
     assert lines[1].endswith("4 numeric columns (sepal length (cm) … petal width (cm))")
@@ -128,10 +137,16 @@ def test_the_model_is_the_map_that_was_written(iris):
 def test_the_record_holds_settings_versions_table_and_trust(record):
     assert record["settings"] == SETTINGS
     assert record["table"] == {
-        "name": "iris", "rows": 150, "n_columns": 5,
-        "features": list(samples.load("iris").columns), "label": "species", "id": None,
-        "kept_for_colour": [], "ignored": [], "notes": [],
-    }  # fmt: skip
+        "name": "iris",
+        "rows": 150,
+        "n_columns": 5,
+        "features": list(samples.load("iris").columns),
+        "label": "species",
+        "id": None,
+        "kept_for_colour": [],
+        "ignored": [],
+        "notes": [],
+    }
     assert record["versions"]["gnomon"] == version("gnomon")
     assert {"python", "numpy", "scipy"} < set(record["versions"])
     stages = ["read", "prepare", "pca", "tsne", "trust", "write", "page"]
@@ -210,8 +225,14 @@ def test_a_file_is_read_and_what_is_left_out_is_said(tmp_path):
 )
 def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
     rng = np.random.default_rng(0)
-    np.savetxt(tmp_path / "wide.csv", rng.normal(size=(3_000, 20)), delimiter=",", fmt="%.5f",
-               header=",".join(f"c{j}" for j in range(20)), comments="")  # fmt: skip
+    np.savetxt(
+        tmp_path / "wide.csv",
+        rng.normal(size=(3_000, 20)),
+        delimiter=",",
+        fmt="%.5f",
+        header=",".join(f"c{j}" for j in range(20)),
+        comments="",
+    )
     terminal, its_end = pty.openpty()  # on a terminal there is a bar, which says when to strike
     with (tmp_path.parent / "stdout").open("w") as stdout:
         process = Child(
@@ -292,8 +313,23 @@ def test_no_color_gives_plain_text_where_colours_are_shown(tmp_path, arguments):
 
 
 def test_options_reach_the_model_and_the_folder_is_named_after_the_sample(tmp_path):
-    done = gnomon("map", "wine", "-k", "3", "--scale", "standard", "--threads", "1", "--seed", "7",
-                  "--dimensions", "1", "--perplexity", "12", folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "map",
+        "wine",
+        "-k",
+        "3",
+        "--scale",
+        "standard",
+        "--threads",
+        "1",
+        "--seed",
+        "7",
+        "--dimensions",
+        "1",
+        "--perplexity",
+        "12",
+        folder=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert os.listdir(tmp_path) == ["wine_map"]
     table = pq.read_table(tmp_path / "wine_map" / "map.parquet")
@@ -303,8 +339,14 @@ def test_options_reach_the_model_and_the_folder_is_named_after_the_sample(tmp_pa
     assert np.allclose(scores, expected, atol=1e-9)
     assert [name for name in table.column_names if name.startswith("tsne")] == ["tsne1"]
     settings = json.loads((tmp_path / "wine_map" / "run.json").read_text())["settings"]
-    changed = {"data": "wine", "components": "3", "scale": "standard", "seed": 7, "dimensions": 1,
-               "perplexity": 12.0}  # fmt: skip
+    changed = {
+        "data": "wine",
+        "components": "3",
+        "scale": "standard",
+        "seed": 7,
+        "dimensions": 1,
+        "perplexity": 12.0,
+    }
     assert settings == SETTINGS | changed
 
 

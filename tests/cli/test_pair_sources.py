@@ -127,18 +127,46 @@ def test_folders_are_compared(here):
     done = gnomon("compare", "new", "old", "--permutations", "99", "--json", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
-        *2 * ["Read", "Features", "Blocks"], "Shared", "Alike", "RV", "Near", "Changed", "p-value",
-    ]  # fmt: skip
+        *2 * ["Read", "Features", "Blocks"],
+        "Shared",
+        "Alike",
+        "RV",
+        "Near",
+        "Changed",
+        "p-value",
+    ]
     found, expected = json.loads(done.stdout), compare(*pair())
     for name in ("n", "correlation", "rmsd", "rv", "unbiased_cka", "neighbor_overlap"):
         assert found[name] == pytest.approx(getattr(expected, name)), name
     assert found["p_value"] == 0.01
     assert found["shuffled_rows"] == N
-    joined = gnomon("compare", "new_ids", "old_ids", "--id", "cell", "--permutations", "9",
-                    "--json", "--columns", "u", "--columns", "x*", folder=here)  # fmt: skip
+    joined = gnomon(
+        "compare",
+        "new_ids",
+        "old_ids",
+        "--id",
+        "cell",
+        "--permutations",
+        "9",
+        "--json",
+        "--columns",
+        "u",
+        "--columns",
+        "x*",
+        folder=here,
+    )
     assert "no column of numbers" in joined.stderr  # the one has no u, the other no x
-    joined = gnomon("compare", "new_ids", "old_ids", "--id", "cell", "--permutations", "9",
-                    "--json", folder=here)  # fmt: skip
+    joined = gnomon(
+        "compare",
+        "new_ids",
+        "old_ids",
+        "--id",
+        "cell",
+        "--permutations",
+        "9",
+        "--json",
+        folder=here,
+    )
     assert json.loads(joined.stdout)["n"] == 15
     assert json.loads(joined.stdout)["n_only_a"] == 30
 
@@ -159,8 +187,9 @@ def test_columns_are_chosen_by_patterns_and_maps_by_themselves(here, tmp_path):
     done = gnomon("align", "a", "--to", "b", "-o", out, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert numbers(out)[0] == ["tsne1", "tsne2"]
-    done = gnomon("align", "a", "--to", "b", "-o", out, "--force", "--columns", "pc*",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "align", "a", "--to", "b", "-o", out, "--force", "--columns", "pc*", folder=tmp_path
+    )
     assert numbers(out)[0] == ["pc1", "pc2"]
     np.testing.assert_allclose(numbers(out)[1], Y + 1, atol=0.1)
 
@@ -179,26 +208,51 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
         (["align", "new", "--to", "old", "-o", "n.csv"], 2, "got 'n.csv'. Name one with -o"),
         (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
         (["align", "-", "--to", "old", "-o", "n.npy"], 2, "Standard input is not read in blocks"),
-        (["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"], 3,
-         "The ids of mixed_ids must ascend to be joined in blocks"),
-        (["compare", "text_ids", "old", "--id", "id"], 3, 'part0.parquet: column "id" holds text, '
-         "not numbers. In blocks --id must be a column of numbers that ascends."),
-        (["compare", "new_ids", "old_ids", "--id", "cel"], 2, 'part0.parquet has no column "cel", '
-         'named by the option --id. Did you mean "cell"?'),
-        (["align", "old.npy", "--to", "old", "--id", "cell", "-o", "n.npy"], 2,
-         'old.npy has no column "cell", named by the option --id'),
-        (["compare", "new_ids", "far_ids", "--id", "cell"], 3,
-         "new_ids and far_ids have no id in common in the column 'cell'"),
-        (["compare", "new_ids", "large_ids", "--id", "cell"], 3, "The ids of large_ids must be "
-         "between -2^53 and 2^53"),
-        (["compare", "gap", "old"], 3, "gap holds 1 missing value (NaN), the first in "
-         "part1.parquet at row 5, column 'u'"),
+        (
+            ["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"],
+            3,
+            "The ids of mixed_ids must ascend to be joined in blocks",
+        ),
+        (
+            ["compare", "text_ids", "old", "--id", "id"],
+            3,
+            'part0.parquet: column "id" holds text, '
+            "not numbers. In blocks --id must be a column of numbers that ascends.",
+        ),
+        (
+            ["compare", "new_ids", "old_ids", "--id", "cel"],
+            2,
+            'part0.parquet has no column "cel", named by the option --id. Did you mean "cell"?',
+        ),
+        (
+            ["align", "old.npy", "--to", "old", "--id", "cell", "-o", "n.npy"],
+            2,
+            'old.npy has no column "cell", named by the option --id',
+        ),
+        (
+            ["compare", "new_ids", "far_ids", "--id", "cell"],
+            3,
+            "new_ids and far_ids have no id in common in the column 'cell'",
+        ),
+        (
+            ["compare", "new_ids", "large_ids", "--id", "cell"],
+            3,
+            "The ids of large_ids must be between -2^53 and 2^53",
+        ),
+        (
+            ["compare", "gap", "old"],
+            3,
+            "gap holds 1 missing value (NaN), the first in part1.parquet at row 5, column 'u'",
+        ),
         (["compare", "new", "iris"], 2, "There is no file or folder 'iris'. Check the name."),
-        (["align", "none", "--to", "old", "-o", "n.npy", "--workers", "1"], 2,
-         "There is no file or folder 'none'. Check the name."),
+        (
+            ["align", "none", "--to", "old", "-o", "n.npy", "--workers", "1"],
+            2,
+            "There is no file or folder 'none'. Check the name.",
+        ),
         (["compare", "new", "old", "--dask", "x:1", "--workers", "1"], 2, "mutually exclusive"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_done_in_blocks_is_refused(here, order, code, says):
     done = gnomon(*order, folder=here, stdin="x,y\n1,2\n")
     assert refused(done, code, says), done.stderr

@@ -88,8 +88,19 @@ def test_a_row_gets_the_same_place_in_any_company(made):
     folder, _, _ = made
     lines = (folder / "new.csv").read_text().splitlines()
     whole = gnomon("place", "new.csv", "-m", "old_map", "-q", folder=folder)
-    some = gnomon("place", "-", "-m", "old_map", "-q", "--id", "id", "--label", "kind",
-                  folder=folder, stdin="\n".join([lines[0], *lines[5:8]]) + "\n")  # fmt: skip
+    some = gnomon(
+        "place",
+        "-",
+        "-m",
+        "old_map",
+        "-q",
+        "--id",
+        "id",
+        "--label",
+        "kind",
+        folder=folder,
+        stdin="\n".join([lines[0], *lines[5:8]]) + "\n",
+    )
     assert (whole.stderr, some.stderr) == ("", "")
     assert some.stdout.splitlines()[1:] == whole.stdout.splitlines()[5:8]
 
@@ -154,8 +165,17 @@ def write_parts(folder, X, files=3):
 def test_a_folder_is_placed_in_blocks_where_its_rows_would_be_in_one_file(made, tmp_path, where):
     folder, X, _ = made
     write_parts(tmp_path / "new", X)
-    done = gnomon("place", "new", "-m", folder / "old_map", "-o", "p.parquet", *where, "--json",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "place",
+        "new",
+        "-m",
+        folder / "old_map",
+        "-o",
+        "p.parquet",
+        *where,
+        "--json",
+        folder=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     cluster = ["Cluster"] if where else []
     assert first_words(done) == [*cluster, "Read", "Features", "Blocks", "Placed", "Wrote"]
@@ -194,8 +214,12 @@ def test_gaps_in_blocks_are_filled_in_as_in_one_file(made, tmp_path):
     done = gnomon("place", "new", *order, "--missing", "mean", folder=tmp_path)
     whole = gnomon("place", "new.parquet", *order, "--missing", "mean", folder=tmp_path)
     assert table_of(done).to_pydict() == table_of(whole).to_pydict()
-    refused(gnomon("place", "new", *order, folder=tmp_path), 3,
-            "part0.parquet at row 3, column 'weight'", "or fill them in beforehand.")  # fmt: skip
+    refused(
+        gnomon("place", "new", *order, folder=tmp_path),
+        3,
+        "part0.parquet at row 3, column 'weight'",
+        "or fill them in beforehand.",
+    )
     done = gnomon("place", "new", *order, "--missing", "drop", folder=tmp_path)
     whole = gnomon("place", "new.parquet", *order, "--missing", "drop", folder=tmp_path)
     assert "Missing  1 row dropped\n" in done.stderr

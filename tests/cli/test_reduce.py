@@ -45,8 +45,18 @@ def test_it_ends_well_and_writes_the_files_it_names(reduced):
     named = re.fullmatch(r"Wrote +fish_reduced/: (.*?)  +\d+\.\d s", line)[1].split(", ")
     assert sorted(named) == FILES
     assert sorted(os.listdir(folder / "fish_reduced")) == FILES
-    assert first_words(done) == ["Read", "Features", "Label", "Id", "Scale", "PCA", "Exact", "Page",
-                                 "Wrote", "Next"]  # fmt: skip
+    assert first_words(done) == [
+        "Read",
+        "Features",
+        "Label",
+        "Id",
+        "Scale",
+        "PCA",
+        "Exact",
+        "Page",
+        "Wrote",
+        "Next",
+    ]
     assert "fish.csv: 60 rows × 6 columns" in done.stderr
     assert "t-SNE" not in done.stderr
 
@@ -71,11 +81,26 @@ def test_the_model_gives_the_same_scores_and_the_record_says_how(reduced):
     assert np.array_equal(parts["pca"].transform(X), expected.transform(X))
     record = json.loads((folder / "fish_reduced" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"] == {
-        "data": "fish.csv", "label": None, "id": None, "features": [], "keep": [], "drop": [],
-        "na": [], "decimal": None, "sheet": None, "layer": None, "use_rep": None,
-        "normalize": None, "missing": "error", "scale": "none", "components": "2",
-        "seed": 0, "text": None, "image": None, "link": None,
-    }  # fmt: skip
+        "data": "fish.csv",
+        "label": None,
+        "id": None,
+        "features": [],
+        "keep": [],
+        "drop": [],
+        "na": [],
+        "decimal": None,
+        "sheet": None,
+        "layer": None,
+        "use_rep": None,
+        "normalize": None,
+        "missing": "error",
+        "scale": "none",
+        "components": "2",
+        "seed": 0,
+        "text": None,
+        "image": None,
+        "link": None,
+    }
     assert record["pca"]["certificate"] == expected.certificate_.to_dict()
     assert record["table"]["features"] == COLUMNS
     assert "tsne" not in record
@@ -109,8 +134,9 @@ def test_quiet_says_nothing_beside_the_data(tmp_path):
 
 
 def test_standard_input_with_a_folder_keeps_the_model(tmp_path):
-    done = gnomon("reduce", "-", "-k", "1", "-o", "kept", folder=tmp_path,
-                  stdin="a,b\n1,2\n3,5\n4,1\n")  # fmt: skip
+    done = gnomon(
+        "reduce", "-", "-k", "1", "-o", "kept", folder=tmp_path, stdin="a,b\n1,2\n3,5\n4,1\n"
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert sorted(os.listdir(tmp_path / "kept")) == FILES
 

@@ -17,8 +17,9 @@ def write_table(path, n=60, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) + [5, -3, 2, 40]
     lines = ["name,group,length,width,depth,mass"]
-    lines += [f"fish {i},{'ab'[i % 2]},{','.join(map(repr, map(float, row)))}"
-              for i, row in enumerate(X)]  # fmt: skip
+    lines += [
+        f"fish {i},{'ab'[i % 2]},{','.join(map(repr, map(float, row)))}" for i, row in enumerate(X)
+    ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -42,8 +43,14 @@ def sections(page):
 def test_gnomon_map_writes_the_page_of_its_table(mapped):
     page = page_of(mapped / "fish_map" / "report.html")
     assert sections(page) == [
-        "map", "overview", "counting", "components", "reconstruction", "trust", "reproduce",
-    ]  # fmt: skip
+        "map",
+        "overview",
+        "counting",
+        "components",
+        "reconstruction",
+        "trust",
+        "reproduce",
+    ]
     assert "Fish of May" in page.words
     assert "fish.csv has 60 rows and 4 columns of numbers; points are coloured by group" in (
         page.words
@@ -73,8 +80,9 @@ def test_the_page_is_built_again_from_the_folder_and_the_data(mapped):
 
 
 def test_a_map_of_a_sample_has_a_page_of_all_rows_and_says_so(mapped):
-    done = gnomon("map", "fish.csv", "--sample", "40", "--stability", "2", "-o", "some",
-                  folder=mapped)  # fmt: skip
+    done = gnomon(
+        "map", "fish.csv", "--sample", "40", "--stability", "2", "-o", "some", folder=mapped
+    )
     assert done.returncode == 0, done.stderr
     assert "Left out stability: the map is of a part of the rows" in done.stderr
     page = page_of(mapped / "some" / "report.html")
@@ -123,8 +131,9 @@ def test_without_the_data_the_page_says_what_it_lacks(moved):
 
 def test_data_that_moved_are_given_by_hand(moved, mapped):
     shutil.copy(mapped / "fish.csv", moved / "elsewhere.csv")
-    done = gnomon("report", "fish_map", "--force", "--data", "elsewhere.csv", "--stability", "2",
-                  folder=moved)  # fmt: skip
+    done = gnomon(
+        "report", "fish_map", "--force", "--data", "elsewhere.csv", "--stability", "2", folder=moved
+    )
     assert done.returncode == 0, done.stderr
     page = page_of(moved / "fish_map" / "report.html")
     assert "stability" in sections(page)
@@ -156,14 +165,17 @@ def test_what_needs_the_data_says_so(moved):
         (lambda f: (f / "run.json").write_text("{"), "run.json cannot be read"),
         (lambda f: (f / "run.json").write_text("[]"), "run.json is no record of a run"),
         (lambda f: (f / "map.parquet").unlink(), "There is neither map.parquet nor scores.parquet"),
-        (lambda f: (f / "map.parquet").write_bytes((f.parent / "short.parquet").read_bytes()),
-         "map.parquet is not of the same run as"),
+        (
+            lambda f: (f / "map.parquet").write_bytes((f.parent / "short.parquet").read_bytes()),
+            "map.parquet is not of the same run as",
+        ),
     ],
     ids=["half a record", "no record", "no table", "another table"],
-)  # fmt: skip
+)
 def test_a_folder_that_is_not_whole_is_refused_in_a_sentence(moved, damage, says):
-    pq.write_table(pq.read_table(moved / "fish_map" / "map.parquet").slice(0, 5),
-                   moved / "short.parquet")  # fmt: skip
+    pq.write_table(
+        pq.read_table(moved / "fish_map" / "map.parquet").slice(0, 5), moved / "short.parquet"
+    )
     damage(moved / "fish_map")
     assert refused(gnomon("report", "fish_map", "--force", folder=moved), 3, says)
 
@@ -171,8 +183,9 @@ def test_a_folder_that_is_not_whole_is_refused_in_a_sentence(moved, damage, says
 def test_open_shows_the_page_and_budgets_hold(mapped, monkeypatch):
     shown = []
     monkeypatch.setattr("webbrowser.open", shown.append)
-    done = gnomon("report", "fish_map", "-o", "small.html", "--open", "--page-budget", "320kB",
-                  folder=mapped)  # fmt: skip
+    done = gnomon(
+        "report", "fish_map", "-o", "small.html", "--open", "--page-budget", "320kB", folder=mapped
+    )
     assert done.returncode == 0, done.stderr
     assert shown == [(mapped / "small.html").as_uri()]
     done = gnomon("report", "fish_map", "-o", "tiny.html", "--page-budget", "1kB", folder=mapped)
@@ -258,8 +271,9 @@ def test_a_run_whose_columns_would_be_others_today_is_read_with_its_own(tmp_path
     """The first edition used a year beside sixty genes, and two columns of vectors."""
     rng = np.random.default_rng(0)
     genes = {f"{'abcdefgh'[j // 8]}{'klmnopqr'[j % 8]}x": rng.normal(size=30) for j in range(60)}
-    table = pa.table({"year": 2000 + rng.integers(20, size=30), **genes,
-                      "kind": ["u", "v", "w"] * 10})  # fmt: skip
+    table = pa.table(
+        {"year": 2000 + rng.integers(20, size=30), **genes, "kind": ["u", "v", "w"] * 10}
+    )
     pq.write_table(table, tmp_path / "t.parquet")
     done = gnomon("map", "t.parquet", "--keep", "year", folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -46,8 +46,15 @@ def test_all_components_give_the_data_back_to_rounding(runs):
 
 
 def test_fewer_lose_exactly_the_variance_that_the_record_states(runs):
-    done = gnomon("restore", "three/scores.parquet", "-m", "three/model.gnomon",
-                  "-o", "back.parquet", folder=runs)  # fmt: skip
+    done = gnomon(
+        "restore",
+        "three/scores.parquet",
+        "-m",
+        "three/model.gnomon",
+        "-o",
+        "back.parquet",
+        folder=runs,
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     lost = np.square(values(pq.read_table(runs / "back.parquet")) - WINE.X).sum()
     total = np.square(WINE.X - WINE.X.mean(axis=0)).sum()
@@ -62,8 +69,9 @@ def test_a_pipe_of_csv_gives_the_same_numbers(runs):
     table = pq.read_table(runs / "three" / "scores.parquet")
     text = io.BytesIO()
     pc.write_csv(table.select(["pc3", "pc1", WINE.label_name, "pc2"]), text)  # in any order
-    by_pipe = gnomon("restore", "-", "-m", "three", "-q", folder=runs,
-                     stdin=text.getvalue().decode())  # fmt: skip
+    by_pipe = gnomon(
+        "restore", "-", "-m", "three", "-q", folder=runs, stdin=text.getvalue().decode()
+    )
     assert (by_file.stderr, by_pipe.stderr) == ("", "")
     assert by_pipe.stdout == by_file.stdout
 
@@ -111,8 +119,9 @@ def test_what_is_wrong_is_told_in_one_sentence(runs, arguments, code, says):
 
 
 def test_cells_that_would_be_formulas_are_not_written(tmp_path):
-    table = pa.table({"id": ["=1+1", "@b", "c", "d"], "x": [1.0, 2.0, 4.0, 3.5],
-                      "y": [2.5, 1.5, 3.0, 7.25]})  # fmt: skip
+    table = pa.table(
+        {"id": ["=1+1", "@b", "c", "d"], "x": [1.0, 2.0, 4.0, 3.5], "y": [2.5, 1.5, 3.0, 7.25]}
+    )
     pq.write_table(table, tmp_path / "t.parquet")
     assert gnomon("reduce", "t.parquet", "-k", "2", folder=tmp_path).returncode == 0
     done = gnomon("restore", "t_reduced/scores.parquet", "-m", "t_reduced", "-q", folder=tmp_path)
@@ -150,8 +159,17 @@ def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where
     (tmp_path / "scores").mkdir()
     for i, start in enumerate(range(0, len(scores), 50)):
         pq.write_table(scores.slice(start, 50), tmp_path / "scores" / f"part{i}.parquet")
-    done = gnomon("restore", "scores", "-m", runs / "all", "-o", "back.parquet", *where, "--json",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "restore",
+        "scores",
+        "-m",
+        runs / "all",
+        "-o",
+        "back.parquet",
+        *where,
+        "--json",
+        folder=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     named = [WINE.label_name, *WINE.columns]
@@ -159,8 +177,9 @@ def test_a_folder_of_components_is_restored_block_by_block(runs, tmp_path, where
     back = pq.read_table(tmp_path / "back.parquet")
     assert back.column_names == named
     assert back[WINE.label_name].equals(scores[WINE.label_name])
-    whole = gnomon("restore", "all/scores.parquet", "-m", "all", "-o", tmp_path / "whole.parquet",
-                   folder=runs)  # fmt: skip
+    whole = gnomon(
+        "restore", "all/scores.parquet", "-m", "all", "-o", tmp_path / "whole.parquet", folder=runs
+    )
     assert whole.returncode == 0, whole.stderr
     np.testing.assert_allclose(
         values(back), values(pq.read_table(tmp_path / "whole.parquet")), rtol=1e-13

@@ -351,9 +351,11 @@ with RunFolder(Path(sys.argv[1]), ("run.json",)) as run:
 def hold(out):
     """A process that is in the middle of a run into this folder."""
     child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(HOLDING), out], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(HOLDING), out],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert child.stdout.readline() == "locked\n"
     return child
 
@@ -501,10 +503,16 @@ def test_ctrl_c_while_a_run_is_replaced_leaves_the_old_one(made, monkeypatch):
     assert sorted(os.listdir(made)) == ["t.csv", "t_map"]
 
 
-@pytest.mark.parametrize("order", [
-    ["map", "t.csv", "--force"], ["reduce", "t.csv", "-o", "t_map", "--force"],
-    ["report", "t_map", "--force"], ["report", "t_map/model.gnomon", "--force"],
-], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["map", "t.csv", "--force"],
+        ["reduce", "t.csv", "-o", "t_map", "--force"],
+        ["report", "t_map", "--force"],
+        ["report", "t_map/model.gnomon", "--force"],
+    ],
+    ids=" ".join,
+)
 def test_a_command_says_that_another_one_is_writing(made, order):
     before = octets(made / "t_map")
     child = hold(made / "t_map")

@@ -26,13 +26,25 @@ def folder(tmp_path_factory):
         "abstract": [f"Title {i}, with words" for i in range(N)],
         "url": [f"https://example.invalid/{i}" for i in range(N)],
         "thumb": [f"{i % 3}.png" for i in range(N)],
-        "a": rng.normal(size=N), "b": rng.normal(size=N), "c": rng.normal(size=N),
-    }  # fmt: skip
+        "a": rng.normal(size=N),
+        "b": rng.normal(size=N),
+        "c": rng.normal(size=N),
+    }
     pq.write_table(pa.table(table), folder / "docs.parquet")
     done = gnomon(
-        "map", "docs.parquet", "--text", "abstract", "--link", "url", "--image", "thumb",
-        "--image-root", "thumbs", "--replay", folder=folder,
-    )  # fmt: skip
+        "map",
+        "docs.parquet",
+        "--text",
+        "abstract",
+        "--link",
+        "url",
+        "--image",
+        "thumb",
+        "--image-root",
+        "thumbs",
+        "--replay",
+        folder=folder,
+    )
     assert done.returncode == 0, done.stderr
     return folder, done
 

@@ -120,21 +120,32 @@ def test_a_file_whose_name_is_no_utf8_is_read_and_called_by_what_can_be_shown(tm
 def test_every_command_works_with_names_that_are_no_utf8(tmp_path, ending):
     data = write_odd(tmp_path, ending).name
     orders = [
-        ["inspect", data], ["map", data], ["map", data, "--force", "--json"], ["reduce", data],
+        ["inspect", data],
+        ["map", data],
+        ["map", data, "--force", "--json"],
+        ["reduce", data],
         ["reduce", data, "--force", "--workers", "1", "-o", f"{ODD}_blocks"],
         ["report", f"{ODD}_map", "--force", "--title", ODD],
         ["report", f"{ODD}_map", "-o", f"{ODD}.html"],
         ["place", data, "-m", f"{ODD}_map", "-o", f"{ODD}2.parquet"],
-        ["restore", f"{ODD}_reduced/scores.parquet", "-m", f"{ODD}_reduced", "-o",
-         f"{ODD}.feather"],
-        ["align", data, "--to", data, "-o", f"{ODD}3.csv"], ["compare", data, data, "-o", "c.json"],
-    ]  # fmt: skip
+        [
+            "restore",
+            f"{ODD}_reduced/scores.parquet",
+            "-m",
+            f"{ODD}_reduced",
+            "-o",
+            f"{ODD}.feather",
+        ],
+        ["align", data, "--to", data, "-o", f"{ODD}3.csv"],
+        ["compare", data, data, "-o", "c.json"],
+    ]
     for order in orders:
         done = gnomon(*order, folder=tmp_path)
         assert done.returncode == 0, (order, done.stderr)
-    assert json.loads((tmp_path / f"{ODD}_map" / "run.json").read_text("utf-8"))["settings"][
-        "data"
-    ] == data  # fmt: skip
+    assert (
+        json.loads((tmp_path / f"{ODD}_map" / "run.json").read_text("utf-8"))["settings"]["data"]
+        == data
+    )
     assert "caf\ufffd" in (tmp_path / f"{ODD}_map" / "report.html").read_text("utf-8")
     done = gnomon("map", f"no{ODD}.csv", folder=tmp_path)
     assert one_sentence(done, 2, "is neither a file nor a bundled sample")
@@ -180,9 +191,13 @@ main()
 
 def limited(limit, *order, folder):
     return subprocess.run(
-        [sys.executable, "-c", LIMITED, str(limit), *order], cwd=folder, env=environment(),
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", LIMITED, str(limit), *order],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 @pytest.mark.parametrize("limit", [3 * 10**8, 8 * 10**8, 2 * 10**9])

@@ -16,9 +16,12 @@ def blas_threads():
 
 def run(code):
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
-    )  # fmt: skip
+    )
 
 
 def test_blas_is_held_to_one_thread_inside_and_given_back_after():

@@ -120,10 +120,18 @@ def test_in_python_it_is_one_warning(tmp_path, read_only):
         "print([type(w.message).__name__ for w in caught], caught[0].message)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(read_only), "HOME": "/dev/null/none",
-             "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(read_only),
+            "HOME": "/dev/null/none",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+    )
     assert done.stdout.startswith("['GnomonWarning'] Compiled loops cannot be cached"), done.stderr
 
 

@@ -233,7 +233,7 @@ def test_more_helpers_than_the_work_inside_has_use_for_all_leave_it():
 
     beside(lambda a, b: time.sleep(0.01), row_blocks(200, 1), meanwhile, n_jobs=8)
     print("left")
-    """)  # fmt: skip
+    """)
     assert (done.stdout, done.returncode) == ("left\n", 0), done.stderr
 
 
@@ -321,18 +321,23 @@ FIT = """
 
 
 def test_a_forked_child_computes_the_same_bits():
-    done = run(FIT + """
+    done = run(
+        FIT
+        + """
     here = fit()
     child = os.fork()
     if child == 0:
         os._exit(0 if np.array_equal(fit(), here) else 1)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """)  # fmt: skip
+    """
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_a_child_forked_while_another_thread_computes_gets_its_blas_threads_back():
-    done = run(FIT + """
+    done = run(
+        FIT
+        + """
     import warnings
     from threadpoolctl import threadpool_info
     from gnomon.compute.blas import one_blas_thread
@@ -350,12 +355,15 @@ def test_a_child_forked_while_another_thread_computes_gets_its_blas_threads_back
         os._exit(0 if given_back and count() == before else 1)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     leave.set(); thread.join(); sys.exit(code)
-    """)  # fmt: skip
+    """
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_joblib_workers_compute_the_same_bits():
-    done = run(FIT + """
+    done = run(
+        FIT
+        + """
     from joblib import Parallel, delayed
     def work(_):
         X = np.random.default_rng(0).standard_normal((20_000, 30))
@@ -364,7 +372,8 @@ def test_joblib_workers_compute_the_same_bits():
     for backend in ("loky", "threading"):
         for result in Parallel(n_jobs=2, backend=backend)(delayed(work)(i) for i in range(4)):
             assert np.array_equal(result, here), backend
-    """)  # fmt: skip
+    """
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -461,7 +470,9 @@ INTERRUPTED = """
 
 def test_an_interrupt_at_any_place_stops_the_work_and_leaves_nothing_behind():
     """Wherever Python looks for signals here: the entry of a function, and after a call of C."""
-    done = run(INTERRUPTED + """
+    done = run(
+        INTERRUPTED
+        + """
     watched = {threads.__file__, blas.__file__, sys.modules["contextlib"].__file__}
 
     def interrupted(action, at):
@@ -501,13 +512,16 @@ def test_an_interrupt_at_any_place_stops_the_work_and_leaves_nothing_behind():
                 error = None
             look_at_blas(seen)
         assert at > 20, at
-    """)  # fmt: skip
+    """
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_a_signal_at_any_moment_stops_the_work_and_leaves_nothing_behind():
     """A timer interrupts the main thread, every time a little later, with new helpers each time."""
-    done = run(INTERRUPTED + """
+    done = run(
+        INTERRUPTED
+        + """
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -529,7 +543,8 @@ def test_a_signal_at_any_moment_stops_the_work_and_leaves_nothing_behind():
             two = threading.Barrier(2)  # nobody passes it alone
             map_blocks(lambda a, b: two.wait(20), row_blocks(2, 1), n_jobs=2)
     assert interrupted > 100, interrupted
-    """)  # fmt: skip
+    """
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -555,7 +570,9 @@ TORN = """
 
 
 def test_ctrl_c_does_not_wait_for_ever():
-    done = run(TORN + """
+    done = run(
+        TORN
+        + """
     threads.PATIENCE_SECONDS = 0.2
     try:
         map_blocks(work, row_blocks(50, 1), n_jobs=2)
@@ -564,12 +581,15 @@ def test_ctrl_c_does_not_wait_for_ever():
         two = threading.Barrier(2)  # another helper comes
         map_blocks(lambda a, b: two.wait(20), row_blocks(2, 1), n_jobs=2)
         print("stopped")
-    """)  # fmt: skip
+    """
+    )
     assert (done.stdout, done.returncode) == ("stopped\n", 0), done.stderr
 
 
 def test_the_second_ctrl_c_does_not_wait():
-    done = run(TORN + """
+    done = run(
+        TORN
+        + """
     threads.PATIENCE_SECONDS = 100.0
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -584,7 +604,8 @@ def test_the_second_ctrl_c_does_not_wait():
     except KeyboardInterrupt:
         assert time.monotonic() - begin < 60
         print("stopped")
-    """)  # fmt: skip
+    """
+    )
     assert (done.stdout, done.returncode) == ("stopped\n", 0), done.stderr
 
 
@@ -664,8 +685,12 @@ def test_one_slow_block_beside_holds_nobody_up():
             assert slow.wait(20)
         done.append(start)
 
-    beside(block, row_blocks(100, 1), lambda: wait_until(lambda: len(done) == 99) or slow.set(),
-           n_jobs=3)  # fmt: skip
+    beside(
+        block,
+        row_blocks(100, 1),
+        lambda: wait_until(lambda: len(done) == 99) or slow.set(),
+        n_jobs=3,
+    )
     assert len(done) == 100
 
 

@@ -57,16 +57,32 @@ REFUSED = [
     ("masked cell", MASKED, ValueError, r"1 missing value.*row 7, column 3"),
     ("None", objects(None), ValueError, r"1 missing value.*row 7, column 3"),
     ("pandas' NA", objects(pd.NA), ValueError, r"1 missing value.*row 7, column 3"),
-    ("null in pandas", frame(GOOD).astype("Float64").mask(with_cell(99.0) == 99), ValueError,
-     r"row 7, column 'price'"),
-    ("null in polars", pl.DataFrame(frame(with_cell(np.nan)).to_dict("list"), nan_to_null=True),
-     ValueError, r"row 7, column 'price'"),
-    ("null in pyarrow", pa.Table.from_pandas(frame(with_cell(np.nan))), ValueError,
-     r"row 7, column 'price'"),
+    (
+        "null in pandas",
+        frame(GOOD).astype("Float64").mask(with_cell(99.0) == 99),
+        ValueError,
+        r"row 7, column 'price'",
+    ),
+    (
+        "null in polars",
+        pl.DataFrame(frame(with_cell(np.nan)).to_dict("list"), nan_to_null=True),
+        ValueError,
+        r"row 7, column 'price'",
+    ),
+    (
+        "null in pyarrow",
+        pa.Table.from_pandas(frame(with_cell(np.nan))),
+        ValueError,
+        r"row 7, column 'price'",
+    ),
     ("complex numbers", GOOD + 1j, ValueError, r"[Cc]omplex"),
     ("dates", (GOOD * 1e6).astype("datetime64[s]"), TypeError, r"dates.*Choose an encoding"),
-    ("a column of dates", frame(GOOD).assign(e=pd.Timestamp("2020-01-01")), TypeError,
-     r"dates .*in column 'e'.*Choose an encoding"),
+    (
+        "a column of dates",
+        frame(GOOD).assign(e=pd.Timestamp("2020-01-01")),
+        TypeError,
+        r"dates .*in column 'e'.*Choose an encoding",
+    ),
     ("time spans", (GOOD * 1e6).astype("timedelta64[s]"), TypeError, r"Choose an encoding"),
     ("numbers as text", GOOD.astype(str), TypeError, r"not numbers"),
     ("text in an object", objects("12"), TypeError, r"str \('12'\), not numbers"),
@@ -85,12 +101,13 @@ REFUSED = [
     ("no rows", GOOD[:0], ValueError, r"0 sample\(s\).*\(0, 5\)"),
     ("no columns", GOOD[:, :0], ValueError, r"0 feature\(s\).*\(40, 0\)"),
     ("one row", GOOD[:1], ValueError, r"1 sample"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("estimator", UNIQUE, ids=repr)
-@pytest.mark.parametrize(("X", "error", "says"), [row[1:] for row in REFUSED],
-                         ids=[row[0] for row in REFUSED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("X", "error", "says"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
 def test_unusable_data_are_refused_in_one_sentence(estimator, X, error, says):
     with pytest.raises(error, match=re.compile(says, re.DOTALL)):
         fitted(estimator, X)
@@ -142,8 +159,9 @@ WRONG_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("k", "error"), [row[1:] for row in WRONG_COUNTS],
-                         ids=[row[0] for row in WRONG_COUNTS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "error"), [row[1:] for row in WRONG_COUNTS], ids=[row[0] for row in WRONG_COUNTS]
+)
 def test_a_wrong_number_of_components_is_refused_with_the_allowed_range(k, error):
     with pytest.raises(error, match=r"`n_components` must be an integer") as caught:
         PCA(n_components=k).fit(GOOD)
@@ -153,11 +171,21 @@ def test_a_wrong_number_of_components_is_refused_with_the_allowed_range(k, error
 
 
 WRONG_PARAMETERS = [
-    ("solver", "fast"), ("svd_solver", "fast"), ("standardize", 1), ("whiten", "yes"), ("ddof", -1),
-    ("ddof", 1.5), ("missing", "drop"), ("tol", -1e-9), ("tol", float("nan")), ("tol", "small"),
-    ("feature_weight", [1, 2]), ("feature_weight", [1, 1, 1, 1, 0]), ("n_jobs", 0),
+    ("solver", "fast"),
+    ("svd_solver", "fast"),
+    ("standardize", 1),
+    ("whiten", "yes"),
+    ("ddof", -1),
+    ("ddof", 1.5),
+    ("missing", "drop"),
+    ("tol", -1e-9),
+    ("tol", float("nan")),
+    ("tol", "small"),
+    ("feature_weight", [1, 2]),
+    ("feature_weight", [1, 1, 1, 1, 0]),
+    ("n_jobs", 0),
     ("feature_weight", ["a"] * 5),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG_PARAMETERS)

@@ -125,8 +125,9 @@ ALL_SAME = "All rows are the same"
 
 CASES = [
     Case(3, "a column of zeros", "pca tsne", with_column(0.0), GOOD, warning=ONE_CONSTANT),
-    Case(3, "a constant column", "pca tsne", with_column(1e6 / 3), GOOD, 1e-7,
-         warning=ONE_CONSTANT),
+    Case(
+        3, "a constant column", "pca tsne", with_column(1e6 / 3), GOOD, 1e-7, warning=ONE_CONSTANT
+    ),
     Case(4, "all zero", "pca", np.zeros((40, 5)), warning=lambda _: ALL_SAME),
     Case(4, "all constant", "pca", np.full((40, 5), 3.7), warning=lambda _: ALL_SAME),
     Case(5, "all rows are identical", "tsne", np.full((40, 5), 3.7), error="identical"),
@@ -134,17 +135,52 @@ CASES = [
     # The numbers themselves are rounded to 6e-5 (float32 at 1,000, spread 5) and 1.5e-8.
     Case(7, "float32 far from zero", "pca tsne procrustes", FAR32, moved(FAR32, 1e3), 1e-5),
     Case(7, "float64 far from zero", "pca tsne procrustes", FAR64, moved(FAR64, 1e8), 1e-7),
-    Case(8, "times 2^664", "pca tsne scaling", np.ldexp(GOOD, 664), GOOD, 0,
-         warning=out_of_range("above")),
-    Case(8, "times 2^-664", "pca tsne scaling", np.ldexp(GOOD, -664), GOOD, 0,
-         warning=out_of_range("below")),
-    Case(8, "times 1e200", "pca tsne scaling", GOOD * 1e200, GOOD, 1e-9,
-         warning=out_of_range("above")),
-    Case(8, "times 1e-200", "pca tsne scaling", GOOD * 1e-200, GOOD, 1e-9,
-         warning=out_of_range("below")),
+    Case(
+        8,
+        "times 2^664",
+        "pca tsne scaling",
+        np.ldexp(GOOD, 664),
+        GOOD,
+        0,
+        warning=out_of_range("above"),
+    ),
+    Case(
+        8,
+        "times 2^-664",
+        "pca tsne scaling",
+        np.ldexp(GOOD, -664),
+        GOOD,
+        0,
+        warning=out_of_range("below"),
+    ),
+    Case(
+        8,
+        "times 1e200",
+        "pca tsne scaling",
+        GOOD * 1e200,
+        GOOD,
+        1e-9,
+        warning=out_of_range("above"),
+    ),
+    Case(
+        8,
+        "times 1e-200",
+        "pca tsne scaling",
+        GOOD * 1e-200,
+        GOOD,
+        1e-9,
+        warning=out_of_range("below"),
+    ),
     # The mean of subnormals has fewer digits than they have.
-    Case(8, "subnormals", "pca tsne scaling", np.ldexp(SHORT, -1040), SHORT, 1e-5,
-         warning=out_of_range("below")),
+    Case(
+        8,
+        "subnormals",
+        "pca tsne scaling",
+        np.ldexp(SHORT, -1040),
+        SHORT,
+        1e-5,
+        warning=out_of_range("below"),
+    ),
     Case(9, "int64 near 2^60", "pca tsne procrustes", WHOLE + 2**60, WHOLE.astype(float)),
     Case(9, "int16", "pca tsne procrustes", WHOLE.astype(np.int16), WHOLE.astype(float)),
     Case(9, "uint8", "pca tsne procrustes", (WHOLE % 256).astype(np.uint8), (WHOLE % 256) * 1.0),
@@ -152,11 +188,21 @@ CASES = [
     Case(16, "as many components as columns", "pca tsne", GOOD[:, :2]),
     Case(16, "one column, two dimensions", "tsne", GOOD[:, :1]),
     *(Case(18, name, "pca tsne", X, SPARSE, 1e-7) for name, X in untidy(SPARSE).items()),
-    Case(20, "one row is far from all others", "pca tsne", scaled(GOOD, row=1e12),
-         warning=lambda _: r"Row 17 .* alone decides .*[Dd]rop or check it"),
-    Case(20, "one column is large", "pca tsne", scaled(GOOD, column=1e9),
-         warning=of_raw(r"Column 2 .* alone decides .*standardize=True")),
-]  # fmt: skip
+    Case(
+        20,
+        "one row is far from all others",
+        "pca tsne",
+        scaled(GOOD, row=1e12),
+        warning=lambda _: r"Row 17 .* alone decides .*[Dd]rop or check it",
+    ),
+    Case(
+        20,
+        "one column is large",
+        "pca tsne",
+        scaled(GOOD, column=1e9),
+        warning=of_raw(r"Column 2 .* alone decides .*standardize=True"),
+    ),
+]
 
 PAIRS = [
     (case, estimator)

@@ -60,8 +60,21 @@ def texts_of_errors(tree):
         if called(node) == "str"
         and any(getattr(name, "id", "") in caught | {"error"} for name in ast.walk(node))
     }
-    searches = {"search", "match", "fullmatch", "findall", "sub", "split", "find", "startswith",
-                "endswith", "replace", "partition", "removeprefix", "removesuffix"}  # fmt: skip
+    searches = {
+        "search",
+        "match",
+        "fullmatch",
+        "findall",
+        "sub",
+        "split",
+        "find",
+        "startswith",
+        "endswith",
+        "replace",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+    }
     for node in ast.walk(tree) if texts else ():
         compared = isinstance(node, ast.Compare) and not texts.isdisjoint(ast.walk(node))
         if compared or (called(node) in searches and not texts.isdisjoint(ast.walk(node))):
@@ -121,9 +134,16 @@ def kinds_of_tables(tree):
         if called(node) == "isinstance":
             names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])}
             if any(name.endswith(("Source", "Table")) for name in names) or names & {
-                "memmap", "csr_array", "csr_matrix", "spmatrix", "sparray", "View", "PairView",
-                "Rows", "Stream",
-            }:  # fmt: skip
+                "memmap",
+                "csr_array",
+                "csr_matrix",
+                "spmatrix",
+                "sparray",
+                "View",
+                "PairView",
+                "Rows",
+                "Stream",
+            }:
                 yield node
 
 

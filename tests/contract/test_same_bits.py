@@ -2,7 +2,7 @@
 
 Arrays, memory maps, `.npy`, one CSV file, Parquet whose row groups are multiples of a part, and
 Dask arrays whose chunks follow the rule agree bit for bit, for equal dtype and solver, on any
-number of threads.
+number of threads and of worker processes.
 """
 
 import dask.array as da
@@ -16,17 +16,19 @@ from gnomon import PCA, TSNE, Procrustes, compare
 from gnomon.engine import LocalEngine
 from gnomon.engine import source as parts_rule
 from gnomon.engine.arrays import as_source
+from gnomon.engine.cluster import local_cluster
 from gnomon.procrustes import robust as reweighted
 from gnomon.tsne.sampled import choose_sample, place_array, place_source
 
-ROWS, COLUMNS, PART = 1000, 7, 64
+ROWS, COLUMNS, PART = 1000, 7, 50
 KINDS = ["memmap", "npy", "csv", "parquet", "dask"]
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 64 rows: the rule for sixteen parts is the rule for sixteen thousand."""
+    """Parts of 50 rows: twenty of them are a tree of two levels."""
     monkeypatch.setattr(parts_rule, "PARTITION_NUMBERS", PART * COLUMNS)
+    monkeypatch.setattr(parts_rule, "WIDE_TIMES", 1)
 
 
 def numbers(rows=ROWS, columns=COLUMNS):
@@ -74,6 +76,64 @@ def test_pca_of_a_table_has_the_bits_of_pca_of_the_array(tmp_path, kind, solver,
         model = PCA(3, solver=solver, n_jobs=threads).fit(table, sample_weight=weights)
         assert bits(model) == bits(want)
         assert model.transform(table).tobytes() == want.transform(X).tobytes()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "csv"])  # which has float64
+@pytest.mark.parametrize("solver", ["covariance", "deflation", "krylov"])
+def test_pca_of_float32_has_the_bits_of_pca_of_the_array(tmp_path, kind, solver):
+    X = numbers().astype(np.float32)
+    want = PCA(3, solver=solver, n_jobs=1).fit(X)
+    model = PCA(3, solver=solver, n_jobs=2).fit(placed(kind, X, tmp_path))
+    assert model.components_.dtype == np.float32
+    assert bits(model) == bits(want)
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def workers(request, quick_workers):
+    """Processes of this machine, as `--workers` starts them."""
+    with local_cluster(request.param) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("kind", ["array", *KINDS])
+@pytest.mark.parametrize("solver", ["covariance", "deflation", "krylov"])
+def test_pca_on_workers_has_the_bits_of_pca_of_the_array(tmp_path, workers, kind, solver):
+    X = numbers()
+    want = PCA(3, solver=solver, n_jobs=1).fit(X)
+    table = X if kind == "array" else placed(kind, X, tmp_path)
+    model = PCA(3, solver=solver).fit(table, engine=workers)
+    assert bits(model) == bits(want)
+    assert model.transform(table, engine=workers).tobytes() == want.transform(X).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["array", *KINDS])
+@pytest.mark.parametrize("robust", [False, "huber"])
+def test_procrustes_on_workers_has_the_bits_of_procrustes_of_arrays(
+    tmp_path, monkeypatch, workers, kind, robust
+):
+    monkeypatch.setattr(reweighted, "START_STEPS", 2)
+    monkeypatch.setattr(reweighted, "STEPS", 3)
+    monkeypatch.setattr(reweighted, "WORTH_SAYING", 1.0)
+    X, Y = pair(400, 9, 7)
+    tables = X, Y
+    if kind != "array":
+        tables = placed(kind, X, tmp_path / "x"), placed(kind, Y, tmp_path / "y")
+    want = Procrustes(robust=robust, n_jobs=1).fit(X, Y)
+    model = Procrustes(robust=robust).fit(*tables, engine=workers)
+    assert bits_of_map(model) == bits_of_map(want)
+    assert model.transform(tables[0], engine=workers).tobytes() == want.transform(X).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["array", *KINDS])
+def test_a_table_is_placed_on_workers_like_the_array(tmp_path, workers, kind):
+    X = numbers()
+    named = kind in ("csv", "parquet")
+    whole = pa.table({f"c{j}": column for j, column in enumerate(X.T.copy())}) if named else X
+    tsne = TSNE(max_iter=40, perplexity=5, random_state=0, n_jobs=1).fit(whole[:200])
+    want = tsne.place(whole)
+    found = tsne.place(X if kind == "array" else placed(kind, X, tmp_path), engine=workers)
+    for name in ("positions", "distance_ratio", "residual", "reason", "neighbors"):
+        assert getattr(found, name).tobytes() == getattr(want, name).tobytes()
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memmap"])
@@ -158,7 +218,9 @@ def test_a_robust_fit_of_tables_has_the_bits_of_one_of_arrays(
     X, Y = pair(90 if robust == "huber" else 300, *widths)  # two parts
     want = Procrustes(robust=robust, n_jobs=1).fit(X, Y)
     tables = placed(kind, X, tmp_path / "x"), placed(kind, Y, tmp_path / "y")
-    assert bits_of_map(Procrustes(robust=robust, n_jobs=2).fit(*tables)) == bits_of_map(want)
+    for threads in (1, 2, 4):
+        found = Procrustes(robust=robust, n_jobs=threads).fit(*tables)
+        assert bits_of_map(found) == bits_of_map(want)
 
 
 @pytest.mark.parametrize("kind", KINDS)

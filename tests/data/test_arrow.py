@@ -36,30 +36,39 @@ def refused(path, **options):
 
 def test_every_kind_of_column_has_its_role(save):
     kinds = ["a", "b", "c"] * 10
-    path = save({
-        "x": X[:, 0],
-        "half": pa.array(X[:, 1].astype(np.float16)),
-        "n": pa.array([None, *range(29)], pa.int32()),
-        "price": pa.array([decimal.Decimal(f"{i}.25") for i in range(30)], pa.decimal128(9, 2)),
-        "kind": pa.array(kinds).dictionary_encode(),
-        "day": pa.array(range(30), pa.date32()),
-        "span": pa.array(range(30), pa.duration("s")),
-        "blob": pa.array([b"x"] * 30),
-        "nested": pa.array([{"a": 1}] * 30),
-        "words": pa.array([["a"]] * 30),
-        "void": pa.nulls(30),
-        "gone": pa.array([None] * 30, pa.float64()),
-        "nan": np.full(30, np.nan),
-        "code": pa.array(["1", "2", "3"] * 10).dictionary_encode(),
-        "size": pa.array([1.5, 2.5, 3.5] * 10).dictionary_encode(),
-    })  # fmt: skip
+    path = save(
+        {
+            "x": X[:, 0],
+            "half": pa.array(X[:, 1].astype(np.float16)),
+            "n": pa.array([None, *range(29)], pa.int32()),
+            "price": pa.array([decimal.Decimal(f"{i}.25") for i in range(30)], pa.decimal128(9, 2)),
+            "kind": pa.array(kinds).dictionary_encode(),
+            "day": pa.array(range(30), pa.date32()),
+            "span": pa.array(range(30), pa.duration("s")),
+            "blob": pa.array([b"x"] * 30),
+            "nested": pa.array([{"a": 1}] * 30),
+            "words": pa.array([["a"]] * 30),
+            "void": pa.nulls(30),
+            "gone": pa.array([None] * 30, pa.float64()),
+            "nan": np.full(30, np.nan),
+            "code": pa.array(["1", "2", "3"] * 10).dictionary_encode(),
+            "size": pa.array([1.5, 2.5, 3.5] * 10).dictionary_encode(),
+        }
+    )
     table = read(path)
     assert table.columns == ("x", "half", "n", "price", "size")
     assert table.label_name == "kind"
     assert list(table.labels) == kinds
     assert {left.column: left.why for left in table.roles.ignored} == {
-        "day": "dates", "span": "dates", "blob": "binary", "nested": "struct", "words": "list",
-        "void": "no values", "gone": "no values", "nan": "no values"}  # fmt: skip
+        "day": "dates",
+        "span": "dates",
+        "blob": "binary",
+        "nested": "struct",
+        "words": "list",
+        "void": "no values",
+        "gone": "no values",
+        "nan": "no values",
+    }
     assert {left.column: left.why for left in table.roles.kept_for_colour} == {"code": "categories"}
     assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X[:, 3], np.arange(30) + 0.25)
@@ -73,9 +82,15 @@ def test_every_kind_of_column_has_its_role(save):
 
 @pytest.mark.parametrize(
     ("kinds", "expected"),
-    [(["f4", "f4"], "f4"), (["i4", "i4"], "u1"), (["u1", "f4"], "f4"), (["i8", "f4"], "f8"),
-     (["f2", "f2"], "f2"), (["u1", "i2"], "u1")],
-)  # fmt: skip
+    [
+        (["f4", "f4"], "f4"),
+        (["i4", "i4"], "u1"),
+        (["u1", "f4"], "f4"),
+        (["i8", "f4"], "f8"),
+        (["f2", "f2"], "f2"),
+        (["u1", "i2"], "u1"),
+    ],
+)
 def test_numbers_keep_the_smallest_type_that_holds_them(save, kinds, expected):
     whole = (X * 10).astype(int) % 100
     table = read(save({f"c{i}": whole[:, i].astype(kind) for i, kind in enumerate(kinds)}))
@@ -204,8 +219,11 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_refused_first(tmp_path):
 @pytest.mark.parametrize("kind", ["large_string", "string_view", "string"])
 def test_every_kind_of_text_is_text(tmp_path, kind):
     words = pa.array(["u", "v", "u", "v"]).cast(getattr(pa, kind)())
-    pf.write_feather(pa.table({"w": words, "x": [1.0, 2.5, 3.0, 4.0]}), tmp_path / "t.feather",
-                     compression="uncompressed")  # fmt: skip
+    pf.write_feather(
+        pa.table({"w": words, "x": [1.0, 2.5, 3.0, 4.0]}),
+        tmp_path / "t.feather",
+        compression="uncompressed",
+    )
     assert list(read(tmp_path / "t.feather").labels) == ["u", "v", "u", "v"]
 
 
@@ -230,9 +248,10 @@ WRONG_OFFSETS = {
     "vectors": (pa.array([[1.5, 2.5, 3.5]] * 30), THREES, 2**30),
     "categories": (
         pa.DictionaryArray.from_arrays(pa.array(np.arange(30) % 7, pa.int32()), list("abcdefg")),
-        (np.arange(30) % 7).astype(np.int32), 2**30,
+        (np.arange(30) % 7).astype(np.int32),
+        2**30,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

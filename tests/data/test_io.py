@@ -179,8 +179,10 @@ def test_a_disk_is_a_file_to_pyarrow(tmp_path, past, asked):
     file = DiskFile(reader, reader.read_parts([(1000, 3000), (6000, 7000)]))
     assert len(asked) == 2
     assert (file.seek(0, io.SEEK_END), file.seek(-100, io.SEEK_CUR), file.tell()) == (
-        10_000, 9900, 9900,
-    )  # fmt: skip
+        10_000,
+        9900,
+        9900,
+    )
     assert file.read() == octets[9900:]
     assert file.read(5) == b""
     assert len(asked) == 3

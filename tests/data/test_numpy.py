@@ -139,8 +139,11 @@ def test_a_broken_header_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.zeros(5), "t.npy must hold a table of rows and columns; its shape is (5,). Reshape it: "
-         "array.reshape(len(array), -1) makes one row of each entry."),
+        (
+            np.zeros(5),
+            "t.npy must hold a table of rows and columns; its shape is (5,). Reshape it: "
+            "array.reshape(len(array), -1) makes one row of each entry.",
+        ),
         (np.zeros((2, 2, 2)), "t.npy must hold a table of rows and columns; its shape is (2, 2, "),
         (np.zeros((0, 3)), "t.npy has no rows: its shape is (0, 3)."),
         (np.zeros((3, 0)), "t.npy has no columns: its shape is (3, 0)."),
@@ -149,7 +152,7 @@ def test_a_broken_header_is_refused(tmp_path, content):
         (np.array([["a", "b"]]), "t.npy holds text (<U1), not numbers."),
         (np.zeros((2, 2), [("a", "f8")]), "t.npy holds records of several fields. Save it as CSV"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_table_of_numbers_is_refused(tmp_path, array, message):
     np.save(tmp_path / "t.npy", array)
     assert refused(tmp_path / "t.npy").startswith(message)

@@ -42,8 +42,12 @@ def looked(monkeypatch):
 def advised(monkeypatch):
     """Which bytes the system was asked to fetch."""
     seen = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda _, start, length, __: seen.append(
-        (start, start + length)), raising=False)  # fmt: skip
+    monkeypatch.setattr(
+        os,
+        "posix_fadvise",
+        lambda _, start, length, __: seen.append((start, start + length)),
+        raising=False,
+    )
     monkeypatch.setattr(os, "POSIX_FADV_WILLNEED", 3, raising=False)
     return seen
 
@@ -92,8 +96,12 @@ def test_the_next_row_group_is_fetched_while_one_is_decoded(tmp_path, advised):
 
     LocalEngine(1).map(count, table)
     assert len(advised) == len({*advised}) == 6 * 5  # each strip once
-    inside = [group for start, stop in advised for group, (first, last) in
-              enumerate(extents(path)) if first <= start < stop <= last]  # fmt: skip
+    inside = [
+        group
+        for start, stop in advised
+        for group, (first, last) in enumerate(extents(path))
+        if first <= start < stop <= last
+    ]
     assert inside == sorted(inside)
     assert at_once[0] == 30  # there is room for all
     advised.clear()
@@ -161,9 +169,12 @@ def buffers(monkeypatch):
     seen = []
     opened = pq.ParquetFile
     monkeypatch.setattr(
-        pq, "ParquetFile", lambda *_, buffer_size, **how: seen.append(buffer_size)
-        or opened(*_, buffer_size=buffer_size, **how),
-    )  # fmt: skip
+        pq,
+        "ParquetFile",
+        lambda *_, buffer_size, **how: (
+            seen.append(buffer_size) or opened(*_, buffer_size=buffer_size, **how)
+        ),
+    )
     return seen
 
 

@@ -216,8 +216,9 @@ def write(folder, kind, group=100):
     if kind == "npy":
         np.save(path, X)
     else:
-        pq.write_table(pa.table(list(X.T), [f"c{j}" for j in range(20)]), path,
-                       row_group_size=group)  # fmt: skip
+        pq.write_table(
+            pa.table(list(X.T), [f"c{j}" for j in range(20)]), path, row_group_size=group
+        )
     return path
 
 
@@ -286,8 +287,9 @@ def test_what_was_read_for_a_pass_that_failed_is_not_kept(tmp_path, past, kind):
 
 
 def test_what_is_made_of_other_tables_tells_them(tmp_path, past, beforehand):
-    table, other = (source(write(tmp_path, kind), rows=rows) for kind, rows in
-                    (("npy", 25), ("parquet", 20)))  # fmt: skip
+    table, other = (
+        source(write(tmp_path, kind), rows=rows) for kind, rows in (("npy", 25), ("parquet", 20))
+    )
     ready = prepare(table_of_source(table), scale="standard", engine=LocalEngine(1)).X
     beforehand.clear()
     LocalEngine(1).map(rows_of, ready)
@@ -307,7 +309,7 @@ def test_files_that_a_pass_is_done_with_are_told_so(tmp_path, past):
     table = source(tmp_path / "f", rows=25)
     coming = [file.coming for file in table.files]
     assert np.array_equal(np.concatenate(LocalEngine(2).map(rows_of, table)), X)
-    assert not table.told
+    assert not table.prefetching
     assert not any(file.disk.ahead for file in table.files)
     assert not any(each.begun or each.waiting for each in coming)
     assert not {*coming}.intersection(file.coming for file in table.files)

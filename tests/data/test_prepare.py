@@ -58,8 +58,9 @@ def test_pixels_share_a_unit_although_some_hardly_vary():
 
 
 def test_whole_numbers_on_different_scales_do_not_share_a_unit():
-    counts = np.column_stack([rng.integers(0, 5, 300), rng.integers(0, 90, 300),
-                              rng.integers(0, 2000, 300)]).astype(float)  # fmt: skip
+    counts = np.column_stack(
+        [rng.integers(0, 5, 300), rng.integers(0, 90, 300), rng.integers(0, 2000, 300)]
+    ).astype(float)
     assert choose_scale(counts).standardize
 
 
@@ -79,9 +80,14 @@ def test_constant_columns_have_no_say(value):
 
 @pytest.mark.parametrize(
     ("name", "standardize"),
-    [("digits", False), ("iris", False), ("house-prices", False), ("wine", True),
-     ("breast-cancer", True)],
-)  # fmt: skip
+    [
+        ("digits", False),
+        ("iris", False),
+        ("house-prices", False),
+        ("wine", True),
+        ("breast-cancer", True),
+    ],
+)
 def test_every_sample_gets_the_scale_a_reader_would_choose(name, standardize):
     assert choose_scale(samples.load(name).X).standardize is standardize
 
@@ -112,10 +118,20 @@ def test_names_with_different_units_are_standardised():
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [("sepal length (cm)", "cm"), ("speed [m/s]", "m/s"), ("body_mass_g", "g"), ("share_%", "%"),
-     ("House area (100 m²)", None), ("t_min", None), ("time (min)", "min"), ("mm", None),
-     ("", None), ("temperature (°C)", "°C"), ("Weight_KG", "KG")],
-)  # fmt: skip
+    [
+        ("sepal length (cm)", "cm"),
+        ("speed [m/s]", "m/s"),
+        ("body_mass_g", "g"),
+        ("share_%", "%"),
+        ("House area (100 m²)", None),
+        ("t_min", None),
+        ("time (min)", "min"),
+        ("mm", None),
+        ("", None),
+        ("temperature (°C)", "°C"),
+        ("Weight_KG", "KG"),
+    ],
+)
 def test_a_unit_is_read_from_the_end_of_a_name(name, unit):
     assert unit_of(name) == unit
 
@@ -194,7 +210,9 @@ def test_means_are_those_of_the_known_values():
     np.testing.assert_array_equal(ready.X, [[1, 10], [2, 20], [3, 15]])
     assert np.isnan(X[1, 0])
     assert ready.preparation.lines()[0] == (
-        "missing", "2 values filled in with the means of their columns")  # fmt: skip
+        "missing",
+        "2 values filled in with the means of their columns",
+    )
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])

@@ -193,8 +193,10 @@ def test_answers_and_counts_all_stay(write):
 def test_dates_empty_columns_and_truth(write):
     rng = np.random.default_rng(0)
     flags = ["true" if i % 3 else "False" for i in range(40)]
-    rows = [f"2024-01-{i % 28 + 1:02d},,{flag},{rng.random()},{rng.random()}"
-            for i, flag in enumerate(flags)]  # fmt: skip
+    rows = [
+        f"2024-01-{i % 28 + 1:02d},,{flag},{rng.random()},{rng.random()}"
+        for i, flag in enumerate(flags)
+    ]
     path = write("day,void,flag,x,z\n" + "\n".join(rows))
     table = read(path)
     assert table.columns == ("x", "z")
@@ -244,8 +246,10 @@ def test_new_rows_without_names_are_taken_in_order(write):
 
 def test_passengers_are_read_as_a_person_would(write):
     tickets = [f"A/{i} {i * 7}" if i % 4 == 0 else str(30_000 + 37 * i) for i in range(80)]
-    rows = [f'{i + 1},{i % 2},"Doe, Mr. {i}",{"male" if i % 3 else "female"},{20 + i / 8},{ticket}'
-            for i, ticket in enumerate(tickets)]  # fmt: skip
+    rows = [
+        f'{i + 1},{i % 2},"Doe, Mr. {i}",{"male" if i % 3 else "female"},{20 + i / 8},{ticket}'
+        for i, ticket in enumerate(tickets)
+    ]
     table = read(write("\n".join(["PassengerId,Survived,Name,Sex,Age,Ticket", *rows])))
     assert table.id_name == "PassengerId"
     assert table.label_name == "Survived"
@@ -411,9 +415,16 @@ def test_every_end_of_line_is_known(write, end):
 
 @pytest.mark.parametrize(
     ("late", "dtype"),
-    [("7", "u1"), ("-300", "i2"), ("70000", "i4"), ("0.25", "f8"), ("123456789012", "f8"),
-     ("1e3", "f8"), ("", "f8")],
-)  # fmt: skip
+    [
+        ("7", "u1"),
+        ("-300", "i2"),
+        ("70000", "i4"),
+        ("0.25", "f8"),
+        ("123456789012", "f8"),
+        ("1e3", "f8"),
+        ("", "f8"),
+    ],
+)
 def test_whole_numbers_are_read_as_such_unless_one_late_in_the_file_is_none(write, late, dtype):
     lines = ["a,b", *(f"{i % 200},{i % 7}" for i in range(40_000))]
     lines[39_000] = f"{late},5"
@@ -488,18 +499,30 @@ def test_numbers_in_every_spelling(write):
         ("\n\r\n\n", "t.csv is empty. It needs a line of names and rows of numbers."),
         ("a,b\n", "t.csv has a line of names (line 1) and no rows."),
         ("\ufeff", "t.csv is empty. It needs a line of names and rows of numbers."),
-        ("a,b\n1,2\n3,4,5\n6,7\n", "t.csv, line 3: 3 fields, where the line of names has 2. Mend "
-         "the line, or remove it."),
-        ("a,b\n1,2\n\n3\n6,7\n", "t.csv, line 4: 1 field, where the line of names has 2. Mend the "
-         "line, or remove it."),
-        ("1,2\n3,4,5\n", "t.csv, line 2: 3 fields, where the first line has 2. Mend the line, or "
-         "remove it."),
-        ("a,b\n1,2\n3,\x00\n", "t.csv, line 3: there is a NUL byte. The file is damaged, or it is "
-         "no text; text in UTF-16 must be saved as UTF-8."),
-        ('a,b\n1,2\n3,"open\n5,6\n', "t.csv, line 3: a quote is opened and never closed. Close it, "
-         "or double it if it is part of the text."),
+        (
+            "a,b\n1,2\n3,4,5\n6,7\n",
+            "t.csv, line 3: 3 fields, where the line of names has 2. Mend the line, or remove it.",
+        ),
+        (
+            "a,b\n1,2\n\n3\n6,7\n",
+            "t.csv, line 4: 1 field, where the line of names has 2. Mend the line, or remove it.",
+        ),
+        (
+            "1,2\n3,4,5\n",
+            "t.csv, line 2: 3 fields, where the first line has 2. Mend the line, or remove it.",
+        ),
+        (
+            "a,b\n1,2\n3,\x00\n",
+            "t.csv, line 3: there is a NUL byte. The file is damaged, or it is "
+            "no text; text in UTF-16 must be saved as UTF-8.",
+        ),
+        (
+            'a,b\n1,2\n3,"open\n5,6\n',
+            "t.csv, line 3: a quote is opened and never closed. Close it, "
+            "or double it if it is part of the text.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_broken_text_is_refused_with_its_line(write, text, message):
     assert refused(write(text)) == message
 
@@ -573,11 +596,17 @@ def test_a_file_that_is_not_there_is_told_the_nearest(write, tmp_path):
 
 @pytest.mark.parametrize(
     ("start", "what", "way"),
-    [(b"\x89HDF\r\n", "HDF5", "An AnnData file is read if its name ends in .h5ad; save other "
-      "tables as Parquet or CSV."),
-     (b"BZh9", "bzip2", "Save the table as CSV."),
-     (b"PARE", "encrypted parquet", "Save the table as CSV.")],
-)  # fmt: skip
+    [
+        (
+            b"\x89HDF\r\n",
+            "HDF5",
+            "An AnnData file is read if its name ends in .h5ad; save other "
+            "tables as Parquet or CSV.",
+        ),
+        (b"BZh9", "bzip2", "Save the table as CSV."),
+        (b"PARE", "encrypted parquet", "Save the table as CSV."),
+    ],
+)
 def test_files_that_are_not_read_are_named(write, start, what, way):
     assert refused(write(start + b"1234")) == f"t.csv is {what}, which is not read. {way}"
 
@@ -664,8 +693,11 @@ def test_every_format_gives_the_same_table(tmp_path, kind):
 
 # --- any table in any dialect -------------------------------------------------------------------
 
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]),
-                min_size=1, max_size=8)  # fmt: skip
+texts = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=8,
+)
 cells = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False, width=64))
 
 

@@ -33,8 +33,12 @@ def files(folder, ids, **more):
     """A folder of two files with ids, a label, a text and a quantity beside 60 features."""
     folder.mkdir()
     n = len(ids)
-    columns = {"name": ids, "kind": ["xyz"[i % 3] for i in range(n)],
-               "year": rng.integers(1990, 2020, n).astype(float) + 0.5, **more}  # fmt: skip
+    columns = {
+        "name": ids,
+        "kind": ["xyz"[i % 3] for i in range(n)],
+        "year": rng.integers(1990, 2020, n).astype(float) + 0.5,
+        **more,
+    }
     columns |= {f"v{j}": rng.standard_normal(n) for j in range(60)}
     table = pa.table(columns)
     pq.write_table(table.slice(0, n // 2), folder / "0.parquet")

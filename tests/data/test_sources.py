@@ -364,8 +364,9 @@ def test_parts_of_a_folder_may_have_no_rows(tmp_path, ending, order):
     source = gnomon.source(tmp_path / "t", rows=20)
     assert np.allclose(rows_of(source), X, atol=1e-6)
     assert [file.name for file in source.files] == [f"{order.index('b')}{ending}"]
-    assert np.array_equal(rows_of(pickle.loads(pickle.dumps(source)).only(source.partitions)),
-                          rows_of(source))  # fmt: skip
+    assert np.array_equal(
+        rows_of(pickle.loads(pickle.dumps(source)).only(source.partitions)), rows_of(source)
+    )
 
 
 def test_a_folder_without_any_rows_is_refused(tmp_path):
@@ -391,8 +392,9 @@ def test_columns_that_were_named_loosely_are_found(tmp_path):
     found = gnomon.source(tmp_path / "t.csv", drop="sex", id="name").roles
     assert (found.features, found.id) == (("a",), "Name")
     assert [(left.column, left.why) for left in found.ignored] == [
-        ("Sex", "as asked"), ("note", "text"),
-    ]  # fmt: skip
+        ("Sex", "as asked"),
+        ("note", "text"),
+    ]
 
 
 def test_blocks_without_rows_are_no_blocks():

@@ -179,8 +179,13 @@ def test_a_10x_folder_whose_names_do_not_match_is_refused(tmp_path):
 def test_an_index_out_of_range_is_refused_and_does_not_crash(tmp_path, index):
     X = counts()
     X.indices[3] = index
-    arrays = {"indices": X.indices, "indptr": X.indptr, "data": X.data, "format": b"csr",
-              "shape": np.array(X.shape)}  # fmt: skip
+    arrays = {
+        "indices": X.indices,
+        "indptr": X.indptr,
+        "data": X.data,
+        "format": b"csr",
+        "shape": np.array(X.shape),
+    }
     np.savez(tmp_path / "x.npz", **arrays)
     with pytest.raises(FileError, match="broken sparse matrix"):
         read(tmp_path / "x.npz")
@@ -188,8 +193,14 @@ def test_an_index_out_of_range_is_refused_and_does_not_crash(tmp_path, index):
 
 def test_pickled_parts_of_a_sparse_npz_are_refused(tmp_path):
     X = counts()
-    np.savez(tmp_path / "x.npz", indices=X.indices, indptr=X.indptr, format=b"csr",
-             shape=np.array(X.shape), data=X.data.astype(object))  # fmt: skip
+    np.savez(
+        tmp_path / "x.npz",
+        indices=X.indices,
+        indptr=X.indptr,
+        format=b"csr",
+        shape=np.array(X.shape),
+        data=X.data.astype(object),
+    )
     with pytest.raises(FileError, match="Python objects"):
         read(tmp_path / "x.npz")
 

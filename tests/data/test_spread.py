@@ -9,8 +9,13 @@ from gnomon.data.spread import measure_spread
 rng = np.random.default_rng(0)
 
 
-@given(arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 4)),
-              elements=st.integers(-50, 50).map(float) | st.just(np.nan)))  # fmt: skip
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(2, 12), st.integers(1, 4)),
+        elements=st.integers(-50, 50).map(float) | st.just(np.nan),
+    )
+)
 def test_it_is_what_numpy_finds_without_the_gaps(X):
     spread = measure_spread(X)
     for j in range(X.shape[1]):

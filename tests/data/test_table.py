@@ -30,13 +30,18 @@ def test_a_table_is_plain_json_without_its_cells():
     roles = ColumnRoles(("a",), kept_for_colour=(LeftOut("b", "text"),))
     table = Table("t.csv", np.zeros((2, 1)), ("a",), roles=roles, n_columns=2)
     assert json.loads(json.dumps(table.to_dict())) == {
-        "name": "t.csv", "rows": 2, "n_columns": 2, "features": ["a"], "label": None, "id": None,
+        "name": "t.csv",
+        "rows": 2,
+        "n_columns": 2,
+        "features": ["a"],
+        "label": None,
+        "id": None,
         "kept_for_colour": [
             {"column": "b", "why": "text", "can_be_kept": False, "can_name_rows": False}
         ],
         "ignored": [],
         "notes": [],
-    }  # fmt: skip
+    }
 
 
 def test_many_columns_that_are_ignored_are_counted():

@@ -58,8 +58,10 @@ def test_one_cell_that_does_not_agree_leaves_them_text(cells):
 def test_a_point_and_three_digits_are_decimals():
     found = column(["1.234", "5.678", "12.000"])
     assert (found.kind, found.values.to_pylist(), found.marks) == (
-        "numbers", [1.234, 5.678, 12.0], None,
-    )  # fmt: skip
+        "numbers",
+        [1.234, 5.678, 12.0],
+        None,
+    )
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,10 @@ def test_a_table_comes_back_with_its_names_types_and_bits(tmp_path):
     labels = np.array(["x", "ÿ", "="])
     numbers = np.array([1.5, np.nan, -0.0])
     short = np.array([1, 2, 3], np.float32)
-    for path, read in ((tmp_path / "a.parquet", pq.read_table),
-                       (tmp_path / "a.feather", feather.read_table)):  # fmt: skip
+    for path, read in (
+        (tmp_path / "a.parquet", pq.read_table),
+        (tmp_path / "a.feather", feather.read_table),
+    ):
         write_table(path, ["label", "pc1", "pc2"], [labels, numbers, short])
         table = read(path)
         assert table.column_names == ["label", "pc1", "pc2"]
@@ -173,10 +175,13 @@ def test_text_in_an_array_file_is_refused_and_never_pickled(tmp_path):
 # Case 46: the full-width forms, and blanks and invisible marks before a sign.
 UNSEEN = (" ", "\u00a0", "\ufeff", "\u200b", "\u2060", "\u3000", "\x01", "\xad")
 FORMULAS = [
-    *("=", "+", "-", "@", "\t", "\r", "\n"), *"＝＋－＠﹦﹢﹣﹫",
+    *("=", "+", "-", "@", "\t", "\r", "\n"),
+    *"＝＋－＠﹦﹢﹣﹫",
     *(f"{unseen}=" for unseen in UNSEEN),
-    " \ufeff\u200b＝", "  -", "\u2003@",
-]  # fmt: skip
+    " \ufeff\u200b＝",
+    "  -",
+    "\u2003@",
+]
 
 
 def read_cells(text, delimiter=","):

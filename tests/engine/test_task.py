@@ -57,8 +57,13 @@ def test_what_is_open_is_let_go_where_partitions_are_far_between(monkeypatch):
         ArraySource, "release", lambda self, but=None: closed.append(but and but.index)
     )
     few = [source.partitions[i] for i in (0, 5, 9)]
-    for partitions, scattered in ((source.partitions, False), (source.partitions[2:7], False),
-                                  (few, True), (few[:1], False), ([], False)):  # fmt: skip
+    for partitions, scattered in (
+        (source.partitions, False),
+        (source.partitions[2:7], False),
+        (few, True),
+        (few[:1], False),
+        ([], False),
+    ):
         some = source.only(partitions)
         assert some.scattered is scattered
         assert some.only(source.partitions).scattered is False

@@ -41,8 +41,13 @@ BREAKS = {
     "fewer numbers than indices": lambda X: setattr(X, "data", X.data[:-1]),
     "indices with fractions": lambda X: setattr(X, "indices", X.indices + 0.5),
 }
-OF_COO = ("far to the right", "one to the right", "to the left", "far to the left",
-          "fewer numbers than indices")  # fmt: skip
+OF_COO = (
+    "far to the right",
+    "one to the right",
+    "to the left",
+    "far to the left",
+    "fewer numbers than indices",
+)
 CASES = [(form, how) for form in FORMATS for how in BREAKS if form != "coo" or how in OF_COO]
 
 

@@ -60,9 +60,13 @@ def tables(draw: Any, *, least_rank: int = 2, wide: bool | None = None) -> tuple
 
 @st.composite
 def models(
-    draw: Any, *, solvers: tuple[str, ...] = EXACT, within_rank: bool = False, spare: int = 0,
+    draw: Any,
+    *,
+    solvers: tuple[str, ...] = EXACT,
+    within_rank: bool = False,
+    spare: int = 0,
     wide: bool | None = None,
-) -> Fitted:  # fmt: skip
+) -> Fitted:
     """A fitted model with some of its components, `spare` of the rank left over."""
     table, rank = draw(tables(least_rank=2 + spare, wide=wide))
     most = rank - spare if within_rank or spare else min(table.shape)

@@ -24,10 +24,22 @@ PARTS = {
     "Crumbs": ["Crumbs on the floor", "Crumbs on the table"],
     "Derivation": [f"§{section}" for section in range(1, 8)],
     "Lecture": [
-        "Idea of PCA", "Motivation", "10.1", "10.2", "10.2.1", "10.2.2", "(1)", 'Digit "8"',
-        "Overall", "10.3.1", "10.3.2", "10.3.3", "10.5", "10.6",
+        "Idea of PCA",
+        "Motivation",
+        "10.1",
+        "10.2",
+        "10.2.1",
+        "10.2.2",
+        "(1)",
+        'Digit "8"',
+        "Overall",
+        "10.3.1",
+        "10.3.2",
+        "10.3.3",
+        "10.5",
+        "10.6",
     ],
-}  # fmt: skip
+}
 NOTES = list(PARTS)
 KEYS = re.compile(rf"(?=\[(?:{'|'.join(NOTES)})\])")
 RANGE = re.compile(r"\((\d+)\)(?:–\((\d+)\))?")

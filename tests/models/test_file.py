@@ -236,9 +236,19 @@ ONE = b'{"a":{"dtype":"%s","shape":[%d],"data_offsets":[0,%d]}}'
         tensors(ONE % (b"F4", 4, 2), bytes(2)),
         tensors(ONE % (b"OBJECT", 1, 8), bytes(8)),
     ],
-    ids=["nothing", "no length", "80 TB", "one byte more", "cut", "one byte less", "claims 8 GB",
-         "overflows", "half bytes", "objects"],
-)  # fmt: skip
+    ids=[
+        "nothing",
+        "no length",
+        "80 TB",
+        "one byte more",
+        "cut",
+        "one byte less",
+        "claims 8 GB",
+        "overflows",
+        "half bytes",
+        "objects",
+    ],
+)
 def test_arrays_that_are_not_what_they_claim_are_refused(tmp_path, arrays):
     from gnomon.models.archive import write_archive
     from gnomon.models.document import write_document

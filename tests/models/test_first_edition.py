@@ -75,8 +75,9 @@ def test_a_run_places_rows_where_it_did_then(tmp_path):
     expected = EXPECTED["run"]
     np.testing.assert_allclose(parts["pca"].transform(NEW), expected["scores"], atol=1e-12)
     np.testing.assert_allclose(parts["tsne"].transform(NEW), expected["places"], atol=1e-4)
-    done = gnomon("place", FOLDER / "flowers.csv", "-m", FOLDER / "run", "-o", "p.csv",
-                  folder=tmp_path)  # fmt: skip
+    done = gnomon(
+        "place", FOLDER / "flowers.csv", "-m", FOLDER / "run", "-o", "p.csv", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     placed = pyarrow.csv.read_csv(tmp_path / "p.csv")
     written = pyarrow.parquet.read_table(FOLDER / "run" / "map.parquet")

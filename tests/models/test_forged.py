@@ -12,8 +12,17 @@ from models.forging import put_together, taken_apart
 from gnomon.errors import ModelFileError
 from gnomon.models.file import read_model
 
-MAPS = ("plain", "exact", "weights", "manhattan", "reduced", "distances", "affinities",
-        "multiscale", "resumed")  # fmt: skip
+MAPS = (
+    "plain",
+    "exact",
+    "weights",
+    "manhattan",
+    "reduced",
+    "distances",
+    "affinities",
+    "multiscale",
+    "resumed",
+)
 MODELS = {
     **{f"PCA, {name}": make for name, make in pca.test_pca_schema.MODELS.items()},
     **{

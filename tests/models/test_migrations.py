@@ -83,9 +83,18 @@ def test_a_map_of_format_2_goes_on_by_distances_alone():
     parts = {"_ratio_limit": 2.0, "maps": [{"_typical": 1, "_ratio_limit": 3.0}]}
     assert MIGRATIONS[2]({"content": parts})["content"] == {
         "_ratio_limit": 2.0,  # a name that a user may have given
-        "maps": [{"_typical": 1, "_novelty": {"distance_limit": 3.0, "residual_limit": None,
-                                              "residual_unit": 1.0, "auxiliary": None}}],
-    }  # fmt: skip
+        "maps": [
+            {
+                "_typical": 1,
+                "_novelty": {
+                    "distance_limit": 3.0,
+                    "residual_limit": None,
+                    "residual_unit": 1.0,
+                    "auxiliary": None,
+                },
+            }
+        ],
+    }
 
 
 def test_maps_of_format_2_do_not_know_kl_over_all_pairs():

@@ -20,13 +20,33 @@ def there_and_back(value):
 @pytest.mark.parametrize(
     "value",
     [
-        None, True, 0, -(2**70), 0.1, -0.0, 5e-324, float("inf"), float("-inf"), float("nan"),
-        "", "☃ \x00 \u2028 \ud800", [], (), {}, [1, (2, [3.5])], {"a": {"b": (None,)}},
-        {1.5: (2, 3), "x": 1}, {"$array": "not one"}, np.float32(0.1), np.int64(7), np.True_,
-        np.float64("nan"), np.uint64(2**64 - 1),
+        None,
+        True,
+        0,
+        -(2**70),
+        0.1,
+        -0.0,
+        5e-324,
+        float("inf"),
+        float("-inf"),
+        float("nan"),
+        "",
+        "☃ \x00 \u2028 \ud800",
+        [],
+        (),
+        {},
+        [1, (2, [3.5])],
+        {"a": {"b": (None,)}},
+        {1.5: (2, 3), "x": 1},
+        {"$array": "not one"},
+        np.float32(0.1),
+        np.int64(7),
+        np.True_,
+        np.float64("nan"),
+        np.uint64(2**64 - 1),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_values_come_back_as_they_were(value):
     assert_same({"v": there_and_back(value)}, {"v": value})
 
@@ -89,12 +109,21 @@ def test_the_old_generator_goes_on_where_it_was():
 @pytest.mark.parametrize(
     "value",
     [
-        lambda: 1, object(), {1, 2}, b"bytes", 1j, np.array([1j]), np.array([object()]),
-        np.array([b"x"]), np.zeros(2, "f4,i4"), range(3), type, np.random.Generator(
-            np.random.Philox(1)),
+        lambda: 1,
+        object(),
+        {1, 2},
+        b"bytes",
+        1j,
+        np.array([1j]),
+        np.array([object()]),
+        np.array([b"x"]),
+        np.zeros(2, "f4,i4"),
+        range(3),
+        type,
+        np.random.Generator(np.random.Philox(1)),
     ],
     ids=lambda value: type(value).__name__,
-)  # fmt: skip
+)
 def test_what_is_not_plain_is_refused_and_placed(value):
     with pytest.raises(DataTypeError, match=r"`p/metric` is .*set_params"):
         pack({"p": {"metric": value}}, Packed())

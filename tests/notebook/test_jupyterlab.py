@@ -40,18 +40,38 @@ def lab(tmp_path):
     cells = [nbformat.v4.new_code_cell(text) for text in CELLS]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "map.ipynb")
-    own = {name: str(tmp_path / name.lower()) for name in
-           ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR",
-            "IPYTHONDIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")}  # fmt: skip
+    own = {
+        name: str(tmp_path / name.lower())
+        for name in (
+            "HOME",
+            "JUPYTER_CONFIG_DIR",
+            "JUPYTER_DATA_DIR",
+            "JUPYTER_RUNTIME_DIR",
+            "IPYTHONDIR",
+            "JUPYTERLAB_SETTINGS_DIR",
+            "JUPYTERLAB_WORKSPACES_DIR",
+        )
+    }
     write_settings(Path(own["JUPYTERLAB_SETTINGS_DIR"]))
     with (tmp_path / "log.txt").open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0",
-             "--allow-root", f"--IdentityProvider.token={TOKEN}", f"--notebook-dir={tmp_path}",
-             "--LabApp.news_url=", "--LabApp.check_for_updates_class="
-             "jupyterlab.NeverCheckForUpdate"],
-            stdout=log, stderr=log, env=os.environ | own,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "jupyterlab",
+                "--no-browser",
+                "--ip=127.0.0.1",
+                "--port=0",
+                "--allow-root",
+                f"--IdentityProvider.token={TOKEN}",
+                f"--notebook-dir={tmp_path}",
+                "--LabApp.news_url=",
+                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            ],
+            stdout=log,
+            stderr=log,
+            env=os.environ | own,
+        )
     try:
         yield wait_for(tmp_path / "log.txt", server), tmp_path
     finally:
@@ -161,8 +181,9 @@ def test_the_lasso_and_python_agree_in_jupyterlab(lab, page):
     page.keyboard.press("Control+s")
     path = folder / "map.ipynb"
     until(page, lambda: "widget-view+json" in path.read_text())
-    assert all(url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))
-               for url in asked)  # fmt: skip
+    assert all(
+        url.startswith((address, address.replace("http", "ws"), "data:", "blob:")) for url in asked
+    )
     check_saved(path, page)
 
 
@@ -184,9 +205,10 @@ def show(page, folder, number):
 def check_saved(path: Path, page):
     """Export the saved notebook without a kernel: pictures stand where the widgets were."""
     done = subprocess.run(
-        [sys.executable, "-m", "nbconvert", "--to", "html", str(path)], capture_output=True,
+        [sys.executable, "-m", "nbconvert", "--to", "html", str(path)],
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     page.goto(path.with_suffix(".html").as_uri())
     assert page.locator("svg.gn-chart").count() >= 5

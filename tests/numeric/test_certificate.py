@@ -46,8 +46,9 @@ def test_a_component_that_is_no_unit_vector_shows_as_loss_of_orthogonality():
 
 
 def test_the_angle_is_bounded_by_the_error_over_what_the_gap_leaves():
-    certificate = make([9.0, 4.0, 3.0], [9.0, 4.0, 3.0, 1.0], residuals=[0.03, 0.01, 0.02],
-                       formation=0.01)  # fmt: skip
+    certificate = make(
+        [9.0, 4.0, 3.0], [9.0, 4.0, 3.0, 1.0], residuals=[0.03, 0.01, 0.02], formation=0.01
+    )
     other = np.sqrt(0.03**2 + 0.01**2 + 0.02**2) + 0.01  # what the other eigenvalues can be off
     expected = np.arcsin([0.04 / (5 - other), 0.02 / (1 - other), 0.03 / (1 - other)])
     np.testing.assert_allclose(certificate.angle_bounds, expected)
@@ -90,8 +91,9 @@ def test_singular_values_tell_apart_what_variances_cannot():
 
 
 def test_a_tied_group_has_a_bound_on_its_space():
-    certificate = make([9.0, 3.0, 3.0], [9.0, 3.0, 3.0, 1.0], residuals=[0.0, 3e-6, 4e-6],
-                       formation=1e-6)  # fmt: skip
+    certificate = make(
+        [9.0, 3.0, 3.0], [9.0, 3.0, 3.0, 1.0], residuals=[0.0, 3e-6, 4e-6], formation=1e-6
+    )
     assert certificate.inseparable == ((2, 3),)
     # the norm of both residuals and the formation, over the distance to the last variance
     assert certificate.space_bounds == pytest.approx([6e-6 / 2], rel=1e-5)
@@ -170,11 +172,12 @@ GROUPS = [
     ("noise below the error is not tied", [5, 0.05, 0.04], [0.01] * 3, ()),
     ("one alone", [5], [0.01], ()),
     ("none", [], [], ()),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("values", "errors", "groups"), [g[1:] for g in GROUPS],
-                         ids=[g[0] for g in GROUPS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "errors", "groups"), [g[1:] for g in GROUPS], ids=[g[0] for g in GROUPS]
+)
 def test_components_closer_than_their_errors_are_grouped(values, errors, groups):
     assert inseparable_groups(np.array(values, float), np.array(errors), len(values)) == groups
 

@@ -43,10 +43,12 @@ PARTS = {
     "factor": {"factor": rng.uniform(0.5, 2, 6)},
     "weights": {"roots": rng.uniform(0.5, 2, 50)},
     "all": {
-        "exponent": -3, "offset": rng.standard_normal(6), "factor": rng.uniform(0.5, 2, 6),
+        "exponent": -3,
+        "offset": rng.standard_normal(6),
+        "factor": rng.uniform(0.5, 2, 6),
         "roots": rng.uniform(0.5, 2, 50),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
@@ -122,9 +124,17 @@ def test_the_users_table_is_never_written_to():
 
 @pytest.mark.parametrize(
     ("dtype", "work"),
-    [("f2", F4), ("f4", F4), (">f4", F4), ("f8", F8), ("i1", F8), ("u1", F8), ("i8", F8),
-     ("longdouble", F8)],
-)  # fmt: skip
+    [
+        ("f2", F4),
+        ("f4", F4),
+        (">f4", F4),
+        ("f8", F8),
+        ("i1", F8),
+        ("u1", F8),
+        ("i8", F8),
+        ("longdouble", F8),
+    ],
+)
 def test_floats_up_to_four_bytes_are_worked_on_in_float32_all_others_in_float64(dtype, work):
     assert working_type(X.astype(dtype).dtype) == work
     assert scale_rows(X.astype(dtype)).read(0, 3).dtype == work
@@ -240,9 +250,9 @@ def test_ordinary_numbers_need_no_exponent(work):
 
 
 @pytest.mark.parametrize(
-    ("largest", "work"), [(1e200, F8), (1e-200, F8), (1e308, F8), (5e-324, F8), (1e20, F4),
-                          (1e-20, F4), (3e38, F4)]
-)  # fmt: skip
+    ("largest", "work"),
+    [(1e200, F8), (1e-200, F8), (1e308, F8), (5e-324, F8), (1e20, F4), (1e-20, F4), (3e38, F4)],
+)
 def test_an_exponent_brings_the_largest_number_near_one(largest, work):
     scaled = np.ldexp(largest, -exponent_for(largest, work))
     assert 0.5 <= scaled < 1

@@ -137,10 +137,12 @@ def test_a_table_that_was_filled_in_says_so_and_what_that_may_have_cost():
     certificate = model.certificate_
     assert "values that were filled in are what they would have been" in certificate.assumption
     assert "may have turned component" in str(certificate)
-    apart = np.array([
-        largest_sine(a[None], b[None].astype(LONG))
-        for a, b in zip(model.components_, true.components_, strict=True)
-    ])  # fmt: skip
+    apart = np.array(
+        [
+            largest_sine(a[None], b[None].astype(LONG))
+            for a, b in zip(model.components_, true.components_, strict=True)
+        ]
+    )
     assert (apart > 100 * certificate.angle_bounds).all()
     assert (apart < 3 * certificate.missing_angles).all()
     assert (certificate.missing_angles < 10 * apart).all()
@@ -223,8 +225,9 @@ def test_an_estimate_that_has_not_converged_may_lie_far_below_its_variance():
     def apply(Q):
         return values[:, None] * Q
 
-    found = leading(apply, 505, 3, block=11, tol=0.15437692686213075,
-                    random=np.random.default_rng(2247))  # fmt: skip
+    found = leading(
+        apply, 505, 3, block=11, tol=0.15437692686213075, random=np.random.default_rng(2247)
+    )
     V, kept = found.vectors, found.values[:3]
     residuals = np.linalg.norm(apply(V) - V * kept, axis=0)
     after = following(found.values, found.residuals, kept, float(values.sum()), 505)

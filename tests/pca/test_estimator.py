@@ -38,9 +38,10 @@ def test_whitened_scores_have_unit_variance_and_are_restored():
     np.testing.assert_allclose(np.cov(model.transform(X).T), np.eye(4), atol=1e-9)
     plain = PCA(4).fit(X)
     np.testing.assert_allclose(
-        model.inverse_transform(model.transform(X)), plain.inverse_transform(plain.transform(X)),
+        model.inverse_transform(model.transform(X)),
+        plain.inverse_transform(plain.transform(X)),
         rtol=1e-9,
-    )  # fmt: skip
+    )
 
 
 def test_a_fraction_keeps_the_fewest_components_that_hold_it():
@@ -170,8 +171,12 @@ def test_names_go_in_and_come_out():
 
 
 def test_scikit_learns_names_are_understood():
-    for theirs, ours in (("full", "svd"), ("covariance_eigh", "covariance"),
-                         ("arpack", "krylov"), ("randomized", "krylov")):  # fmt: skip
+    for theirs, ours in (
+        ("full", "svd"),
+        ("covariance_eigh", "covariance"),
+        ("arpack", "krylov"),
+        ("randomized", "krylov"),
+    ):
         assert PCA(2, svd_solver=theirs).fit(X).solver_ == ours
         assert PCA(2, solver=theirs).fit(X).solver_ == ours
     with pytest.raises(ValueError, match="agree with `solver`"):

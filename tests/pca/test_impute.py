@@ -37,9 +37,15 @@ def problem(table, k, **settings):
     """As the estimator poses it."""
     given = {"weights": None, "standardize": False, "feature_weight": None, **settings}
     return Problem(
-        view=view_array(table), dtype=table.dtype, request=Request(k), ddof=1, tol=1e-5,
-        random=np.random.default_rng(0), n_jobs=1, **given,
-    )  # fmt: skip
+        view=view_array(table),
+        dtype=table.dtype,
+        request=Request(k),
+        ddof=1,
+        tol=1e-5,
+        random=np.random.default_rng(0),
+        n_jobs=1,
+        **given,
+    )
 
 
 def fill(asked):

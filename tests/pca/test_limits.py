@@ -72,9 +72,15 @@ def two_kinds(random, n, d):
 
 
 NEW_ROWS = [
-    (normal, 30, 20, 5), (normal, 60, 200, 10), (normal, 400, 30, 10), (normal, 20, 8, 2),
-    (skewed, 300, 40, 8), (heavy, 300, 40, 8), (two_kinds, 200, 50, 10), (two_kinds, 40, 100, 5),
-]  # fmt: skip
+    (normal, 30, 20, 5),
+    (normal, 60, 200, 10),
+    (normal, 400, 30, 10),
+    (normal, 20, 8, 2),
+    (skewed, 300, 40, 8),
+    (heavy, 300, 40, 8),
+    (two_kinds, 200, 50, 10),
+    (two_kinds, 40, 100, 5),
+]
 
 
 @pytest.mark.parametrize(("make", "n", "d", "k"), NEW_ROWS)

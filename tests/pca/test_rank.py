@@ -403,9 +403,12 @@ def test_the_panel_prints_as_a_table():
     title, *lines = str(panel).splitlines()
     assert title == "How many components of 178 rows × 13 columns"
     assert len(lines) == 9
-    ends = {line.index(number, 2 + 13) + len(number) for line, number in zip(
-        lines, ["–" if k is None else str(k) for k in panel.counts.values()], strict=True
-    )}  # fmt: skip
+    ends = {
+        line.index(number, 2 + 13) + len(number)
+        for line, number in zip(
+            lines, ["–" if k is None else str(k) for k in panel.counts.values()], strict=True
+        )
+    }
     assert len(ends) == 1  # the numbers are aligned
     assert "95th percentile of 100 draws" in lines[1]
     assert "standardising makes it unequal" in lines[3]

@@ -185,8 +185,9 @@ def test_a_power_of_two_changes_no_bit_of_the_axes(solver, power, standardize):
     assert compare(scaled.explained_variance_ratio_, plain.explained_variance_ratio_)
     restored = scaled.inverse_transform(scaled.transform(np.ldexp(X, power)))
     expected = np.ldexp(plain.inverse_transform(plain.transform(X)), power)
-    np.testing.assert_allclose(np.ldexp(restored, -power), np.ldexp(expected, -power), rtol=1e-4,
-                               atol=1e-4)  # fmt: skip
+    np.testing.assert_allclose(
+        np.ldexp(restored, -power), np.ldexp(expected, -power), rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("power", [-664, 664])
@@ -406,8 +407,16 @@ def test_integer_weights_are_repeated_rows(solver):
     X, weights = spread(n=80, d=6), np.random.default_rng(0).integers(0, 4, 80)
     weighted = PCA(3, solver=solver, tol=1e-13).fit(X, sample_weight=weights)
     repeated = PCA(3, solver=solver, tol=1e-13).fit(np.repeat(X, weights, axis=0))
-    for name in ("components_", "explained_variance_", "mean_", "noise_variance_", "n_samples_",
-                 "singular_values_", "explained_variance_ratio_", "total_variance_"):  # fmt: skip
+    for name in (
+        "components_",
+        "explained_variance_",
+        "mean_",
+        "noise_variance_",
+        "n_samples_",
+        "singular_values_",
+        "explained_variance_ratio_",
+        "total_variance_",
+    ):
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-9)
 
 
@@ -449,8 +458,12 @@ def test_any_batches_give_what_one_fit_gives(sizes):
     assert model.n_samples_ == 5000
 
 
-BLOCKS = [(solver, shape) for solver in SOLVERS for shape in ((9000, 12), (60, 200))
-          if (solver, shape) != ("gram", (9000, 12))]  # fmt: skip
+BLOCKS = [
+    (solver, shape)
+    for solver in SOLVERS
+    for shape in ((9000, 12), (60, 200))
+    if (solver, shape) != ("gram", (9000, 12))
+]
 
 
 @pytest.mark.parametrize(("solver", "shape"), BLOCKS)
@@ -493,9 +506,12 @@ def test_the_bits_do_not_depend_on_blas_threads(blas_threads):
     outputs = []
     for threads in ("1", blas_threads):
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-            env={"OPENBLAS_NUM_THREADS": threads, "PATH": "/usr/bin:/bin"}, timeout=120,
-        )  # fmt: skip
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            text=True,
+            env={"OPENBLAS_NUM_THREADS": threads, "PATH": "/usr/bin:/bin"},
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]

@@ -8,7 +8,8 @@ from gnomon.engine import LocalEngine
 from gnomon.errors import DataError, ParameterError, TooLargeError
 from gnomon.events import Event, Finished, Iteration
 from gnomon.neighbors.search import NeighborSearch
-from gnomon.report.run_page import report_run
+from gnomon.report.report import build_report
+from gnomon.report.run_page import gather_run
 
 
 def ended(stages):
@@ -281,8 +282,14 @@ def test_the_tables_neighbours_are_searched_once(monkeypatch):
     monkeypatch.setattr(NeighborSearch, "_search_all", count)
     result = run("iris")
     assert searched == [4, 2]  # columns: the table's, and the map's own for trust
-    report_run(
-        result.table, result.prepared, result.pca, result.tsne, trust=result.trust,
-        quality=result.quality,
-    )  # fmt: skip
+    build_report(
+        gather_run(
+            result.table,
+            result.prepared,
+            result.pca,
+            result.tsne,
+            trust=result.trust,
+            quality=result.quality,
+        )
+    )
     assert searched == [4, 2]

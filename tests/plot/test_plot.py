@@ -153,8 +153,11 @@ def test_a_biplot_has_scores_and_arrows(wine):
     pca = PCA(2, standardize=True).fit(wine.X)
     ax = plot.biplot(pca, wine.X, wine.labels)
     np.testing.assert_allclose(sorted_rows(every_place(ax)), sorted_rows(pca.transform(wine.X)))
-    tips = {text.get_text(): text.xy for text in ax.texts if text.get_text() in
-            [f"x{d + 1}" for d in range(13)]}  # fmt: skip
+    tips = {
+        text.get_text(): text.xy
+        for text in ax.texts
+        if text.get_text() in [f"x{d + 1}" for d in range(13)]
+    }
     assert len(tips) == 12
     x1 = np.asarray(tips["x1"]) / pca.components_[:, 0]
     assert x1[0] == pytest.approx(x1[1])  # one factor for both directions and all arrows

@@ -66,8 +66,9 @@ WRONG_IDS = [
 ]
 
 
-@pytest.mark.parametrize(("ids_x", "ids_y", "says"), [row[1:] for row in WRONG_IDS],
-                         ids=[row[0] for row in WRONG_IDS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ids_x", "ids_y", "says"), [row[1:] for row in WRONG_IDS], ids=[row[0] for row in WRONG_IDS]
+)
 def test_wrong_ids_are_named(ids_x, ids_y, says):
     X, Y = pair(d=2)
     with pytest.raises((ValueError, TypeError), match=says):

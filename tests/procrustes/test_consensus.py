@@ -34,16 +34,25 @@ def left_over(found):
 
 
 @given(
-    seed=st.integers(0, 10_000), m=st.integers(2, 6), n=st.integers(2, 25), d=st.integers(1, 5),
-    scaling=st.booleans(), forbid=st.booleans(), centering=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 10_000),
+    m=st.integers(2, 6),
+    n=st.integers(2, 25),
+    d=st.integers(1, 5),
+    scaling=st.booleans(),
+    forbid=st.booleans(),
+    centering=st.booleans(),
+)
 def test_the_objective_never_rises(seed, m, n, d, scaling, forbid, centering):
     random = np.random.default_rng(seed)
     sets = [random.normal(size=(n, d)) * 10 ** random.uniform(-3, 3) for _ in range(m)]
     found = consensus(
-        sets, scaling=scaling, reflection="forbid" if forbid else "allow", centering=centering,
-        max_iter=2000, tol=1e-9,
-    )  # fmt: skip
+        sets,
+        scaling=scaling,
+        reflection="forbid" if forbid else "allow",
+        centering=centering,
+        max_iter=2000,
+        tol=1e-9,
+    )
     assert never_rises(found)
     assert found.converged
     for R in found.rotations:

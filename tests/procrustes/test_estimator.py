@@ -366,10 +366,17 @@ def test_names_pickles_pipelines_and_frames_work():
 
 
 WRONG = [
-    ("reflection", "maybe"), ("scaling", "yes"), ("scaling", 1), ("centering", 0), ("robust", True),
-    ("robust", "mean"), ("prior", np.eye(2)), ("prior", np.full((3, 3), np.nan)),
-    ("prior", [["a"] * 3] * 3), ("n_jobs", 0),
-]  # fmt: skip
+    ("reflection", "maybe"),
+    ("scaling", "yes"),
+    ("scaling", 1),
+    ("centering", 0),
+    ("robust", True),
+    ("robust", "mean"),
+    ("prior", np.eye(2)),
+    ("prior", np.full((3, 3), np.nan)),
+    ("prior", [["a"] * 3] * 3),
+    ("n_jobs", 0),
+]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=[row[0] for row in WRONG])

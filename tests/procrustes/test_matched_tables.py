@@ -32,8 +32,16 @@ def sources(X, Y, mine=64, theirs=45):
     return Elsewhere(X, rows=mine), Elsewhere(Y, rows=theirs)
 
 
-FITTED = ("rotation_", "scale_", "translation_", "disparity_", "rmsd_", "residual_sum_", "angle_",
-          "singular_values_")  # fmt: skip
+FITTED = (
+    "rotation_",
+    "scale_",
+    "translation_",
+    "disparity_",
+    "rmsd_",
+    "residual_sum_",
+    "angle_",
+    "singular_values_",
+)
 
 
 @pytest.mark.parametrize("widths", [(2, 2), (4, 3), (20, 20)])

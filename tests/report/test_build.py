@@ -32,9 +32,15 @@ def hostile():
     words = [HOSTILE[i % len(HOSTILE)] for i in range(n)]
     pca, tsne = fitted(X)
     return report(
-        X, pca=pca, tsne=tsne, names=HOSTILE, ids=words, title=HOSTILE[0],
-        labels={HOSTILE[1]: words, HOSTILE[2]: rng.normal(size=n)}, stability=2,
-    )  # fmt: skip
+        X,
+        pca=pca,
+        tsne=tsne,
+        names=HOSTILE,
+        ids=words,
+        title=HOSTILE[0],
+        labels={HOSTILE[1]: words, HOSTILE[2]: rng.normal(size=n)},
+        stability=2,
+    )
 
 
 def sha256(text):
@@ -113,8 +119,14 @@ def test_ids_of_sections_are_unique_and_the_list_of_sections_leads_to_them(page)
     assert len(ids) == len(set(ids))
     sections = [attributes["id"] for attributes in read.all("section")]
     assert sections == [
-        "map", "overview", "counting", "components", "reconstruction", "trust", "reproduce",
-    ]  # fmt: skip
+        "map",
+        "overview",
+        "counting",
+        "components",
+        "reconstruction",
+        "trust",
+        "reproduce",
+    ]
     links = [a["href"][1:] for a in read.all("a") if not a["href"].startswith("#row-")]
     assert links == sections
 

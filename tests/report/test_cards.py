@@ -58,8 +58,13 @@ def test_a_comparison_shows_both_maps_and_wide_tables_none(table):
 
 
 def test_a_result_shows_its_map_and_its_warnings(tmp_path, table):
-    lines = ["kind,a,b,c", *(f'"{name}",{a},{b},{c}' for name, (a, b, c) in zip(
-        (HOSTILE[1], "x") * 30, table[:, :3].tolist(), strict=True))]  # fmt: skip
+    lines = [
+        "kind,a,b,c",
+        *(
+            f'"{name}",{a},{b},{c}'
+            for name, (a, b, c) in zip((HOSTILE[1], "x") * 30, table[:, :3].tolist(), strict=True)
+        ),
+    ]
     path = tmp_path / "cells.csv"
     path.write_text("\n".join(lines), encoding="utf-8")
     result = gnomon.run(path)

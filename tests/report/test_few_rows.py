@@ -36,8 +36,15 @@ def content_of(n, *, tsne=True, labels=None, d=13, seed=0, **more):
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     named = [] if labels is None else [("kind", np.array(labels, dtype=object))]
     model = TSNE(perplexity=max(1.0, (n - 1) / 3), max_iter=250).fit(X) if tsne else None
-    return gather(X, pca=PCA(0.95).fit(X), tsne=model, names=WINE.columns[:d], source="wine.csv",
-                  labels=named, **more)  # fmt: skip
+    return gather(
+        X,
+        pca=PCA(0.95).fit(X),
+        tsne=model,
+        names=WINE.columns[:d],
+        source="wine.csv",
+        labels=named,
+        **more,
+    )
 
 
 def every_sentence(content):
@@ -75,8 +82,14 @@ def test_sixteen_rows_are_enough_to_be_spoken_of_without_it():
 def test_a_map_of_a_few_of_many_rows_says_so():
     X, _ = groups_of_rows()
     pca, tsne = fitted(X[:10], perplexity=3)
-    content = gather(X, pca=pca, tsne=tsne, Y=np.repeat(tsne.embedding_, 9, axis=0), names="abcde",
-                     source="trees.csv")  # fmt: skip
+    content = gather(
+        X,
+        pca=pca,
+        tsne=tsne,
+        Y=np.repeat(tsne.embedding_, 9, axis=0),
+        names="abcde",
+        source="trees.csv",
+    )
     assert said(overview(content))[0].startswith(
         "The map of trees.csv was made of only 10 rows, too few to tell structure from chance"
     )
@@ -101,8 +114,15 @@ def test_trust_is_never_1_by_construction(n):
     found = []
     for seed in range(8):
         unrelated = np.random.default_rng(seed).normal(size=(n, 2))
-        found.append(gather(content.prepared, pca=content.pca, tsne=content.tsne, Y=unrelated,
-                            names=content.names).trust.mean())  # fmt: skip
+        found.append(
+            gather(
+                content.prepared,
+                pca=content.pca,
+                tsne=content.tsne,
+                Y=unrelated,
+                names=content.names,
+            ).trust.mean()
+        )
     # the standard error of the mean of 8 maps of 3 rows, of which chance keeps a half, is 0.1
     assert np.mean(found) == pytest.approx(k / (n - 1), abs=0.3 if n == 3 else 0.15)
     told = " ".join(said(overview(content)))

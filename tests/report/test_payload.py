@@ -170,8 +170,10 @@ def test_a_map_of_three_dimensions_is_shown_from_its_three_sides(content):
     maps = json.loads(payload(replace(content, Y=Y)).text)["maps"]
     assert [part["name"] for part in maps] == ["t-SNE 1·2", "1·3", "2·3", "PCA"]
     for part, axes in zip(maps, ((0, 1), (0, 2), (1, 2)), strict=False):
-        read = [numbers(part[way]) * part["step"] + low
-                for way, low in zip("xy", part["low"], strict=True)]  # fmt: skip
+        read = [
+            numbers(part[way]) * part["step"] + low
+            for way, low in zip("xy", part["low"], strict=True)
+        ]
         assert np.abs(np.column_stack(read) - Y[:, axes]).max() < 1e-3
     assert "three dimensions" in map_section(replace(content, Y=Y)).lead[0]
 

@@ -147,18 +147,28 @@ def test_given_pictures_are_decoded_again_and_all_else_is_refused(tmp_path, monk
     (root / "link.png").symlink_to(tmp_path / "secret.png")
     (root / "fine.png").symlink_to(root / "a.png")
     monkeypatch.setattr(module, "MOST_PIXELS", 10_000)
-    good = [encoded("PNG"), encoded("JPEG"), encoded("WEBP"), encoded("GIF"), "a.png", "fine.png",
-            {"bytes": encoded("PNG"), "path": None}]  # fmt: skip
+    good = [
+        encoded("PNG"),
+        encoded("JPEG"),
+        encoded("WEBP"),
+        encoded("GIF"),
+        "a.png",
+        "fine.png",
+        {"bytes": encoded("PNG"), "path": None},
+    ]
     bad = {
         "no PNG, JPEG, WebP or GIF": [SVG, b"", b"GIF89a", encoded("BMP"), encoded("TIFF")],
         "too large": [encoded("PNG", (200, 200))],
         "outside of the folder": ["../secret.png", "/etc/hostname", "..\\secret.png", "C:/x.png"],
         "a link out of the folder": ["link.png"],
-        "an address, not a file": ["https://example.invalid/a.png", "file:///etc/passwd",
-                                   "data:image/png;base64,AAAA"],
+        "an address, not a file": [
+            "https://example.invalid/a.png",
+            "file:///etc/passwd",
+            "data:image/png;base64,AAAA",
+        ],
         "no such file": ["missing.png"],
         "neither bytes nor a path": [7],
-    }  # fmt: skip
+    }
     values = [*good, None, *(value for refused in bad.values() for value in refused)]
     source = GivenPictures(values, root)
     part, notes = pack_pictures(source, np.zeros((len(values), 2)), 10**6)

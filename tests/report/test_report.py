@@ -72,8 +72,13 @@ def test_it_says_what_it_is(page):
 def test_without_a_map_there_is_nothing_about_one(rows):
     page = report(rows[0])
     assert sections(page) == [
-        "map", "overview", "counting", "components", "reconstruction", "reproduce",
-    ]  # fmt: skip
+        "map",
+        "overview",
+        "counting",
+        "components",
+        "reconstruction",
+        "reproduce",
+    ]
     assert page.content.trust is None
     words = Page(page.html).words
     assert "t-SNE" not in words

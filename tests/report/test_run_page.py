@@ -62,7 +62,7 @@ def test_rows_can_be_coloured_by_what_was_left_out_as_well(tmp_path):
     columns = {"tree": groups.tolist(), "owner": owners} | {f"v{j}": X[:, j] for j in range(5)}
     pq.write_table(pa.table(columns), tmp_path / "trees.parquet")
     found = flow.run(tmp_path / "trees.parquet", dimensions=None)
-    page = run.report_run(found.table, found.prepared, found.pca)
-    (tree, _), (owner, values) = page.content.labels
+    content = run.gather_run(found.table, found.prepared, found.pca)
+    (tree, _), (owner, values) = content.labels
     assert (tree, owner) == ("tree", "owner")
     assert values.tolist() == owners

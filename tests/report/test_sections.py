@@ -41,8 +41,15 @@ def figures(section):
 def content():
     X, groups = groups_of_rows()
     pca, tsne = fitted(X)
-    return gather(X, pca=pca, tsne=tsne, names=tuple("abcde"), labels=[("tree", groups)],
-                  source="trees.csv", command="gnomon map trees.csv")  # fmt: skip
+    return gather(
+        X,
+        pca=pca,
+        tsne=tsne,
+        names=tuple("abcde"),
+        labels=[("tree", groups)],
+        source="trees.csv",
+        command="gnomon map trees.csv",
+    )
 
 
 @pytest.fixture
@@ -55,8 +62,10 @@ def plane():
 
 def test_the_overview_names_table_rows_columns_and_colours(content):
     first = said(overview(content))[0]
-    assert first == "trees.csv has 90 rows and 5 columns of numbers; points are coloured by tree " \
-                    "(3 groups)."  # fmt: skip
+    assert (
+        first == "trees.csv has 90 rows and 5 columns of numbers; points are coloured by tree "
+        "(3 groups)."
+    )
     plain = replace(content, labels=())
     assert said(overview(plain))[0] == "trees.csv has 90 rows and 5 columns of numbers."
 
@@ -76,8 +85,9 @@ def test_the_overview_says_what_may_be_read_from_the_map(content, rho, says):
     scored = replace(content.quality, distances=RankCorrelation(rho, 0.0, 100, 100))
     told = replace(content, trust=np.full(90, 0.6), quality=scored)
     second = said(overview(told))[1]
-    assert second.startswith("The map keeps 60 % of each row's 15 nearest rows, where chance would "
-                             "keep 16.9 %. ")  # fmt: skip
+    assert second.startswith(
+        "The map keeps 60 % of each row's 15 nearest rows, where chance would keep 16.9 %. "
+    )
     assert second.endswith(says)
 
 
@@ -88,9 +98,11 @@ def test_the_overview_warns_of_a_map_that_is_hardly_one(content):
 
 @pytest.mark.parametrize(
     ("rows", "says"),
-    [(16, "7 nearest rows, where chance would keep 46.7 %."),
-     (31, "where chance would keep 50 %.")],
-)  # fmt: skip
+    [
+        (16, "7 nearest rows, where chance would keep 46.7 %."),
+        (31, "where chance would keep 50 %."),
+    ],
+)
 def test_few_rows_are_not_called_a_bad_map(content, rows, says):
     few = copy(content.tsne)
     few.embedding_ = few.embedding_[:rows]  # so many were mapped
@@ -127,10 +139,12 @@ def test_a_run_that_was_cut_short_is_told(content):
 
 def test_the_overview_puts_warnings_first_and_says_what_columns_were_used_for(content):
     told = replace(
-        content, warnings=("Column a is huge.",),
+        content,
+        warnings=("Column a is huge.",),
         roles=(("features", "5 numeric columns (a … e)"), ("ignored", "sex (text), year (few)")),
-        preparation=(("scale", "standard: spreads differ"),), seconds={"read": 0.25, "pca": 1.0},
-    )  # fmt: skip
+        preparation=(("scale", "standard: spreads differ"),),
+        seconds={"read": 0.25, "pca": 1.0},
+    )
     section = overview(told)
     assert section.warnings == ("Column a is huge.",)
     facts = dict(section.blocks[0].pairs)
@@ -155,14 +169,17 @@ def test_the_pca_sentence_counts_what_the_columns_are_worth(plane):
     ("chance", "says"),
     [
         (0, "None stands out from what unrelated columns would show."),
-        (1, "Only the first (83.6 %) stands out from what unrelated columns would show; the others "
-            "refine the picture or are noise."),
+        (
+            1,
+            "Only the first (83.6 %) stands out from what unrelated columns would show; the others "
+            "refine the picture or are noise.",
+        ),
         (2, "; the other refines the picture or is noise."),
         (3, "As many stand out from what unrelated columns would show."),
         (4, "so there is structure that this model leaves out."),
         (None, "of the variance."),
     ],
-)  # fmt: skip
+)
 def test_counting_compares_with_unrelated_columns(content, monkeypatch, chance, says):
     panel = ComponentPanel((PanelRow("parallel", chance, "more than chance"),), 90, 5)
     module = sys.modules[counting.__module__]  # which its function hides in the package
@@ -240,8 +257,15 @@ def test_nothing_lost_is_said_and_no_row_is_blamed(plane):
 
 
 def test_without_the_table_the_page_says_what_it_cannot_know(content):
-    bare = gather(None, pca=content.pca, scores=content.scores, names=content.names,
-                  tsne=content.tsne, neighbors=content.neighbors, score=False)  # fmt: skip
+    bare = gather(
+        None,
+        pca=content.pca,
+        scores=content.scores,
+        names=content.names,
+        tsne=content.tsne,
+        neighbors=content.neighbors,
+        score=False,
+    )
     words = [b.text for b in lost_variance(bare).blocks if hasattr(b, "text")]
     assert words == [
         "Without the table, the rows with the largest reconstruction error are not known."
@@ -276,8 +300,10 @@ def test_trust_by_group_has_the_least_first(content):
     kept = np.where(groups == "birch", 0.25, np.where(groups == "ash", 0.5, 1.0))
     table = grid(trust(replace(content, trust=kept)), "Trust by tree")
     assert [row[:3] for row in table.rows] == [
-        ("birch", "30", "25\u00a0%"), ("ash", "30", "50\u00a0%"), ("cedar", "30", "100\u00a0%"),
-    ]  # fmt: skip
+        ("birch", "30", "25\u00a0%"),
+        ("ash", "30", "50\u00a0%"),
+        ("cedar", "30", "100\u00a0%"),
+    ]
     assert [row[3] for row in table.rows] == ["100\u00a0%", "0\u00a0%", "0\u00a0%"]
 
 
@@ -290,8 +316,13 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
     assert stability_section(content) is None
     found = stability(PCA(2), content.X, runs=3)
     n = len(content.X)
-    told = replace(found, score=0.75, moved_with=np.full(n, 0.1), moved_alone=np.full(n, 0.4),
-                   spread=np.r_[0.7, 0.5, found.spread[2:].clip(max=0.4)])  # fmt: skip
+    told = replace(
+        found,
+        score=0.75,
+        moved_with=np.full(n, 0.1),
+        moved_alone=np.full(n, 0.4),
+        spread=np.r_[0.7, 0.5, found.spread[2:].clip(max=0.4)],
+    )
     section = stability_section(replace(content, stability=told))
     assert said(section)[0] == (
         "75 % of the points stay among their neighbours when the map is computed 3 times, with "

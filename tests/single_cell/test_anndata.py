@@ -54,13 +54,21 @@ def test_components_are_scanpys_under_scanpys_keys(adata):
     assert adata.obsm["X_pca"].shape == (700, 20)
     assert adata.obsm["X_pca"].dtype == np.float32
     assert adata.varm["PCs"].shape == (765, 20)
-    assert set(theirs.uns["pca"]) == set(adata.uns["pca"]) == {
-        "params", "variance", "variance_ratio",
-    }  # fmt: skip
+    assert (
+        set(theirs.uns["pca"])
+        == set(adata.uns["pca"])
+        == {
+            "params",
+            "variance",
+            "variance_ratio",
+        }
+    )
     for key in ("variance", "variance_ratio"):
         np.testing.assert_allclose(adata.uns["pca"][key], theirs.uns["pca"][key], rtol=1e-4)
-    for ours, other in ((adata.varm["PCs"], theirs.varm["PCs"]),
-                        (adata.obsm["X_pca"], theirs.obsm["X_pca"])):  # fmt: skip
+    for ours, other in (
+        (adata.varm["PCs"], theirs.varm["PCs"]),
+        (adata.obsm["X_pca"], theirs.obsm["X_pca"]),
+    ):
         signs = np.sign((ours * other).sum(axis=0))
         np.testing.assert_allclose(ours, other * signs, atol=2e-3 * np.abs(other).max())
 
@@ -127,8 +135,12 @@ def test_the_representation_is_chosen_as_scanpy_does(adata):
     few = made()
     ga.tsne(few, perplexity=5)
     assert few.uns["tsne"]["params"]["use_rep"] == "X"
-    ga.tsne(adata, 3, use_rep="X_umap" if adata.obsm["X_umap"].shape[1] > 2 else "X_pca",
-            key_added="other")  # fmt: skip
+    ga.tsne(
+        adata,
+        3,
+        use_rep="X_umap" if adata.obsm["X_umap"].shape[1] > 2 else "X_pca",
+        key_added="other",
+    )
     np.testing.assert_array_equal(
         adata.obsm["other"], TSNE(random_state=0).fit(adata.obsm["X_pca"][:, :3]).embedding_
     )
@@ -326,6 +338,7 @@ def test_without_anndata_the_way_out_is_said():
         except ImportError as error:
             print(error)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
-                          text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     assert "pip install 'gnomon[anndata]'" in done.stdout

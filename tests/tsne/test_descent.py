@@ -254,25 +254,58 @@ def swinging(Y):
 EARLY = [9.0, 9.0]
 RULES = [
     ("no gradient", np.zeros_like, [*EARLY, *range(40, 0, -1)], {}, Stop.SMALL_GRADIENT, 181),
-    ("a small gradient", lambda Y: np.full_like(Y, 1e-4), [*EARLY, *range(40, 0, -1)],
-     {"min_grad_norm": 1e-2}, Stop.SMALL_GRADIENT, 181),
+    (
+        "a small gradient",
+        lambda Y: np.full_like(Y, 1e-4),
+        [*EARLY, *range(40, 0, -1)],
+        {"min_grad_norm": 1e-2},
+        Stop.SMALL_GRADIENT,
+        181,
+    ),
     ("KL stays", swinging, [1.0] * 20, {}, Stop.CONVERGED, 180),
-    ("KL falls by less than 2 % from the start", swinging, [*EARLY, *0.99 ** np.arange(20)], {},
-     Stop.CONVERGED, 180),
-    ("KL falls by less than 2 % in the end", swinging,
-     [*EARLY, *0.9 ** np.arange(8), *0.9**7 * 0.99 ** np.arange(1, 9)], {}, Stop.CONVERGED, 210),
-    ("KL falls by 1 %, which is enough", swinging, [*EARLY, *0.99 ** np.arange(90)],
-     {"tolerance": 0.002}, Stop.MAX_ITER, 880),
+    (
+        "KL falls by less than 2 % from the start",
+        swinging,
+        [*EARLY, *0.99 ** np.arange(20)],
+        {},
+        Stop.CONVERGED,
+        180,
+    ),
+    (
+        "KL falls by less than 2 % in the end",
+        swinging,
+        [*EARLY, *0.9 ** np.arange(8), *0.9**7 * 0.99 ** np.arange(1, 9)],
+        {},
+        Stop.CONVERGED,
+        210,
+    ),
+    (
+        "KL falls by 1 %, which is enough",
+        swinging,
+        [*EARLY, *0.99 ** np.arange(90)],
+        {"tolerance": 0.002},
+        Stop.MAX_ITER,
+        880,
+    ),
     ("KL rises once", swinging, [*EARLY, 1, 1, 1, 2, *[1.0] * 20], {}, Stop.CONVERGED, 210),
     ("KL rises", swinging, range(1, 90), {}, Stop.NO_PROGRESS, 430),
-    ("KL rises, less patience", swinging, range(1, 90), {"n_iter_without_progress": 60},
-     Stop.NO_PROGRESS, 190),
+    (
+        "KL rises, less patience",
+        swinging,
+        range(1, 90),
+        {"n_iter_without_progress": 60},
+        Stop.NO_PROGRESS,
+        190,
+    ),
     ("KL falls", swinging, [*EARLY, *range(100, 10, -1)], {"tolerance": 0.0}, Stop.MAX_ITER, 880),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("slopes", "kls", "options", "reason", "iteration"),
-                         [row[1:] for row in RULES], ids=[row[0] for row in RULES])  # fmt: skip
+@pytest.mark.parametrize(
+    ("slopes", "kls", "options", "reason", "iteration"),
+    [row[1:] for row in RULES],
+    ids=[row[0] for row in RULES],
+)
 def test_the_run_ends_when_its_rule_says_so(slopes, kls, options, reason, iteration):
     """Never before momentum has built up, and then it cools."""
     run = descent(Scripted(slopes, kls), replace(SCHEDULE, **options))

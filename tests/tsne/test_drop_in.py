@@ -225,8 +225,9 @@ def test_more_than_three_dimensions_go_with_exact(tmp_path):
         TSNE(4).fit(X)
     whole = TSNE(5, perplexity=5, max_iter=90, method="exact").fit(X)
     model.save(tmp_path / "map.gnomon")
-    assert np.array_equal(gnomon.load(tmp_path / "map.gnomon").resume(30).embedding_,
-                          whole.embedding_)  # fmt: skip
+    assert np.array_equal(
+        gnomon.load(tmp_path / "map.gnomon").resume(30).embedding_, whole.embedding_
+    )
 
 
 def test_new_rows_are_placed_by_the_perplexity_that_is_given():

@@ -496,13 +496,28 @@ def test_a_warm_start_with_other_data_or_parameters_begins_anew(changed):
 
 FORMER, OTHER_FORMER = (fit(DIGITS[at : at + 150]) for at in (100, 120))
 OTHERS = {
-    "n_components": 3, "perplexity": 11.0, "affinity": "uniform", "n_neighbors": 40, "recall": 1.0,
-    "metric": "cosine", "metric_params": {"p": 3}, "pca": 5, "init": "random", "dof": 2.0,
-    "early_exaggeration": 4.0, "exaggeration": 2.0, "momentum": 0.7, "learning_rate": 50.0,
+    "n_components": 3,
+    "perplexity": 11.0,
+    "affinity": "uniform",
+    "n_neighbors": 40,
+    "recall": 1.0,
+    "metric": "cosine",
+    "metric_params": {"p": 3},
+    "pca": 5,
+    "init": "random",
+    "dof": 2.0,
+    "early_exaggeration": 4.0,
+    "exaggeration": 2.0,
+    "momentum": 0.7,
+    "learning_rate": 50.0,
     "quality": "best",
-    "n_iter_without_progress": 50, "min_grad_norm": 1e-5, "method": "mesh", "force_tol": 0.01,
-    "align_to": FORMER, "random_state": 3,
-}  # fmt: skip
+    "n_iter_without_progress": 50,
+    "min_grad_norm": 1e-5,
+    "method": "mesh",
+    "force_tol": 0.01,
+    "align_to": FORMER,
+    "random_state": 3,
+}
 MAY_CHANGE = {"max_iter": 500, "verbose": 1, "n_jobs": 2, "warm_start": True, "angle": 0.3}
 
 
@@ -796,12 +811,29 @@ def test_rows_all_alike_are_refused_however_wide_the_table():
 
 # name, value, error, what its sentence must say
 WRONG = [
-    *(("n_components", value, error, "an integer from 1 to 3") for value, error in
-      [(0, ValueError), (True, TypeError), (2.0, TypeError), ("2", TypeError),
-       (float("nan"), TypeError), (-1, ValueError), (4, ValueError)]),
-    *(("perplexity", value, error, "from 1 to .*149") for value, error in
-      [(150, ValueError), (0, ValueError), (-1, ValueError), (float("nan"), ValueError),
-       ("30", TypeError), (None, TypeError)]),
+    *(
+        ("n_components", value, error, "an integer from 1 to 3")
+        for value, error in [
+            (0, ValueError),
+            (True, TypeError),
+            (2.0, TypeError),
+            ("2", TypeError),
+            (float("nan"), TypeError),
+            (-1, ValueError),
+            (4, ValueError),
+        ]
+    ),
+    *(
+        ("perplexity", value, error, "from 1 to .*149")
+        for value, error in [
+            (150, ValueError),
+            (0, ValueError),
+            (-1, ValueError),
+            (float("nan"), ValueError),
+            ("30", TypeError),
+            (None, TypeError),
+        ]
+    ),
     ("affinity", "round", ValueError, "be one of 'gaussian'"),
     ("method", "fast", ValueError, "be one of 'auto'"),
     ("recall", 1.5, ValueError, "from 0 to 1"),
@@ -831,11 +863,14 @@ WRONG = [
     ("n_jobs", 0, ValueError, "other than 0"),
     ("verbose", "x", TypeError, "≥ 0"),
     ("metric_params", {"p": 3}, ValueError, "be None for metric='euclidean'"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("name", "value", "error", "says"), WRONG,
-                         ids=[f"{name}-{value!r:.20}" for name, value, *_ in WRONG])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "value", "error", "says"),
+    WRONG,
+    ids=[f"{name}-{value!r:.20}" for name, value, *_ in WRONG],
+)
 def test_a_wrong_parameter_is_named_with_its_range_and_value(name, value, error, says):
     with pytest.raises(error, match=rf"`{name}` must .*{says}.*; got ") as caught:
         fit(**{name: value})
@@ -928,4 +963,4 @@ def test_a_mesh_too_large_for_memory_is_said_to_be_coarser(monkeypatch):
     monkeypatch.setattr(OverMesh, "__init__", small)
     model = fit(max_iter=300, method="mesh")
     assert model.certificate_.coarsened
-    assert "coarser than asked for" in str(model.certificate_)
+    assert "coarser than requested" in str(model.certificate_)

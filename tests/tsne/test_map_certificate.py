@@ -72,11 +72,21 @@ def test_a_sum_over_all_pairs_needs_no_correction():
 
 def certificate(**changes):
     values = {
-        "kl_divergence": 0.71234, "exact_kl": 0.69, "exact_kl_error": 0.012, "exact_kl_rows": 40,
-        "force_error": 0.0123, "sampled": 256, "recall": 0.987,
-        "probed": 300, "neighbors": "exact search", "repulsion": "mesh of 10 × 10 nodes, 0.5 apart",
-        "coarsened": False, "n_iter": 750, "stop_reason": "reached max_iter", "reduced": "",
-    }  # fmt: skip
+        "kl_divergence": 0.71234,
+        "exact_kl": 0.69,
+        "exact_kl_error": 0.012,
+        "exact_kl_rows": 40,
+        "force_error": 0.0123,
+        "sampled": 256,
+        "recall": 0.987,
+        "probed": 300,
+        "neighbors": "exact search",
+        "repulsion": "mesh of 10 × 10 nodes, 0.5 apart",
+        "coarsened": False,
+        "n_iter": 750,
+        "stop_reason": "reached max_iter",
+        "reduced": "",
+    }
     return MapCertificate(**{**values, **changes})
 
 
@@ -104,5 +114,5 @@ def test_kl_over_all_pairs_is_said_as_far_as_it_is_known():
 
 def test_a_coarser_mesh_and_a_reduced_table_are_said():
     text = str(certificate(coarsened=True, reduced="784 columns to 50 by PCA"))
-    assert "coarser than asked for, to stay within memory" in text
+    assert "coarser than requested, to stay within memory" in text
     assert "784 columns to 50 by PCA" in text

@@ -346,6 +346,10 @@ def test_the_reason_is_the_number_further_beyond_its_limit():
     ratio = np.array([1.0, 3.0, 1.0, 5.0, 3.0, np.inf])
     residual = np.array([1.0, 1.0, 9.0, 5.0, 100.0, 5.0])
     assert [REASONS[code] for code in judge.reasons(ratio, residual)] == [
-        "", "near nothing", "outside the components", "near nothing", "outside the components",
+        "",
         "near nothing",
-    ]  # fmt: skip
+        "outside the components",
+        "near nothing",
+        "outside the components",
+        "near nothing",
+    ]

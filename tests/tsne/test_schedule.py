@@ -175,9 +175,11 @@ def test_schedules_that_are_none_are_refused(options, message):
 def test_a_run_by_stages_that_is_kept_and_continued_is_one_run(exaggeration, tmp_path):
     X = samples.load("iris").X
     options = {
-        "perplexity": 10, "exaggeration": exaggeration, "momentum": [(40, 0.5), (1, 0.8)],
+        "perplexity": 10,
+        "exaggeration": exaggeration,
+        "momentum": [(40, 0.5), (1, 0.8)],
         "quality": "best",
-    }  # fmt: skip
+    }
     whole = TSNE(**options, max_iter=130).fit(X)
     part = TSNE(**options, max_iter=45).fit(X)
     part.save(tmp_path / "part.gnomon")

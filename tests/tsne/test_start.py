@@ -71,8 +71,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("init", "says"), [row[1:] for row in REFUSED],
-                         ids=[row[0] for row in REFUSED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("init", "says"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
 def test_a_start_that_cannot_be_used_is_refused(init, says):
     with pytest.raises(ParameterError, match=says):
         given_start(init, 20, 2)

@@ -65,7 +65,7 @@ CASES = {
     "light tails in 3-D": (noise(200, 10), {"dof": 4.0, "n_components": 3}),
     "two perplexities": (groups(200, 8), {"affinity": "multiscale", "perplexity": [5, 20]}),
     "mesh": (groups(240, 8), {"method": "mesh"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("X", "options"), CASES.values(), ids=CASES)

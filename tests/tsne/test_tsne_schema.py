@@ -54,7 +54,8 @@ MODELS = {
     "cosine": lambda: (quick(metric="cosine").fit(X), NEW),
     "manhattan": lambda: (quick(metric="manhattan").fit(X), NEW),
     "seuclidean": lambda: (
-        quick(metric="seuclidean", metric_params={"V": X.var(axis=0)}).fit(X), NEW
+        quick(metric="seuclidean", metric_params={"V": X.var(axis=0)}).fit(X),
+        NEW,
     ),
     "uniform": lambda: (quick(affinity="uniform").fit(X), NEW),
     "multiscale": lambda: (quick(affinity="multiscale", perplexity=[5, 12]).fit(X), NEW),
@@ -62,7 +63,8 @@ MODELS = {
     "reduced": lambda: (quick(pca=3).fit(X), NEW),
     "wide": lambda: (quick().fit(WIDE), WIDE[:9] + 0.01),
     "sparse": lambda: (
-        quick().fit(sp.csr_array(np.where(WIDE > 1, WIDE, 0))), sp.csr_array(WIDE[:9])
+        quick().fit(sp.csr_array(np.where(WIDE > 1, WIDE, 0))),
+        sp.csr_array(WIDE[:9]),
     ),
     "distances": lambda: (
         quick(metric="precomputed", init="random").fit(pairwise_distances(X)),
@@ -74,15 +76,13 @@ MODELS = {
         quick().fit(pd.DataFrame(X, index=[f"row {i}" for i in range(90)], columns=list("abcdef"))),
         pd.DataFrame(NEW, columns=list("abcdef")),
     ),
-    "dates as ids": lambda: (
-        quick().fit(X, ids=np.arange(90).astype("datetime64[D]")), NEW
-    ),
+    "dates as ids": lambda: (quick().fit(X, ids=np.arange(90).astype("datetime64[D]")), NEW),
     "numbers as ids": lambda: (quick().fit(X, ids=np.arange(90)), NEW),
     "ids with a gap": lambda: (quick().fit(X, ids=np.r_[np.nan, np.arange(89.0)]), NEW),
     "interrupted": lambda: (without_callbacks(quick().set_callbacks(StopAt(57)).fit(X)), NEW),
     "resumed": lambda: (quick(max_iter=50).fit(X).resume(40), NEW),
     "a mesh": lambda: (quick(max_iter=200, method="mesh").fit(many()), many()[:20] + 0.1),
-}  # fmt: skip
+}
 
 
 def many():

@@ -48,7 +48,7 @@ def report(
         refuse("basis", "be a key of `adata.obsm`", basis, f"It has {known}.")
     Z, used = representation(adata, use_rep, n_pcs)
     if is_sparse(Z):
-        Z = Z.toarray()  # at most 50 genes, or asked for
+        Z = Z.toarray()  # at most 50 genes, or named by `use_rep`
     names = adata.var_names.astype(str) if used == "X" else None
     if names is None:
         stem = "PC" if used == "X_pca" else f"{used.removeprefix('X_')} "

@@ -189,8 +189,8 @@ def _write_map(adata: Any, model: TSNE, key_added: str | None, **used: Any) -> N
 
 def _graph(adata: Any, key: str) -> Any:
     """The connectivities that scanpy's neighbours were stored as."""
-    told = adata.uns.get(key, {})
-    graph = told.get("connectivities_key", "connectivities")  # old files have the name unsaid
+    stored = adata.uns.get(key, {})
+    graph = stored.get("connectivities_key", "connectivities")  # old files have the name unsaid
     if key not in adata.uns or graph not in adata.obsp:
         refuse(
             "neighbors_key",

@@ -109,7 +109,7 @@ def place(adata: Any, on: CellMap, *, n_jobs: int | None = None) -> None:
 
 
 def obs_columns(adata: Any, color: Any) -> dict[str, Any]:
-    """Columns of `obs` to colour by: those asked for, or those that say something of all cells."""
+    """Columns of `obs` to colour by: those that `color` names, or those that group all cells."""
     obs = adata.obs
     if color is not None:
         asked = [color] if isinstance(color, str) else list(color)

@@ -49,12 +49,12 @@ holds, 130 interrupted, 1 other. Errors are one sentence; --debug shows where th
 
 
 def plain() -> bool:
-    """Whether NO_COLOR asks for text without any escapes; Rich would keep bold and dim."""
+    """Whether NO_COLOR is set: text without any escapes; Rich would keep bold and dim."""
     return bool(os.environ.get("NO_COLOR"))
 
 
 class LazyGroup(click.RichGroup):
-    """Commands are imported when they are asked for."""
+    """Commands are imported when they are used."""
 
     chosen: click.Command | None = None  # the last of them, whose options errors speak of
 
@@ -73,7 +73,7 @@ class LazyGroup(click.RichGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is asked for; of one that is not there, the one that may be meant."""
+        """Find a command; for an unknown name, suggest the closest one."""
         close = get_close_matches(args[0], COMMANDS, 1)
         if args[0] not in COMMANDS and close and not ctx.resilient_parsing:
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{close[0]}'?")

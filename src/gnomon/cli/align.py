@@ -1,16 +1,14 @@
 """`gnomon align`: one map laid on another."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
-    from gnomon.budget import Budget
-    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.align import Alignment
@@ -62,71 +60,30 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 @options.resources
 @options.distributing
 @options.writing
-def command(
-    new: str,
-    old: str,
-    id_: tuple[str, ...],
-    columns: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    scaling: str,
-    robust: str,
-    reflection: str,
-    out: Path | None,
-    threads: int | None,
-    memory: "Budget | None",
-    dask: str | None,
-    workers: int | None,
-    spool: str | None,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read, join, move, write."""
-    options.new_file(out, force=force)
-    options.table_or_json(out, as_json)
+    options.new_file(asked.out, force=asked.force)
+    options.table_or_json(asked.out, asked.as_json)
     from gnomon.cli import results
-    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import read_pairing
     from gnomon.cli.workers import in_blocks
     from gnomon.data.refusals import quoted
     from gnomon.procrustes.align import align
 
-    words = RunLines(quiet=quiet, verbose=verbose)
-    reading: dict[str, Any] = {
-        "id": id_,
-        "columns": columns,
-        "na": na,
-        "decimal": decimal,
-        "missing": missing,
+    asked, words = asked.beside_workers(), asked.words
+    how: dict[str, Any] = {
+        "scaling": SCALINGS[asked.scaling],
+        "robust": False if asked.robust == "no" else asked.robust,
+        "reflection": asked.reflection,
+        "n_jobs": asked.threads,
     }
-    asked = Asked(
-        out=out,
-        threads=threads,
-        memory=memory,
-        dask=dask,
-        workers=workers,
-        spool=spool,
-        force=force,
-    )
-    asked = asked.beside_workers()
-    if in_blocks(asked, new, old):
-        found = _align_blocks(
-            new,
-            old,
-            reading,
-            asked,
-            words,
-            robust=robust,
-            scaling=SCALINGS[scaling],
-            reflection=reflection,
-        )
-        if as_json and out is not None:
-            results.say_json("align", [out], found)
+    if in_blocks(asked, asked.new, asked.old):
+        found = _align_blocks(asked, words, **how)
+        if asked.as_json and asked.out is not None:
+            results.say_json("align", [asked.out], found)
         return
-    pair = read_pairing(new, old, **reading, memory=asked.memory, words=words)
+    pair = read_pairing(asked.new, asked.old, asked, words)
     pair.say(words)
     with words.warnings() as warned:
         fitted = align(
@@ -134,10 +91,7 @@ def command(
             pair.right.X,
             pair.ids_left,
             pair.ids_right,
-            scaling=SCALINGS[scaling],
-            robust=False if robust == "no" else robust,
-            reflection=reflection,
-            n_jobs=threads,
+            **how,
         )
         far = int(fitted.residuals.argmax())
         farthest = f"; farthest {quoted(fitted.shared[far])}, {fitted.residuals[far]:.4g}"
@@ -145,35 +99,24 @@ def command(
         words.details("", fitted.lines())
     results.say_versions(words)
     table = moved_table(pair, fitted)
-    results.write_table_or_stdout(out, table, force=force, words=words)
-    if as_json and out is not None:
-        results.say_json("align", [out], numbers(pair, fitted) | {"warnings": warned})
+    results.write_table_or_stdout(asked.out, table, force=asked.force, words=words)
+    if asked.as_json and asked.out is not None:
+        results.say_json("align", [asked.out], numbers(pair, fitted) | {"warnings": warned})
 
 
-def _align_blocks(
-    new: str,
-    old: str,
-    reading: dict[str, Any],
-    asked: "Asked",
-    words: RunLines,
-    *,
-    robust: str,
-    **how: Any,
-) -> dict[str, Any]:
-    """The same of tables that are read in blocks; what was found, for JSON."""
+def _align_blocks(asked: Asked, words: RunLines, **how: Any) -> dict[str, Any]:
+    """Align tables that are read in blocks; return what was found, for JSON."""
     from gnomon.cli import pair_sources, results
     from gnomon.cli.workers import refuse_copies, refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.verdict import refuse_empty_verdict
 
     refuse_output(asked.out)
-    refuse_copies(asked, new, old)
+    refuse_copies(asked, asked.new, asked.old)
     assert asked.out is not None
-    pair = pair_sources.open_block_pair(
-        new, old, **reading, memory=asked.memory, spool=asked.spool, words=words
-    )
+    pair = pair_sources.open_block_pair(asked.new, asked.old, asked, words)
     with watched_engine(asked, words) as engine, words.warnings() as warned:
-        model = Procrustes(**how, robust=False if robust == "no" else robust, n_jobs=asked.threads)
+        model = Procrustes(**how)
         model.fit(pair.left, pair.right, id=pair.by, engine=engine)
         pair.say(words, model.n_samples_)
         refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
@@ -216,7 +159,7 @@ def fit_numbers(model: "Procrustes") -> dict[str, Any]:
 
 
 def fit_words(model: "Procrustes") -> str:
-    """The same in words."""
+    """How close the two came, in words."""
     turned = {True: ", mirrored", False: "", None: ", of different widths"}[model.reflected_]
     return f"rmsd {model.rmsd_:.4g}, scale {model.scale_:.4g}{turned}"
 

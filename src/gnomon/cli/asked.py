@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gnomon.budget import Budget
+    from gnomon.cli.gate import Condition
     from gnomon.cli.run_lines import RunLines
 
 __all__ = ["Asked", "as_one"]
@@ -39,6 +40,8 @@ class Asked:
     out: Path | None = None
     label: str | None = None
     id_: str | None = None
+    ids: tuple[str, ...] = ()  # columns that name the rows of two tables
+    columns: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -58,7 +61,7 @@ class Asked:
     scale: str = "auto"
     components: str = "0.95"
     perplexity: float | None = None
-    metric: str = "euclidean"
+    metric: str | None = "euclidean"
     dimensions: int = 2
     sample: int | None = None
     seed: int = 0
@@ -77,6 +80,23 @@ class Asked:
     quiet: bool = False
     verbose: bool = False
     as_json: bool = False
+    # Of two tables, or of a map and its table.
+    a: str = "-"
+    b: str = "-"
+    new: str = "-"
+    old: str = "-"
+    map: str = "-"
+    map_key: str | None = None
+    table: str | None = None
+    scaling: str = "no"
+    robust: str = "no"
+    reflection: str = "allow"
+    neighbors: int = 10
+    permutations: int = 999
+    conditions: "tuple[Condition, ...]" = ()
+    page: bool = False
+    reruns: int = 0
+    shuffles: int = 3
 
     @property
     def words(self) -> "RunLines":

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
-    from gnomon.budget import Budget
     from gnomon.cli.audited import Audited
     from gnomon.scores import Audit
 
@@ -35,6 +35,7 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 @options.source("map")
 @options.of_table(
     "--data",
+    "table",
     metavar="DATA",
     help="The table that the map was made from; of a "
     "folder by gnomon map, if it is not where it was.",
@@ -53,7 +54,7 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 )
 @options.of_table(
     "--id",
-    "id_",
+    "ids",
     metavar="COLUMN",
     multiple=True,
     help="Column that names the rows "
@@ -100,94 +101,50 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 @options.plain_page
 @options.computing
 @options.writing
-def command(
-    map: str,
-    data: str | None,
-    map_key: str | None,
-    use_rep: str | None,
-    id_: tuple[str, ...],
-    columns: tuple[str, ...],
-    label: str | None,
-    features: tuple[str, ...],
-    keep: tuple[str, ...],
-    drop: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    scale: str,
-    metric: str | None,
-    shuffles: int,
-    sample: int | None,
-    out: Path | None,
-    title: str | None,
-    page_budget: int,
-    show: bool,
-    seed: int,
-    threads: int | None,
-    memory: "Budget | None",
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read, join, test, write."""
-    folder = options.new_folder(out, map, "audit", OUTPUTS, force=force)
+    folder = options.new_folder(asked.out, asked.map, "audit", OUTPUTS, force=asked.force)
     out = folder.shown
     from gnomon.cli import audited, pages, results
     from gnomon.pipeline.stages import Stages
 
-    words = RunLines(quiet=quiet, verbose=verbose)
-    reading: dict[str, Any] = {
-        "label": label,
-        "features": list(features),
-        "keep": list(keep),
-        "drop": list(drop),
-        "na": list(na),
-        "decimal": decimal,
-        "use_rep": use_rep,
-    }
-    stage = Stages()
-    how: dict[str, Any] = {"sample": sample, "random_state": seed, "n_jobs": threads}
+    stage, words = Stages(), asked.words
     with words.warnings() as warned:
-        if audited.is_run(map):
-            given = {"id": id_, "columns": columns, "metric": metric, **reading}
-            subject = audited.read_run(map, data, given, memory, words)
-        else:
-            subject = audited.read_given(
-                map,
-                data if map_key is None else data or map,
-                map_key=map_key,
-                id=id_,
-                columns=columns,
-                missing=missing,
-                scale=scale,
-                metric=metric,
-                memory=memory,
-                words=words,
-                **reading,
-            )
+        read = audited.read_run if audited.is_run(asked.map) else audited.read_given
+        subject = read(asked, words)
         with stage("audit"):
-            found = subject.audit(shuffles=shuffles, **how)
+            found = subject.audit(
+                shuffles=asked.shuffles,
+                sample=asked.sample,
+                random_state=asked.seed,
+                n_jobs=asked.threads,
+            )
         _say(words, found, stage.seconds["audit"])
         with stage("page"):
+            assert asked.page_budget is not None
             page = subject.page(
-                found, command=_as_typed(), title=title, page_budget=page_budget, n_jobs=threads
+                found,
+                command=_as_typed(),
+                title=asked.title,
+                page_budget=asked.page_budget,
+                n_jobs=asked.threads,
             )
     with folder.writing() as new:
         with stage("write"):
             _write(new, subject, found, page)
         record = subject.record(found) | {
-            "settings": {"map": map, "data": data, "seed": seed},
+            "settings": {"map": asked.map, "data": asked.table, "seed": asked.seed},
             "seconds": stage.seconds,
             "warnings": warned,
             "versions": results.versions(),
         }
         results.write_record(new, record)
     results.say_versions(words)
-    pages.say_page(page, out / pages.FILE, stage, show=show, words=words)
+    pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
     files = [out / name for name in OUTPUTS]
     results.say_wrote(words, files, stage.seconds["write"])
-    if as_json:
+    if asked.as_json:
         results.say_json("audit", files, record)
 
 

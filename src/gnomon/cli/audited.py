@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.budget import Budget
 from gnomon.cli import options, pages
+from gnomon.cli.asked import Asked
 from gnomon.cli.pairs import Pairing, chosen_columns, distinct_ids, ids_asked, join_rows, only
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
@@ -24,8 +24,8 @@ from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
 from gnomon.report.given_map import audit_found
-from gnomon.report.report import Report
-from gnomon.report.run_page import report_run
+from gnomon.report.report import Report, build_report
+from gnomon.report.run_page import gather_run
 from gnomon.scores import Audit
 from gnomon.scores import audit as audit_map
 from gnomon.tsne import TSNE
@@ -75,14 +75,14 @@ class Audited:
             self.prepared.X, Y, labels=labels, metric=self.metric, shuffles=shuffles, **how
         )
 
-    def page(self, found: Audit, *, n_jobs: int | None, **asked: Any) -> Report:
+    def page(self, found: Audit, *, page_budget: int, n_jobs: int | None, **asked: Any) -> Report:
         """The page of the map, with what its audit found."""
         X, d = self.prepared.X, self.prepared.X.shape[1]
         pca = self.pca or PCA(0.95, random_state=0, n_jobs=n_jobs).fit(X)
         if self.tsne is None:
             columns = "the one column" if d == 1 else f"all {d:,} columns"
             asked |= {"space": (X, columns), "metric": found.scores.metric}
-        return report_run(
+        content = gather_run(
             self.table,
             self.prepared,
             pca,
@@ -92,6 +92,7 @@ class Audited:
             **audit_found(found, len(X)),
             **asked,
         )
+        return build_report(content, page_budget)
 
     def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""
@@ -116,22 +117,21 @@ def is_run(path: str) -> bool:
     return (Path(path) / "model.gnomon").is_file()
 
 
-def read_run(
-    path: str, data: str | None, given: dict[str, Any], memory: Budget | None, words: RunLines
-) -> Audited:
+def read_run(asked: Asked, words: RunLines) -> Audited:
     """The map of a former run, and its own rows made ready as they were."""
     from gnomon.cli.report import find_rows
 
+    given = {**asked.reading, "id": asked.ids, "columns": asked.columns, "metric": asked.metric}
     for name, value in given.items():
         if value:
             raise ParameterError(f"--{name} is for maps by other programs; this run has its own.")
-    folder = Path(path)
+    path, folder = asked.map, Path(asked.map)
     run: StoredRun = load_run(folder)
     if run.tsne is None:
         raise ParameterError(f"'{path}' is of gnomon reduce and has no map to audit.")
-    told = pages.read_record(folder)
+    record = pages.read_record(folder)
     stored = pages.read_stored(folder, run)
-    ready = find_rows(data, told, stored, run, words, memory)
+    ready = find_rows(asked.table, record, stored, run, words, asked.memory)
     if ready is None:
         raise ParameterError(f"The data of '{path}' are not where they were. Use --data FILE.")
     table, prepared = ready
@@ -145,7 +145,7 @@ def read_run(
         words.say("Left out", "unsupported: the map was made of a part of the rows")
     names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
     return Audited(
-        told.name,
+        record.name,
         Y,
         names,
         table,
@@ -156,49 +156,39 @@ def read_run(
     )
 
 
-def read_given(
-    path: str,
-    data: str | None,
-    *,
-    map_key: str | None = None,
-    id: tuple[str, ...],
-    columns: tuple[str, ...],
-    missing: str,
-    scale: str,
-    metric: str | None,
-    memory: Budget | None,
-    words: RunLines,
-    **reading: Any,
-) -> Audited:
+def read_given(asked: Asked, words: RunLines) -> Audited:
     """A map by another program, and the rows of its table in the map's order.
 
-    `map_key` is the key of a map in `obsm` of an AnnData file.
+    `asked.map_key` is the key of a map in `obsm` of an AnnData file.
     """
+    path, key, memory = asked.map, asked.map_key, asked.memory
+    data = asked.table if key is None else asked.table or path
     if data is None:
         raise ParameterError("A map is audited beside the table it was made from. Use --data FILE.")
     if path == data == "-":
         raise ParameterError("Only one table can come from standard input. Name a file for one.")
     for name, where in (("MAP", path), ("--data", data)):
         options.check_source(where, name)
-    first, second = ids_asked(id, path, data)
+    first, second = ids_asked(asked.ids, path, data)
     start = time.perf_counter()
-    text = {name: reading[name] or None for name in ("na", "decimal")}
-    if map_key is not None:
-        text["use_rep"] = map_key
+    text = {name: asked.reading[name] for name in ("na", "decimal")}
+    if key is not None:
+        text["use_rep"] = key
     places = read_source(path, id=first, memory=memory, **text)
     named = [name for name in places.columns if POSITIONS.fullmatch(name)]
-    (asked,) = chosen_columns([places.name], [list(places.columns)], columns)
-    places = only(places, _positions(places, asked if columns else named or asked), "no position")
+    (chosen,) = chosen_columns([places.name], [list(places.columns)], asked.columns)
+    if not asked.columns:
+        chosen = named or chosen
+    places = only(places, _positions(places, chosen), "no position")
     say_read(words, places, time.perf_counter() - start)
     start = time.perf_counter()
-    wishes = {name: value or None for name, value in reading.items()}
-    table = read_source(data, id=second, memory=memory, **wishes)
+    table = read_source(data, memory=memory, **{**asked.reading, "id": second})
     say_read(words, table, time.perf_counter() - start)
-    prepared = prepare(table, missing=missing, scale=scale)
+    prepared = prepare(table, missing=asked.missing, scale=asked.scale)
     for name, said in prepared.preparation.lines():
         words.say(name.capitalize(), said)
     places_ready = prepare(places, missing="drop", scale="none")  # rows without a place are on none
-    pair = _pair(places_ready, prepared, asked=bool(id))
+    pair = _pair(places_ready, prepared, asked=bool(asked.ids))
     pair.say(words)
     return Audited(
         places.name,
@@ -206,7 +196,7 @@ def read_given(
         places.columns,
         table,
         prepared.take(pair.rows_right),
-        metric,
+        asked.metric,
     )
 
 

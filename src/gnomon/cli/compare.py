@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.compare_page import (
-    PageRequest,
     build_compared_page,
     compared_tables,
     page_path,
     shown_names,
     write_compared_page,
 )
-from gnomon.cli.gate import Condition, ConditionType, judge, refuse_failed
+from gnomon.cli.gate import ConditionType, judge, refuse_failed
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
-    from gnomon.budget import Budget
-    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
@@ -101,80 +99,42 @@ random.
 @options.computing
 @options.distributing
 @options.writing
-def command(
-    a: str,
-    b: str,
-    id_: tuple[str, ...],
-    columns: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    neighbors: int,
-    permutations: int,
-    conditions: tuple[Condition, ...],
-    page: bool,
-    reruns: int,
-    title: str | None,
-    show: bool,
-    out: Path | None,
-    seed: int,
-    threads: int | None,
-    memory: "Budget | None",
-    dask: str | None,
-    workers: int | None,
-    spool: str | None,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Read, join, compare, say."""
+    out, force = asked.out, asked.force
     options.new_file(out, force=force, also=(".json", ".html"))
-    from gnomon.cli.asked import Asked
     from gnomon.cli.results import say_json, say_versions
     from gnomon.cli.workers import in_blocks
 
-    words = RunLines(quiet=quiet, verbose=verbose)
-    reading: dict[str, Any] = {
-        "id": id_,
-        "columns": columns,
-        "na": na,
-        "decimal": decimal,
-        "missing": missing,
-    }
-    asked = Asked(threads=threads, memory=memory, dask=dask, workers=workers, spool=spool)
-    asked = asked.beside_workers()
-    how: dict[str, Any] = {
-        "neighbors": neighbors,
-        "permutations": permutations,
-        "seed": seed,
-        "n_jobs": threads,
-    }
-    with words.warnings() as warned, compared_tables(a, b) as subjects:
-        path = page_path(out, subjects, page=page)
-        if reruns and path is None:
+    asked, words = asked.beside_workers(), asked.words
+    with words.warnings() as warned, compared_tables(asked.a, asked.b) as subjects:
+        path = page_path(out, subjects, page=asked.page)
+        if asked.reruns and path is None:
             raise click.UsageError("--reruns is for the page: add --page.")
         if path is not None:
             options.new_file(path, force=force, endings=(".html", ".htm"))
-        request = PageRequest(subjects, title, reruns, permutations, seed, threads)
         tables = subjects[0].table, subjects[1].table
-        if in_blocks(asked, *tables):
-            done = _compare_blocks(tables, reading, words, how, asked)
-        else:
-            done = _compare_tables(tables, reading, words, how, asked.memory)
-        html = None if path is None else done.page(request, words)
+        compare = _compare_blocks if in_blocks(asked, *tables) else _compare_tables
+        done = compare(tables, asked, words)
+        html = None
+        if path is not None:
+            names = shown_names(subjects, (done.numbers["a"], done.numbers["b"]))
+            html = build_compared_page(
+                subjects, asked, done.found, done.test, names, done.pair, words
+            )
     say_versions(words)
     numbers = done.numbers
-    verdicts = judge(conditions, numbers)
+    verdicts = judge(asked.conditions, numbers)
     numbers["failed"] = [each for each in verdicts if each["holds"]]
     files = [] if out in (None, path) else [out]
     _write(out if files else None, numbers, force=force, words=words)
     if path is not None and html is not None:
-        write_compared_page(path, html, force=force, show=show, words=words)
+        write_compared_page(path, html, force=force, show=asked.show, words=words)
         files.append(path)
-    if as_json:
+    if asked.as_json:
         say_json("compare", files, numbers | {"warnings": warned})
-    refuse_failed(conditions, verdicts, words)
+    refuse_failed(asked.conditions, verdicts, words)
 
 
 @dataclass(frozen=True)
@@ -186,24 +146,14 @@ class _Compared:
     test: "PermutationTest"
     pair: "Pairing | None" = None
 
-    def page(self, asked: PageRequest, words: RunLines) -> str:
-        names = shown_names(asked.subjects, (self.numbers["a"], self.numbers["b"]))
-        return build_compared_page(asked, self.found, self.test, names, self.pair, words)
 
-
-def _compare_tables(
-    tables: tuple[str, str],
-    reading: dict[str, Any],
-    words: RunLines,
-    how: dict[str, Any],
-    memory: "Budget | None",
-) -> _Compared:
+def _compare_tables(tables: tuple[str, str], asked: Asked, words: RunLines) -> _Compared:
     """What was compared and what was found, of two tables in memory."""
     from gnomon.cli.pairs import read_pairing
 
-    pair = read_pairing(*tables, **reading, memory=memory, words=words)
+    pair = read_pairing(*tables, asked, words)
     pair.say(words)
-    found, test = _compare(*pair.shared(), **how)
+    found, test = _compare(*pair.shared(), asked)
     _say(words, found, test)
     (name_a, only_a), (name_b, only_b) = pair.alone()
     changed = pair.ids_left[pair.rows_left][found.changes.changed].tolist()
@@ -211,7 +161,7 @@ def _compare_tables(
         "a": name_a,
         "b": name_b,
         "id": pair.by,
-        **_numbers(found, test, how["seed"]),
+        **_numbers(found, test, asked.seed),
         "n_only_a": len(only_a),
         "n_only_b": len(only_b),
         "only_a": only_a,
@@ -221,36 +171,32 @@ def _compare_tables(
     return _Compared(numbers, found, test, pair)
 
 
-def _compare_blocks(
-    tables: tuple[str, str],
-    reading: dict[str, Any],
-    words: RunLines,
-    how: dict[str, Any],
-    asked: "Asked",
-) -> _Compared:
+def _compare_blocks(tables: tuple[str, str], asked: Asked, words: RunLines) -> _Compared:
     """What was compared and what was found, of two tables that are read in blocks."""
     from gnomon.cli.pair_sources import open_block_pair
     from gnomon.cli.workers import refuse_copies, watched_engine
 
     refuse_copies(asked, *tables)
-    pair = open_block_pair(*tables, **reading, memory=asked.memory, spool=asked.spool, words=words)
+    pair = open_block_pair(*tables, asked, words)
     with watched_engine(asked, words) as engine:
-        found, test = _compare(pair.left, pair.right, **how, id=pair.by, engine=engine)
+        found, test = _compare(pair.left, pair.right, asked, id=pair.by, engine=engine)
     pair.say(words, found.n)
     _say(words, found, test)
-    numbers = {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, how["seed"])}
+    numbers = {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, asked.seed)}
     return _Compared(numbers, found, test)
 
 
 def _compare(
-    left: Any, right: Any, *, neighbors: int, permutations: int, seed: int, **how: Any
+    left: Any, right: Any, asked: Asked, **how: Any
 ) -> tuple["Comparison", "PermutationTest"]:
     """How alike they are, and how alike shuffled rows would be."""
     from gnomon.procrustes.compare import compare
     from gnomon.procrustes.permute import permutation_test
 
-    found = compare(left, right, n_neighbors=neighbors, **how)
-    return found, permutation_test(left, right, permutations, random_state=seed, **how)
+    how["n_jobs"] = asked.threads
+    found = compare(left, right, n_neighbors=asked.neighbors, **how)
+    test = permutation_test(left, right, asked.permutations, random_state=asked.seed, **how)
+    return found, test
 
 
 def _say(words: RunLines, found: "Comparison", test: "PermutationTest") -> None:

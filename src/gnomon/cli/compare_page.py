@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
+    from gnomon.cli.asked import Asked
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
 
 __all__ = [
-    "PageRequest",
     "Subject",
     "build_compared_page",
     "compared_tables",
@@ -38,18 +38,6 @@ class Subject:
     typed: str
     table: str
     run: Path | None
-
-
-@dataclass(frozen=True)
-class PageRequest:
-    """What the page is made from beside the comparison."""
-
-    subjects: tuple[Subject, Subject]
-    title: str | None
-    reruns: int
-    permutations: int
-    seed: int
-    n_jobs: int | None
 
 
 def shown_names(subjects: tuple[Subject, Subject], names: tuple[str, str]) -> tuple[str, str]:
@@ -119,7 +107,8 @@ def page_path(out: Path | None, subjects: tuple[Subject, Subject], *, page: bool
 
 
 def build_compared_page(
-    asked: PageRequest,
+    subjects: tuple[Subject, Subject],
+    asked: "Asked",
     found: "Comparison",
     test: Any,
     names: tuple[str, str],
@@ -147,13 +136,13 @@ def build_compared_page(
         title=asked.title,
         ids=ids,
         labels=labels,
-        reruns=_reruns(asked, pair, words),
-        trust=_trust(asked.subjects),
-        same_data=_have_same_data(asked.subjects),
+        reruns=_reruns(subjects[0], asked, pair, words),
+        trust=_trust(subjects),
+        same_data=_have_same_data(subjects),
         test=test,
         n_permutations=asked.permutations,
         random_state=asked.seed,
-        n_jobs=asked.n_jobs,
+        n_jobs=asked.threads,
         command=f"gnomon {shlex.join(sys.argv[1:])}",
     )
     return build_comparison(content)
@@ -208,7 +197,7 @@ def _have_same_data(subjects: tuple[Subject, Subject]) -> bool:
     return bool(np.allclose(one, other, rtol=SAME_VARIANCES, atol=0))
 
 
-def _reruns(asked: PageRequest, pair: "Pairing | None", words: RunLines) -> list[Any]:
+def _reruns(first: Subject, asked: "Asked", pair: "Pairing | None", words: RunLines) -> list[Any]:
     """The map of the first run, made again with other seeds; the rows that both tables have."""
     if not asked.reruns:
         return []
@@ -218,7 +207,6 @@ def _reruns(asked: PageRequest, pair: "Pairing | None", words: RunLines) -> list
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
 
-    first = asked.subjects[0]
     tsne = None if first.run is None else load_run(first.run).tsne
     search = None if tsne is None else tsne._search
     if pair is None or tsne is None or search is None or tsne.metric != "euclidean":

@@ -54,10 +54,10 @@ def mount_of(folder: Path) -> tuple[int, str]:
     """Device and, on Linux, mount: renames work within one."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        told = ""
+        info = ""
         with suppress(OSError):
-            told = Path(f"/proc/self/fdinfo/{handle}").read_text()
-        mount = [line for line in told.splitlines() if line.startswith("mnt_id:")]
+            info = Path(f"/proc/self/fdinfo/{handle}").read_text()
+        mount = [line for line in info.splitlines() if line.startswith("mnt_id:")]
         return os.fstat(handle).st_dev, "".join(mount)
     finally:
         os.close(handle)

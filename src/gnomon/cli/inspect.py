@@ -77,7 +77,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
         **asked.reading,
     )
     say_read(words, table, time.perf_counter() - start, few=True)
-    prepared, told = _prepare(table, asked, words)
+    prepared, how = _prepare(table, asked, words)
     n = prepared.X.shape[0]
     most = n if asked.sample is None else min(asked.sample, n)
     usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
@@ -104,7 +104,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
         fit.beside(mapped),
         table.is_sparse,
     )
-    return {"table": table.to_dict(), "preparation": told, **tell(found, asked, words)}
+    return {"table": table.to_dict(), "preparation": how, **tell(found, asked, words)}
 
 
 def _prepare(table: "Table", asked: Asked, words: RunLines) -> "tuple[Prepared, dict[str, Any]]":

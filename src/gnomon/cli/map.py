@@ -9,7 +9,7 @@ import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
-from gnomon.cli.workers import engine_for, refuse_stability
+from gnomon.cli.workers import engine_for
 
 if TYPE_CHECKING:
     from gnomon.pipeline.result import Result
@@ -64,7 +64,6 @@ def command(asked: Asked) -> None:
     """Run the pipeline and write what it found."""
     options.check_source(asked.data)
     asked, words = asked.beside_workers(asked.data), asked.words
-    refuse_stability(asked)
     if asked.dry_run:
         from gnomon.cli.inspect import look
 
@@ -86,7 +85,7 @@ def command(asked: Asked) -> None:
             n_components=options.parse_components(asked.components),
             dimensions=asked.dimensions,
             perplexity=asked.perplexity,
-            metric=asked.metric,
+            metric=asked.metric or "euclidean",
             sample=asked.sample,
             missing=asked.missing,
             scale=asked.scale,

@@ -247,7 +247,7 @@ preparing = _together(
 pairing = _together(
     of_table(
         "--id",
-        "id_",
+        "ids",
         metavar="COLUMN",
         multiple=True,
         help="Column that names the rows "

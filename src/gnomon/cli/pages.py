@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnomon.cli.asked import READING
 from gnomon.cli.results import warnings_of
 from gnomon.cli.run_lines import RunLines
 
@@ -38,22 +39,6 @@ FILE = "report.html"
 RECORD = "run.json"
 TABLES = ("map.parquet", "scores.parquet")
 FILES_STAGES = ("write", "page")
-READING = (
-    "label",
-    "id",
-    "features",
-    "keep",
-    "drop",
-    "na",
-    "decimal",
-    "sheet",
-    "layer",
-    "use_rep",
-    "normalize",
-    "text",
-    "image",
-    "link",
-)
 MANY = ("features", "keep", "drop", "na")  # options that may be given again
 # Defaults of the settings.
 USUAL = {
@@ -76,16 +61,16 @@ class RunRecord:
     """What run.json says; an empty one where there is none."""
 
     folder: Path
-    told: dict[str, Any]
+    content: dict[str, Any]
 
     def of(self, name: str, usual: Any) -> Any:
         """A part of the record, or `usual` where it is of another kind."""
-        value = self.told.get(name)
+        value = self.content.get(name)
         return value if isinstance(value, type(usual)) else usual
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was asked for."""
+        """Settings of the run."""
         return dict(self.of("settings", {}))
 
     @property
@@ -95,15 +80,15 @@ class RunRecord:
 
     def command(self, stability: int | None) -> str | None:
         """What makes the same page, but for where the results go."""
-        kind = "map" if "tsne" in self.told else "reduce"
+        kind = "map" if "tsne" in self.content else "reduce"
         settings = self.settings
         return as_typed(kind, settings | {"stability": stability}) if settings else None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the page says of a map that was made of a part of the rows."""
-        told = self.of("sampling", {})
-        words = [told.get("words"), told.get("placed_words")] if told.get("placed") else []
+        stored = self.of("sampling", {})
+        words = [stored.get("words"), stored.get("placed_words")] if stored.get("placed") else []
         return tuple(str(said) for said in words if said)
 
     def seconds(self) -> dict[str, float]:
@@ -116,7 +101,7 @@ class RunRecord:
         }
 
     def warnings(self) -> tuple[str, ...]:
-        """What the reader of the results was told to know."""
+        """Warnings of the run."""
         return tuple(map(str, self.of("warnings", [])))
 
     def reading(self) -> dict[str, Any]:
@@ -133,7 +118,7 @@ class RunRecord:
             return ()
 
     def pictures(self) -> dict[str, Any]:
-        """How pictures are to be found, as `report_run` takes it."""
+        """How pictures are to be found, as `gather_run` takes it."""
         root = self.settings.get("image_root")
         return {
             "pixels": self.settings.get("pixels"),
@@ -169,12 +154,12 @@ def read_record(folder: Path) -> RunRecord:
     if not path.exists():
         return RunRecord(folder, {})
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}). Make the results again.") from None
-    if not isinstance(told, dict):
+    if not isinstance(stored, dict):
         raise DataError(f"{path} is no record of a run. Make the results again.")
-    return RunRecord(folder, told)
+    return RunRecord(folder, stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +202,7 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
         raise DataError(f"There is neither {' nor '.join(TABLES)} in '{folder}'.")
     other = DataError(f"{path} is not of the same run as {run.path}. Make the results again.")
     columns = read_parquet(open_content(path)).columns
-    told = read_record(folder).of("table", {})
+    stored = read_record(folder).of("table", {})
     rows = len(next(iter(columns.values())))
 
     def numbers(name: str) -> Any:
@@ -227,7 +212,7 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
             raise other from None
 
     def texts(part: str) -> Any:
-        name = told.get(part)
+        name = stored.get(part)
         if not isinstance(name, str) or name not in columns:
             return None
         values = np.empty(rows, dtype=object)
@@ -248,9 +233,9 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
         scores=scores,
         positions=positions,
         trust=numbers("trust") if "trust" in columns else None,
-        ids=None if ids is None else (str(told["id"]), ids),
+        ids=None if ids is None else (str(stored["id"]), ids),
         labels=texts("label"),
-        label_name=str(told.get("label")),
+        label_name=str(stored.get("label")),
     )
 
 
@@ -291,7 +276,7 @@ def as_typed(command: str, settings: dict[str, Any]) -> str:
 
 
 def settings_of(asked: "Asked", names: Sequence[str]) -> dict[str, Any]:
-    """What was asked for, for the record of a run; of pictures only what was said."""
+    """Settings for the record of a run; of pictures only those that were given."""
     root = asked.image_root
     pictures = {"pixels": asked.pixels, "image_root": None if root is None else str(root)}
     return {
@@ -322,16 +307,16 @@ def write_page(
 
 def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) -> "Report":
     """The page of a run that has just ended."""
-    from gnomon.report.run_page import report_result
+    from gnomon.report.report import build_report
+    from gnomon.report.run_page import gather_result
 
     stability = asked.stability
     if stability is not None and result.sampling is not None:
         words.say("Left out", "stability: the map is of a part of the rows")
         stability = None
-    return report_result(
+    content = gather_result(
         result,
         title=asked.title,
-        page_budget=asked.page_budget,
         n_jobs=asked.threads,
         command=command,
         warnings=warnings_of(result),
@@ -339,6 +324,8 @@ def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) 
         pixels=asked.pixels,
         image_root=asked.image_root,
     )
+    assert asked.page_budget is not None
+    return build_report(content, asked.page_budget)
 
 
 def say_page(page: "Report", path: Path, stage: "Stages", *, show: bool, words: RunLines) -> None:

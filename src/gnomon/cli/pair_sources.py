@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.budget import Budget
+from gnomon.cli.asked import Asked
 from gnomon.cli.pairs import chosen_columns, ids_asked, roles_of, say_shared, why_unused
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
@@ -64,38 +64,22 @@ class BlockPair:
         }
 
 
-def open_block_pair(
-    left: str,
-    right: str,
-    *,
-    id: tuple[str, ...],
-    columns: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    memory: Budget | None,
-    words: RunLines,
-    spool: str | None = None,
-) -> BlockPair:
-    """Both tables with the columns asked for; those of the map where both are of `gnomon map`."""
+def open_block_pair(left: str, right: str, asked: Asked, words: RunLines) -> BlockPair:
+    """Both tables with the columns of --columns, or of the map where both are of `gnomon map`."""
     paths = left, right
-    ids = ids_asked(id, left, right)
-    cells = {"na": list(na), "decimal": decimal, "spool": spool}
-    found = [
-        _look(path, name, cells, missing, memory) for path, name in zip(paths, ids, strict=True)
-    ]
+    ids = ids_asked(asked.ids, left, right)
+    found = [_look(path, name, asked) for path, name in zip(paths, ids, strict=True)]
     called = [Path(path).name or path for path in paths]
     if called[0] == called[1]:
         called = list(paths)
     both = [[name for name in names if name != own] for _, names, own in found]
-    wanted = chosen_columns(called, both, columns)
+    wanted = chosen_columns(called, both, asked.columns)
     sources: list[Source] = []
-    for path, name, (source, names, own), asked in zip(paths, called, found, wanted, strict=True):
-        roles = _roles_of(source, names, own, asked, why_unused(columns))
-        if len(asked) < len(both[len(sources)]):
-            kept = asked if own is None else [own, *asked]
-            again = {"columns": kept, **cells}
-            source = _open(path, missing, again, memory)
+    for path, name, (source, names, own), used in zip(paths, called, found, wanted, strict=True):
+        roles = _roles_of(source, names, own, used, why_unused(asked.columns))
+        if len(used) < len(both[len(sources)]):
+            kept = used if own is None else [own, *used]
+            source = _open(path, asked, columns=kept)
             names = list(source.names or kept)
         table = table_of_source(source, name, row_names=False)
         say_read(words, replace(table, columns=roles.features, roles=roles))
@@ -109,22 +93,27 @@ def open_block_pair(
     return BlockPair(sources[0], sources[1], (called[0], called[1]), found[0][2])
 
 
-def _open(path: str, missing: str, reading: dict[str, Any], memory: Budget | None) -> Source:
+def _open(path: str, asked: Asked, **columns: Any) -> Source:
     """The table as a source, whose rows are all used."""
-    if missing != "error":
+    if asked.missing != "error":
         raise ParameterError(
-            f"--missing {missing} needs the whole table in memory, and this one is read in blocks. "
-            "Fill the gaps in beforehand."
+            f"--missing {asked.missing} needs the whole table in memory, and this one is read in "
+            "blocks. Fill the gaps in beforehand."
         )
-    # Workers have folders of their own: they need to be told where the file is.
-    found = source_of(Path(path).resolve(), **reading)
+    # Workers have other working folders, so the path is absolute.
+    found = source_of(
+        Path(path).resolve(),
+        na=list(asked.na),
+        decimal=asked.decimal,
+        spool=asked.spool,
+        **columns,
+    )
     # Of the processes whose libraries are counted, this one does not work beside the others.
+    memory = asked.memory
     return found if memory is None else found.limit(memory.each(memory.processes - 1))
 
 
-def _look(
-    path: str, id: str | None, cells: dict[str, Any], missing: str, memory: Budget | None
-) -> tuple[Source, list[str], str | None]:
+def _look(path: str, id: str | None, asked: Asked) -> tuple[Source, list[str], str | None]:
     """The table, the names of its columns of numbers, and its column of ids as it spells it."""
     if path == "-":
         raise ParameterError(
@@ -132,9 +121,8 @@ def _look(
         )
     if not Path(path).exists():
         raise ParameterError(f"There is no file or folder '{path}'. Check the name.")
-    reading = {**cells, "keep": [] if id is None else [id]}
     try:
-        source = _open(path, missing, reading, memory)
+        source = _open(path, asked, keep=[] if id is None else [id])
     except (FileError, OptionError) as error:
         raise (error if id is None else _about_ids(error)) from None
     names = list(source.names or source.files[0].all_names)  # type: ignore[attr-defined]
@@ -155,7 +143,7 @@ def _roles_of(
 
 
 def _about_ids(error: FileError | OptionError) -> FileError | OptionError:
-    """The same about --id, which is all that is kept here: nobody typed --keep."""
+    """Name --id in an error about --keep, which stands for it here."""
     if error.fields.get("parameter") != "keep":
         return error
     ways = [way for way in error.ways if way is not Remedy.LEAVE_OUT]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.budget import Budget
+from gnomon.cli.asked import Asked
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
 from gnomon.data.prepare import prepare
@@ -105,23 +105,13 @@ def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, s
     return (id[0], id[-1]) if id else (None, None)
 
 
-def read_pairing(
-    left: str,
-    right: str,
-    *,
-    id: tuple[str, ...],
-    columns: tuple[str, ...],
-    na: tuple[str, ...],
-    decimal: str | None,
-    missing: str,
-    words: RunLines,
-    memory: Budget | None = None,
-) -> Pairing:
+def read_pairing(left: str, right: str, asked: Asked, words: RunLines) -> Pairing:
     """Read both files, choose their columns, and join their rows.
 
-    `id` names no column, one that both have, or one of each.
+    `asked.ids` names no column, one that both have, or one of each.
     """
-    first, second = ids_asked(id, left, right)
+    first, second = ids_asked(asked.ids, left, right)
+    cells: dict[str, Any] = {"na": list(asked.na) or None, "decimal": asked.decimal}
     if left == right == "-":
         raise ParameterError(
             "Only one table can come from standard input. Name a file for the other."
@@ -134,13 +124,13 @@ def read_pairing(
         tables, seconds = [], []
         for path, column in zip((left, right), named, strict=True):
             start = time.perf_counter()
-            table = read(path, id=column, na=list(na) or None, decimal=decimal, memory=memory)
+            table = read(path, id=column, memory=asked.memory, **cells)
             tables.append(table)
             seconds.append(time.perf_counter() - start)
         return tables, seconds
 
     tables, seconds = read_both(first, second)
-    name = None if id or "-" in (left, right) else _shared_name(tables)
+    name = None if asked.ids or "-" in (left, right) else _shared_name(tables)
     if name is not None:
         named, again = read_both(name, name)
         keys = [set() if table.ids is None else set(table.ids.tolist()) for table in named]
@@ -150,12 +140,12 @@ def read_pairing(
     tables = [replace(table, roles=table.roles.final()) for table in tables]
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
-    tables = _choose(tables, columns)
-    by = _ids_of(tables, asked=bool(id))
+    tables = _choose(tables, asked.columns)
+    by = _ids_of(tables, asked=bool(asked.ids))
     ids = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
         say_read(words, table, took)
-        prepared = prepare(table, missing=missing, scale="none")
+        prepared = prepare(table, missing=asked.missing, scale="none")
         for name, text in prepared.preparation.lines():
             if name == "missing":
                 words.say("Missing", text)
@@ -166,7 +156,7 @@ def read_pairing(
 
 
 def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
-    """Only the columns asked for; those of the map where both tables are of `gnomon map`."""
+    """Only the columns of --columns; those of the map where both tables are of `gnomon map`."""
     names = [list(table.columns) for table in tables]
     wanted = chosen_columns([table.name for table in tables], names, columns)
     return [
@@ -176,8 +166,8 @@ def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
 
 
 def why_unused(columns: tuple[str, ...]) -> str:
-    """Why columns of numbers are not used, by what was asked for."""
-    return "not asked for" if columns else "not the map: --columns to use others"
+    """Why columns of numbers are not used."""
+    return "not in --columns" if columns else "not the map: --columns to use others"
 
 
 def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
@@ -189,14 +179,14 @@ def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
 def chosen_columns(
     tables: list[str], names: list[list[str]], columns: tuple[str, ...]
 ) -> list[list[str]]:
-    """Which of the columns `names` of two tables are used, by what was asked for."""
+    """Which of the columns `names` of two tables are used."""
     if columns:
-        return [_asked_for(*each, columns) for each in zip(tables, names, strict=True)]
+        return [_fitting(*each, columns) for each in zip(tables, names, strict=True)]
     maps = [[name for name in there if MAP.fullmatch(name)] for there in names]
     return maps if all(maps) else names
 
 
-def _asked_for(table: str, names: list[str], columns: tuple[str, ...]) -> list[str]:
+def _fitting(table: str, names: list[str], columns: tuple[str, ...]) -> list[str]:
     for pattern in columns:
         if not any(_fits(name, pattern) for name in names):
             raise OptionError(

@@ -94,7 +94,7 @@ def command(asked: Asked) -> None:
     results.say_versions(words)
     results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
     if asked.as_json and asked.out is not None:
-        told = {
+        summary = {
             "model": str(run.path),
             "table": table.to_dict(),
             "rows": len(placed.positions),
@@ -106,7 +106,7 @@ def command(asked: Asked) -> None:
             "seconds": seconds,
             "warnings": warned,
         }
-        results.say_json("place", [asked.out], told)
+        results.say_json("place", [asked.out], summary)
 
 
 def open_like(asked: Asked, columns: Sequence[str]) -> "Table":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from gnomon.cli import options
+from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
@@ -22,14 +23,15 @@ gnomon report cells_map -o page.html --title "Cells of May"
 gnomon report cells_map --data moved/cells.csv --stability 8 --force
 
 The data are looked for where run.json says they were. Without them the page lacks the columns' own
-numbers and the rows that are rebuilt worst; so do pages of tables too large for memory.
+numbers and the rows with the largest reconstruction error; so do pages of tables too large for
+memory.
 """
 ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
 
 
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
-@options.of_table("--data", metavar="FILE", help="The table, if it is not where it was.")
+@options.of_table("--data", "table", metavar="FILE", help="The table, if it is not where it was.")
 @click.option(
     "-o",
     "--out",
@@ -40,43 +42,32 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 @options.page
 @options.resources
 @options.writing
-def command(
-    model: Path,
-    data: str | None,
-    out: Path | None,
-    title: str | None,
-    stability: int | None,
-    page_budget: int,
-    show: bool,
-    threads: int | None,
-    memory: "Budget | None",
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@as_one
+def command(asked: Asked) -> None:
     """Find the run, its data, and build."""
     from gnomon.cli import pages, results
     from gnomon.cli.run_folder import RunFolder
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
     from gnomon.pipeline.stages import Stages
+    from gnomon.report.report import build_report
 
-    words = RunLines(quiet=quiet, verbose=verbose)
+    words, model, stability = asked.words, asked.model, asked.stability
     folder = model if model.is_dir() else model.parent
-    out = folder / pages.FILE if out is None else out
-    pages.refuse_page(out, force=force)
+    out = folder / pages.FILE if asked.out is None else asked.out
+    pages.refuse_page(out, force=asked.force)
     if out.parent.resolve() == folder.resolve():
         options.until_the_end(RunFolder(folder))
     run = load_run(model)
     run.say(words)
-    told = pages.read_record(folder)
-    asked: dict[str, Any] = {"title": title, "page_budget": page_budget, "n_jobs": threads}
+    record = pages.read_record(folder)
     found: dict[str, Any] = {
-        "command": told.command(stability),
-        "warnings": told.warnings(),
-        "seconds": told.seconds(),
-        "notes": told.notes,
+        "title": asked.title,
+        "n_jobs": asked.threads,
+        "command": record.command(stability),
+        "warnings": record.warnings(),
+        "seconds": record.seconds(),
+        "notes": record.notes,
     }
     stored = pages.read_stored(folder, run)
     found |= {"Y": stored.positions, "trust": _trust(run, stored)}
@@ -84,18 +75,20 @@ def command(
         run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
     ):
         raise ParameterError("--stability is for maps of all rows, and this run has no such map.")
-    ready = find_rows(data, told, stored, run, words, memory)
+    ready = find_rows(asked.table, record, stored, run, words, asked.memory)
     stage = Stages()
     with stage("page"):
-        page = _page(run, told, stored, ready, stability, asked | found)
+        content = _content(run, record, stored, ready, stability, found)
+        assert asked.page_budget is not None
+        page = build_report(content, asked.page_budget)
     page.save(out, force=True)
-    pages.say_page(page, out, stage, show=show, words=words)
-    if as_json:
+    pages.say_page(page, out, stage, show=asked.show, words=words)
+    if asked.as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
 
 
 def _trust(run: "StoredRun", stored: Any) -> Any:
-    """As it was stored; None, so that it is counted again, for maps of few rows.
+    """Trust as it was stored; None, so that it is computed again, for maps of few rows.
 
     Those of the first edition counted all other rows as neighbours.
     """
@@ -107,7 +100,7 @@ def _trust(run: "StoredRun", stored: Any) -> Any:
 
 def find_rows(
     data: str | None,
-    told: Any,
+    record: Any,
     stored: Any,
     run: "StoredRun",
     words: RunLines,
@@ -117,33 +110,33 @@ def find_rows(
     from gnomon.data.refusals import OptionError
     from gnomon.errors import DataError, TooLargeError
 
-    where = data or told.data()
+    where = data or record.data()
     if where is None:
-        words.say("Without", _why_without(told))
+        words.say("Without", _why_without(record))
         return None
     options.check_source(where, "--data")
     try:
-        table = _read(where, told, run, memory)
+        table = _read(where, record, run, memory)
         prepared = run.preparation.apply(table)
         # Not by `transform`: the model of blocks has the columns' names, and would miss them here.
         stored.refuse_others(
             run.pca._model().scores(prepared.X, whiten=run.pca.whiten), table.name, ROUGHLY
         )
     except (DataError, OptionError) as error:
-        if data is not None:  # it was asked for
+        if data is not None:  # the user named it
             raise
         words.say("Without", f"the data, which changed since: {error}")
         return None
     except TooLargeError:
-        if data is not None or not _in_blocks(told):
+        if data is not None or not _in_blocks(record):
             raise
-        words.say("Without", _why_without(told))  # as it was in the run
+        words.say("Without", _why_without(record))  # as it was in the run
         return None
     words.say("Read", table.title())
     return table, prepared
 
 
-def _read(where: str, told: Any, run: "StoredRun", memory: "Budget | None") -> "Table":
+def _read(where: str, record: Any, run: "StoredRun", memory: "Budget | None") -> "Table":
     """The run's table, with its own columns where the rules of today would choose others."""
     from gnomon.data.read import read_source
     from gnomon.data.refusals import OptionError
@@ -151,57 +144,57 @@ def _read(where: str, told: Any, run: "StoredRun", memory: "Budget | None") -> "
 
     columns = run.preparation.columns
     try:
-        table = read_source(where, memory=memory, **told.reading())
+        table = read_source(where, memory=memory, **record.reading())
     except (DataError, OptionError):
         pass
     else:
         if table.columns == columns:
             return table
-    return read_source(where, memory=memory, columns=list(columns), **told.names())
+    return read_source(where, memory=memory, columns=list(columns), **record.names())
 
 
-def _in_blocks(told: Any) -> bool:
+def _in_blocks(record: Any) -> bool:
     """Whether the run's table was read in blocks, as tables too large for memory are."""
-    return "blocks" in told.of("table", {})
+    return "blocks" in record.of("table", {})
 
 
-def _why_without(told: Any) -> str:
-    if _in_blocks(told):
+def _why_without(record: Any) -> str:
+    if _in_blocks(record):
         return (
-            f"the data: {told.name} was read in blocks, and pages of such tables are built from "
+            f"the data: {record.name} was read in blocks, and pages of such tables are built from "
             "the model and the scores, in the run too"
         )
-    return f"the data: {told.name} is not where it was; --data FILE adds it"
+    return f"the data: {record.name} is not where it was; --data FILE adds it"
 
 
-def _page(
+def _content(
     run: "StoredRun",
-    told: Any,
+    record: Any,
     stored: Any,
     ready: "tuple[Table, Prepared] | None",
     stability: int | None,
     found: dict[str, Any],
 ) -> Any:
-    """The page, of the data where there are any."""
+    """What the page is made from: the data too, where there are any."""
     import numpy as np
 
     from gnomon.data.table import Table
     from gnomon.errors import ParameterError
     from gnomon.inputs.csr import is_sparse
-    from gnomon.report.run_page import report_run, report_without_table
+    from gnomon.report.run_page import gather_run, gather_without_table
 
     if ready is not None and not is_sparse(ready[0].X):
         table, prepared = ready
-        how = told.pictures() | found
-        return report_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
+        how = record.pictures() | found
+        return gather_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
     if stability is not None:
-        why = f" as a whole, and {told.name} was read in blocks" if _in_blocks(told) else ""
+        why = f" as a whole, and {record.name} was read in blocks" if _in_blocks(record) else ""
         raise ParameterError(
             f"--stability makes the map again, which needs the data{why}: --data FILE."
         )
     id_name, ids = stored.ids or (None, None)
     table = Table(
-        told.name,
+        record.name,
         np.empty((len(stored.scores), 0)),
         run.preparation.columns,
         labels=stored.labels,
@@ -209,5 +202,5 @@ def _page(
         ids=ids,
         id_name=id_name,
     )
-    found |= {"preparation": tuple(run.preparation.lines()), "roles": told.roles()}
-    return report_without_table(run.pca, run.tsne, stored.scores, table, **found)
+    found |= {"preparation": tuple(run.preparation.lines()), "roles": record.roles()}
+    return gather_without_table(run.pca, run.tsne, stored.scores, table, **found)

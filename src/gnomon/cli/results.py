@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 ENOUGH = 0.95  # of the variance
-MUCH = 0.2  # share of neighbours kept by chance that is told beside the map's
+MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
@@ -112,13 +112,13 @@ def _took(tsne: Any) -> list[tuple[str, float]]:
 
 
 def say_versions(words: RunLines) -> None:
-    """What the work was done with, for whoever asked for more."""
+    """Versions of the software, with --verbose."""
     if words.verbose:
         words.say("Versions", ", ".join(f"{name} {text}" for name, text in versions().items()))
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that the numbers come from."""
+    """Versions of Python and of the packages that the numbers come from."""
     import importlib.metadata
     import platform
 
@@ -277,12 +277,12 @@ def say_json(command: str, files: list[Path], found: dict[str, Any]) -> None:
     """What was done and found, as the one JSON object on standard output."""
     from gnomon.data.write import json_text
 
-    told = {"command": command, "files": [str(file) for file in files], **found}
-    to_stdout(json_text(told).encode())
+    content = {"command": command, "files": [str(file) for file in files], **found}
+    to_stdout(json_text(content).encode())
 
 
 def to_stdout(content: bytes) -> None:
-    """Write, and end quietly if nobody reads on."""
+    """Write to standard output; end quietly if its reader has closed it."""
     from gnomon.errors import WriteError
 
     if sys.stdout is None:
@@ -290,7 +290,7 @@ def to_stdout(content: bytes) -> None:
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:  # whoever reads has seen enough, as `head` has
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:

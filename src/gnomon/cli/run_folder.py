@@ -89,7 +89,7 @@ class RunFolder:
 
     @property
     def new(self) -> Path:
-        """The folder to write to, made when it is first asked for.
+        """The folder to write to, made on first use.
 
         It is called by its own inode: under this name there is another folder once the two were
         exchanged, which a later run can tell.

@@ -22,7 +22,7 @@ WIDTH = 76
 class RunLines:
     """Lines such as ``PCA      2 of 4 components hold 88.2 %      0.0 s``.
 
-    Colours and emphasis follow the terminal; a pipe, and whoever sets NO_COLOR, gets plain lines.
+    Colours and emphasis follow the terminal; with NO_COLOR, and in a pipe, lines are plain.
     """
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
@@ -45,7 +45,7 @@ class RunLines:
             self.console.print(line)
 
     def details(self, label: str, lines: Iterable[tuple[str, str]]) -> None:
-        """Lines for whoever asked for more by -v: their name once, then one below the other."""
+        """Lines that only -v shows: their name once, then one below the other."""
         if self.verbose:
             for number, (name, text) in enumerate(lines):
                 self.say("" if number else label, f"{name}: {text}")

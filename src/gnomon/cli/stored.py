@@ -26,7 +26,7 @@ class StoredRun:
     tsne: "TSNE | None"
 
     def say(self, words: RunLines) -> None:
-        """What the model is, for whoever asked for more."""
+        """Describe the model, with --verbose."""
         parts = [self.preparation, self.pca.plan_, self.pca.certificate_]
         if self.tsne is not None:
             parts.append(self.tsne.certificate_)

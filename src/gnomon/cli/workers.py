@@ -20,7 +20,6 @@ __all__ = [
     "refuse_copies",
     "refuse_for_workers",
     "refuse_output",
-    "refuse_stability",
     "watched_engine",
 ]
 
@@ -149,18 +148,6 @@ def _processes(workers: int, memory: "Budget | None") -> str:
     if memory is None:
         return text
     return f"{text}; {readable_bytes(memory.bytes)} left{memory.rest()}"
-
-
-def refuse_stability(asked: "Asked") -> None:
-    """Maps are made again from a table in memory only."""
-    from gnomon.errors import ParameterError
-
-    if asked.stability is not None and in_blocks(asked, asked.data):
-        raise ParameterError(
-            f"--stability {asked.stability} makes the map again, which needs the whole table in "
-            f"memory, and {asked.data} is read in blocks. Leave --stability out, or map a file of "
-            "some of its rows."
-        )
 
 
 def refuse_output(out: Path | None) -> None:

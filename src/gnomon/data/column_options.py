@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gnomon.data.columns import Reading
-from gnomon.data.names import as_names, find_name, find_names
+from gnomon.data.names import as_names, find_name, find_names, vector_of
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import OptionError, lacks_columns, quoted
 from gnomon.data.table import SHOWN
@@ -52,14 +52,14 @@ class ColumnOptions:
 
 def as_column_options(
     *,
-    label: Any,
-    id: Any,
-    keep: Any,
-    drop: Any,
-    na: Any,
-    columns: Any,
-    features: Any,
-    decimal: Any,
+    label: Any = None,
+    id: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    na: Any = None,
+    columns: Any = None,
+    features: Any = None,
+    decimal: Any = None,
     text: Any = None,
     image: Any = None,
     link: Any = None,
@@ -155,13 +155,8 @@ def _model_columns(columns: tuple[str, ...] | None, raw: RawTable) -> tuple[str,
     if not raw.named and len(raw.names) == len(columns):
         return raw.names
     there = set(raw.names)
-    vectors = {name for name in columns if name not in there and _stem(name) in raw.columns}
+    vectors = {name for name in columns if name not in there and vector_of(name) in raw.columns}
     absent = [name for name in columns if name not in there and name not in vectors]
     if absent:
         raise lacks_columns(raw.name, absent, len(columns))
-    return tuple(dict.fromkeys(_stem(name) if name in vectors else name for name in columns))
-
-
-def _stem(name: str) -> str:
-    """``embedding`` of ``embedding[3]``."""
-    return name.rpartition("[")[0]
+    return tuple(dict.fromkeys(vector_of(name) if name in vectors else name for name in columns))

@@ -39,7 +39,8 @@ _POINT = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE
 )
 _COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
-_TOLD = re.compile(rb"sep=([,;\t| ])\r?\n")  # the first line of some files that Excel writes
+# The first line of some files that Excel writes.
+_SEPARATOR_LINE = re.compile(rb"sep=([,;\t| ])\r?\n")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)
 _GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
 _GROUPED_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+", re.ASCII)
@@ -131,11 +132,11 @@ def sniff(
     data: NDArray[np.uint8], name: str, na: Sequence[str] = (), decimal: str | None = None
 ) -> Dialect:
     """Guess how the text is written; `data` is UTF-8, and `decimal` what the user said of it."""
-    told = _TOLD.match(data[:8].tobytes())
-    if told is None:
+    stated = _SEPARATOR_LINE.match(data[:8].tobytes())
+    if stated is None:
         return _sniff(data, name, na, DELIMITERS, decimal)
-    size = told.end()
-    found = _sniff(data[size:], name, na, (told[1].decode(), ","), decimal)
+    size = stated.end()
+    found = _sniff(data[size:], name, na, (stated[1].decode(), ","), decimal)
     return replace(found, body=found.body + size, skipped=found.skipped + 1)
 
 

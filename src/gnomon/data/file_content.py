@@ -167,7 +167,7 @@ class Stream:
 
 
 def kind_of_file(file: Path) -> str:
-    """What a file is, told by how it begins: as `FileContent.kind`, or "gz"."""
+    """What a file is, by its first bytes: as `FileContent.kind`, or "gz"."""
     data = _bytes_of(file, Budget.from_memory(None), HEAD)
     if data[:2].tobytes() == GZ:
         return "gz"
@@ -231,7 +231,7 @@ def _read_all(stream: Any, name: str, budget: Budget) -> NDArray[np.uint8]:
     while part := stream.read(STEP):
         parts.append(part)
         size += len(part)
-        # The parts, and what joins them; nobody knows how much is still to come.
+        # The parts and their concatenation; how much is still to come is not known.
         budget.check(name or "standard input", 2 * size, at_least=True)
     return np.frombuffer(b"".join(parts), np.uint8)
 

@@ -21,7 +21,7 @@ __all__ = ["Guess", "matrix_column"]
 
 FEW = 20  # distinct whole numbers that may be categories
 MOST_FEW = 2  # columns of few whole numbers that may be labels without a name that says so
-MOST_LABELS = 50  # more groups than this cannot be told apart by colour
+MOST_LABELS = 50  # more groups than this cannot be distinguished by colour
 MOST_KEPT = 50  # columns that are kept for colour
 LOOK = 10_000  # rows that are looked at before all are
 LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
@@ -322,7 +322,7 @@ class Guess:
             used = name in self.numbers or name in (self.label, self.id) or name in self.shown
             if name not in self.why or used:
                 continue
-            left = LeftOut(name, *self._told(name))
+            left = LeftOut(name, *self._reason_of(name))
             colours = len(self.kept) < MOST_KEPT and self._colours(name)
             (self.kept if colours else self.ignored).append(left)
 
@@ -345,7 +345,7 @@ class Guess:
         kinds = ("numbers", "codes", "truth")
         return name not in self.seen or self.seen[name].kind in kinds
 
-    def _told(self, name: str) -> tuple[str, bool, bool]:
+    def _reason_of(self, name: str) -> tuple[str, bool, bool]:
         """Why a column is no feature, whether it could be one, and whether it could be the id."""
         why, column = self.why[name], self.seen.get(name)
         if why != "text" or column is None:

@@ -123,7 +123,7 @@ def outsized(sizes: NDArray[Any], usual: NDArray[Any] | None = None) -> NDArray[
 
 
 def _unlike(kind: Sequence[KindMeasures], others: Sequence[KindMeasures]) -> tuple[str, ...]:
-    """Those of `others` that differ from most of `kind` in type or size, or are their total."""
+    """Members of `others` that differ from most of `kind` in type or size, or are their total."""
     varying = [column for column in kind if not column.constant]
     whole = sum(column.whole for column in varying) * 2 > len(varying)
     alike = [column for column in varying if column.whole == whole]

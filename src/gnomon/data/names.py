@@ -19,6 +19,7 @@ __all__ = [
     "is_strict_id",
     "stem_of",
     "unique_names",
+    "vector_of",
 ]
 
 _STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)")
@@ -140,6 +141,11 @@ def stem_of(name: str) -> str | None:
     """``V#`` of ``V12``, ``pixel_#_#`` of ``pixel_3_7``, ``#`` of ``402.5``; or None."""
     stem, numbers = _NUMBER.subn("#", name.strip())
     return stem if numbers else None
+
+
+def vector_of(name: str) -> str:
+    """The column ``embedding`` that ``embedding[3]`` is an entry of."""
+    return name.rpartition("[")[0]
 
 
 def is_strict_id(name: str) -> bool:

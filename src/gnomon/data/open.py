@@ -28,7 +28,7 @@ from gnomon.data.refusals import OptionError, lacks_columns
 from gnomon.data.row_names import read_row_names
 from gnomon.data.samples import Sample
 from gnomon.data.sources import FileSource
-from gnomon.data.table import SHOWN, Places, Table
+from gnomon.data.table import Places, Table
 from gnomon.engine import Source
 from gnomon.engine.arrays import as_source
 from gnomon.errors import Parameter, ParameterError, refuse
@@ -40,11 +40,6 @@ __all__ = ["fits", "open_table", "table_of_source"]
 HELD_SHARE = 0.5
 SPARSE_SHARE = 0.2  # krylov makes copies of a sparse table
 SMALL_BYTES = 100e6  # smaller tables are always held
-READING = (
-    *("label", "id", "keep", "drop", "na", "features", "decimal", "columns", "sheet"),
-    *("layer", "use_rep", "normalize"),
-    *SHOWN,
-)
 
 
 def open_table(
@@ -141,8 +136,7 @@ def fits(path: Path, memory: Memory, reading: Mapping[str, Any] | None = None) -
     if not (path.is_file() or path.is_dir()):
         return True  # a pipe, or nothing at all
     if is_h5ad(path):
-        asked = {option: (reading or {}).get(option) for option in READING}
-        size, sparse = h5ad_bytes(path, as_column_options(**asked))
+        size, sparse = h5ad_bytes(path, as_column_options(**(reading or {})))
     elif (cells := find_10x(path)) is not None:
         size, sparse = matrix_bytes(cells["matrix"]), True
     elif path.suffix.lower() == ".npz":
@@ -190,15 +184,15 @@ def _open_blocks(
     row_names: bool,
     spool: str | os.PathLike[str] | None,
 ) -> Table:
-    columns = reading.pop("columns", None)
+    options = dict(reading)
+    columns = options.pop("columns", None)
     name = shown_name(path) or str(path)
-    # Workers have folders of their own: they need to be told where the file is.
+    # Workers have other working folders, so the path is absolute.
     files = files_of(path.resolve())
-    asked = {option: reading.get(option) for option in READING if option != "columns"}
     if columns is None:
-        found = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
+        found = FileSource(files, as_column_options(**options), spool=spool)
         return table_of_source(found, name, memory, row_names=row_names)
-    found = _with_columns(files, name, columns, asked, spool)
+    found = _with_columns(files, name, columns, options, spool)
     table = table_of_source(found, name, memory, row_names=row_names)
     return table.with_numbers(table.X, tuple(columns))
 
@@ -207,16 +201,16 @@ def _with_columns(
     files: Sequence[Path],
     name: str,
     columns: Sequence[str],
-    asked: dict[str, Any],
+    options: dict[str, Any],
     spool: str | os.PathLike[str] | None,
 ) -> FileSource:
     """The files with the columns of a model: by name, or in their order where they have none."""
     try:
-        return FileSource(files, as_column_options(**asked, columns=list(columns)), spool=spool)
+        return FileSource(files, as_column_options(**options, columns=list(columns)), spool=spool)
     except AbsentError as error:
         raise lacks_columns(name, list(error.fields["absent"]), len(columns)) from None
     except OptionError:
-        nameless = FileSource(files, as_column_options(**asked, columns=None), spool=spool)
+        nameless = FileSource(files, as_column_options(**options), spool=spool)
         if nameless.names is not None:
             raise
         if nameless.columns != len(columns):

@@ -1,8 +1,7 @@
 """Reading a table from a file or a folder: bytes, columns, their roles, numbers."""
 
 import os
-from collections.abc import Callable, Collection
-from dataclasses import fields as dataclass_fields
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,34 +12,21 @@ from gnomon.budget import Memory
 from gnomon.data import samples
 from gnomon.data.column_options import ColumnOptions, as_column_options
 from gnomon.data.columns import colour_of, shown_of, texts_of
-from gnomon.data.file_content import FileContent, open_content
+from gnomon.data.file_content import open_content
 from gnomon.data.folder import read_folder
-from gnomon.data.formats.arrow import read_feather, read_parquet
-from gnomon.data.formats.csv import read_csv
-from gnomon.data.formats.excel import read_excel
 from gnomon.data.formats.h5ad import is_h5ad, read_h5ad
-from gnomon.data.formats.json_lines import read_json_lines
-from gnomon.data.formats.numpy import read_npy, read_npz
-from gnomon.data.formats.sparse import find_10x, read_10x, read_mtx
+from gnomon.data.formats.readers import read_whole, refuse_cell_options
+from gnomon.data.formats.sparse import find_10x, read_10x
 from gnomon.data.in_memory import index_name, raw_table
 from gnomon.data.matrix import gather_numbers
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import OptionError, lacks_columns
+from gnomon.data.refusals import lacks_columns
 from gnomon.data.roles import assign_roles
 from gnomon.data.samples import Sample
-from gnomon.data.table import SHOWN, Table, table_of_sample
+from gnomon.data.table import Table, table_of_sample
 from gnomon.errors import Parameter, ParameterError
 
 __all__ = ["read", "read_given", "read_source"]
-
-READERS: dict[str, Callable[[FileContent], RawTable]] = {
-    "parquet": read_parquet,
-    "feather": read_feather,
-    "npy": read_npy,
-    "zip": read_npz,
-    "jsonl": read_json_lines,
-    "mtx": read_mtx,
-}
 
 
 def read(
@@ -72,7 +58,7 @@ def read(
     A folder is read as one table: its files in the order of their names, one below the other; or
     as the matrix of a 10x folder. Sparse matrices (SciPy's .npz, .mtx, 10x, .h5ad) stay sparse.
 
-    The format is told by the file's first bytes. Of a text, the encoding, the delimiter, the
+    The format is recognised by the file's first bytes. Of a text, the encoding, the delimiter, the
     decimal point and the line of names are guessed. Columns of numbers are features; the others
     name or colour the rows or are ignored, and the table says which and why. `gnomon.data.roles`
     has the rules.
@@ -148,29 +134,24 @@ def read(
         normalize=normalize,
     )
 
-    def read_file(file: str | os.PathLike[str], texts: Collection[str] = ()) -> RawTable:
-        return _read_raw(open_content(file, memory), options, texts)
+    def read_file(file: str | os.PathLike[str], texts: Collection[str]) -> RawTable:
+        return read_whole(open_content(file, memory), options, texts)
 
-    if (layer or use_rep or normalize) and not is_h5ad(Path(path)):
-        raise OptionError(
-            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
-        )
+    refuse_cell_options(path, options)
     folder = os.fspath(path) != "-" and Path(path).is_dir()
     if folder and (cells := find_10x(Path(path))) is not None:
         raw = read_10x(cells, Path(path).name, memory)
     elif os.fspath(path) != "-" and is_h5ad(Path(path)):
         raw = read_h5ad(Path(path), options, memory)
     else:
-        raw = read_folder(Path(path), read_file) if folder else read_file(path)
+        raw = read_folder(Path(path), read_file) if folder else read_file(path, ())
     place = None if os.fspath(path) == "-" else Path(path) if folder else Path(path).parent
     return as_table_of(raw, options, place)
 
 
 def read_given(table: Any, **reading: Any) -> Table:
     """The table of a dataframe, an array or a sparse matrix, with the roles of its columns."""
-    options = as_column_options(
-        **{each.name: reading.get(each.name) for each in dataclass_fields(ColumnOptions)}
-    )
+    options = as_column_options(**reading)
     for name in ("sheet", "layer", "use_rep", "normalize"):
         if getattr(options, name) is not None:
             raise ParameterError(
@@ -223,8 +204,8 @@ def read_source(
         source = samples.load(source)
     if not isinstance(source, (Sample, Table)):
         return read(source, memory=memory, **reading)
-    for name in ("label", "id", "keep", "drop", "na", "features", "decimal", "sheet", *SHOWN):
-        if reading.get(name):
+    for name, value in reading.items():
+        if value and name != "columns":
             raise ParameterError(
                 "{parameter} is for files; {table} is in memory already. Leave it out.",
                 parameter=Parameter(name),
@@ -244,15 +225,3 @@ def _in_order(
     if absent:
         raise lacks_columns(raw.name, absent, len(columns))
     return X[:, [place[name] for name in columns]], columns
-
-
-def _read_raw(content: FileContent, options: ColumnOptions, texts: Collection[str]) -> RawTable:
-    if content.kind == "text" and options.sheet is None:
-        shown = options.shown.values()
-        literal = [name for name in (options.label, options.id, *shown, *texts) if name is not None]
-        return read_csv(content, literal=literal, na=options.na, decimal=options.decimal)
-    if content.kind == "excel":
-        return read_excel(content, options.sheet)
-    if options.sheet is not None:
-        raise OptionError(f"{content.name} has no sheets: --sheet is for Excel workbooks.")
-    return READERS[content.kind](content)

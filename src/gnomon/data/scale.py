@@ -60,7 +60,7 @@ def choose_scale(
     ----------
     X : array (n, d)
     asked : bool, optional
-        What the user asked for; None asks for advice.
+        The choice of the user; None for advice.
     names : d names, optional
     spread : Spread, optional
         That of `X`, if it has been measured.

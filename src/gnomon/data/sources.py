@@ -1,7 +1,7 @@
 """Tables that are read in blocks: files, folders, arrays, and functions that give blocks."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -10,22 +10,16 @@ import numpy as np
 
 from gnomon.budget import available_bytes
 from gnomon.data.column_options import ColumnOptions, as_column_options
-from gnomon.data.file_content import kind_inside, kind_of_file
+from gnomon.data.file_content import kind_of_file
 from gnomon.data.folder import different_columns, files_of, join_parts, other_columns
-from gnomon.data.formats.arrow import ArrowTable
-from gnomon.data.formats.csv import CsvTable
-from gnomon.data.formats.h5ad import h5ad_table, is_h5ad
-from gnomon.data.formats.numpy import NpyTable, npz_parts
-from gnomon.data.formats.parts import AT_ONCE, AbsentError, BlockFile, Chosen, Piece
-from gnomon.data.formats.sparse import find_10x, mtx_table, table_10x
-from gnomon.data.formats.spool import Spool
+from gnomon.data.formats.parts import AT_ONCE, AbsentError, BlockFile, Piece
+from gnomon.data.formats.readers import open_parts
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed, quoted
+from gnomon.data.refusals import FileError, NoRowsError, OptionError, listed
 from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.iterator import IteratorSource
 from gnomon.engine.source import Partition, Source
 from gnomon.errors import ChangedSourceError, refuse
-from gnomon.files import shown_name
 from gnomon.inputs import as_table, check_integer, is_sparse
 
 __all__ = ["FileSource", "source"]
@@ -210,7 +204,7 @@ class FileSource(Source):
         self.roles, self.notes = first.roles, first.notes
         entries = [file.stored for file in self.files if file.stored is not None]
         self._stored = sum(entries) if entries else None
-        self.told: set[int] = set()  # files that know what comes next
+        self.prefetching: set[int] = set()  # files that prefetch parts
         self.at_once = min(AT_ONCE, available_bytes() // (2 * OPEN))
 
     @property
@@ -254,15 +248,15 @@ class FileSource(Source):
     def prefetch(self, partitions: Sequence[Partition]) -> None:
         """Prefetch partitions, by the files that they stand in."""
         if not partitions:
-            for number in tuple(self.told):
-                self.told.discard(number)
+            for number in tuple(self.prefetching):
+                self.prefetching.discard(number)
                 self.files[number].prefetch(())
         pieces: dict[int, list[Piece]] = {}
         for partition in partitions:
             number, place = partition.place
             pieces.setdefault(number, []).append(Piece(partition.first, partition.rows, place))
         for number, coming in pieces.items():
-            self.told.add(number)
+            self.prefetching.add(number)
             self.files[number].prefetch(coming, self.at_once)
 
     def release(self, but: Partition | None = None) -> None:
@@ -272,9 +266,9 @@ class FileSource(Source):
             file.release(place if number == here else None)
 
     def _refuse_changed(self, number: int, partition: Partition) -> None:
-        """Sooner and plainer than what would follow from bytes that are somewhere else.
+        """Refuse a file that changed, before its bytes are misread.
 
-        A temporary copy stays as it is when the file is written anew; the time tells.
+        A temporary copy stays as it is when the file is rewritten; the modification time shows it.
         """
         path, before = self.paths[number]
         now = path.stat()
@@ -306,7 +300,7 @@ def _opened(
             file = (
                 _open_next(path, found[0][1], options, rows, spool)
                 if found
-                else _open(path, options, rows, more=len(paths) > 1, spool=spool)
+                else open_parts(path, options, rows, more=len(paths) > 1, spool=spool)
             )
         except NoRowsError:
             if len(paths) == 1:
@@ -318,55 +312,6 @@ def _opened(
     return found
 
 
-def _open(
-    path: Path,
-    options: ColumnOptions,
-    rows: int | None,
-    like: Chosen | None = None,
-    *,
-    more: bool = False,
-    spool: Folder = None,
-) -> BlockFile:
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise FileError(
-            f"{quoted(path, longest=4096)} can be read only once, and blocks are read again and "
-            "again.",
-            "Save it as a file.",
-        )
-    name = shown_name(path)
-    if (cells := find_10x(path)) is not None:
-        return table_10x(cells, options, rows, Spool(name, spool))
-    if is_h5ad(path):
-        return h5ad_table(path.absolute(), options, rows, Spool(name, spool))
-    if options.layer or options.use_rep or options.normalize:
-        raise OptionError(
-            "layer, use_rep and normalize are for AnnData files (.h5ad).", "Leave them out."
-        )
-    kind = kind_of_file(path)
-    path, copy = path.absolute(), None  # for a worker in another folder
-    if kind == "gz" and (kind := kind_inside(path)) != "text":
-        copy = Spool(name, spool)
-        path = copy.unpack(path)
-    readers: dict[str, Callable[[], BlockFile]] = {
-        "npy": lambda: NpyTable(path, options, rows),
-        "zip": lambda: npz_parts(path, options, rows, Spool(name, spool)),
-        "mtx": lambda: mtx_table(path, options, rows, Spool(name, spool)),
-        "text": lambda: CsvTable(path, options, rows, like, more=more, spool=Spool(name, spool)),
-        "parquet": lambda: ArrowTable(path, options, rows, "parquet", like, more=more),
-        "feather": lambda: ArrowTable(path, options, rows, "feather", like, more=more),
-    }
-    if kind not in readers:
-        what = {
-            "jsonl": "is JSON lines",
-            "excel": "is an Excel workbook",
-        }[kind]
-        way = "Allow more memory, or save it as Parquet."
-        raise FileError(f"{name} {what} and cannot be read in blocks.", way)
-    file = readers[kind]()
-    file.unpacked = copy
-    return file
-
-
 def _open_next(
     path: Path, first: BlockFile, options: ColumnOptions, rows: int | None, spool: Folder
 ) -> BlockFile:
@@ -375,7 +320,7 @@ def _open_next(
         used = first.roles.features  # not guessed again: an index does not begin again at 0
         options = replace(options, columns=used, features=None, keep=(), drop=())
     try:
-        other = _open(path, options, rows, getattr(first, "chosen", None), spool=spool)
+        other = open_parts(path, options, rows, getattr(first, "chosen", None), spool=spool)
     except AbsentError as error:
         raise _other_columns(
             path.name, first, error.fields["absent"], error.fields["there"]

@@ -116,7 +116,7 @@ class Tally:
         )
 
     def _in_units(self, exponent: NDArray[np.intc]) -> "Tally":
-        """The same in larger units; what vanishes is nothing beside what asked for them."""
+        """Convert to larger units; what underflows is negligible beside the other tally."""
         less = self.exponent - exponent
         if not less.any():
             return self
@@ -187,7 +187,7 @@ def _tally_sparse(X: Any) -> Tally:
 
 
 def _tally(X: NDArray[Any]) -> Tally:
-    """Of rows that are few enough to be copied."""
+    """The tally of rows that are few enough to be copied."""
     low = np.fmin.reduce(X, axis=0).astype(np.float64)
     high = np.fmax.reduce(X, axis=0).astype(np.float64)
     largest = _largest(low, high)

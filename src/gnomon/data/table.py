@@ -19,7 +19,8 @@ __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table
 
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
-SHOWN = ("text", "image", "link")  # roles of columns that a page shows, only when asked for
+# Roles of columns that a page shows, only where the user names them.
+SHOWN = ("text", "image", "link")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class ColumnRoles(Record):
         return self.words(command=False)
 
     def words(self, *, command: bool) -> list[tuple[str, str]]:
-        """The same for the library, or in the words of the command line."""
+        """One line for each role, in the words of the library or of the command line."""
         names = [as_seen(name) for name in self.features]
         shown = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
         kept = _left_out_words(self.kept_for_colour, command=command)
@@ -87,7 +88,7 @@ class ColumnRoles(Record):
         return [(name, text) for name, text in lines if text]
 
     def final(self) -> "ColumnRoles":
-        """The same where no option makes features of other columns."""
+        """The roles where no option makes features of other columns."""
         kept, ignored = (
             tuple(replace(left, can_be_kept=False, can_name_rows=False) for left in part)
             for part in (self.kept_for_colour, self.ignored)
@@ -95,16 +96,16 @@ class ColumnRoles(Record):
         return replace(self, kept_for_colour=kept, ignored=ignored, label_why="", id_why="")
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> "ColumnRoles":
+    def from_dict(cls, stored: Mapping[str, Any]) -> "ColumnRoles":
         """The roles that `to_dict` gave, without the ways to others."""
 
         def left_out(role: str) -> tuple[LeftOut, ...]:
-            return tuple(LeftOut(str(left["column"]), str(left["why"])) for left in told[role])
+            return tuple(LeftOut(str(left["column"]), str(left["why"])) for left in stored[role])
 
-        features = tuple(map(str, told["features"]))
+        features = tuple(map(str, stored["features"]))
         kept, ignored = left_out("kept_for_colour"), left_out("ignored")
-        shown: dict[str, Any] = {role: told.get(role) for role in SHOWN}
-        return cls(features, told["label"], told["id"], kept, ignored, **shown)
+        shown: dict[str, Any] = {role: stored.get(role) for role in SHOWN}
+        return cls(features, stored["label"], stored["id"], kept, ignored, **shown)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns by role, ready for JSON."""
@@ -175,7 +176,7 @@ class Table(Record):
     columns : tuple of str, length d
         Their names.
     labels : array of str or None, shape (n,); or None
-        A grouping of the rows, good for colour and never part of `X` unless `keep` asked for it.
+        A grouping of the rows, good for colour and never part of `X` unless `keep` names it.
         None where a row has no label. Texts are those of the file, to the letter.
     label_name : str or None
     ids : array of str, shape (n,), or None
@@ -248,7 +249,7 @@ class Table(Record):
         return self.words(command=False)
 
     def words(self, *, command: bool) -> list[tuple[str, str]]:
-        """The same for the library, or in the words of the command line."""
+        """What columns are used for, in the words of the library or of the command line."""
         lines = [*self.roles.words(command=command), ("note", "; ".join(self.notes))]
         if self.in_blocks:
             blocks = count(len(self.X.partitions), "block")
@@ -256,7 +257,7 @@ class Table(Record):
         return [(name, text) for name, text in lines if text]
 
     def take(self, rows: NDArray[np.int64]) -> "Table":
-        """The same table with only these rows, in this order."""
+        """The table with only these rows, in this order."""
         return self.with_rows(self.X[rows], rows)
 
     def with_rows(self, X: Any, rows: NDArray[np.int64]) -> "Table":
@@ -286,7 +287,7 @@ class Table(Record):
         return columns
 
     def with_numbers(self, X: Any, columns: tuple[str, ...]) -> "Table":
-        """The same rows with other numbers."""
+        """The table with other numbers in the same rows."""
         return replace(self, X=X, columns=columns, roles=replace(self.roles, features=columns))
 
     def to_dict(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def write_json(path: Path | str, content: dict[str, Any], *, force: bool = False
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """The same as text, with a line break at its end."""
+    """`content` as JSON text, with a line break at its end."""
     plain = _without_nan(content)
     text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
     if not text.isascii() and SURROGATE.search(text):  # a file name that is no UTF-8

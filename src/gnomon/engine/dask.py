@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gnomon.engine.dask_run import ClusterPass
+from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Partition, Source
 from gnomon.engine.tree_sum import FAN
 from gnomon.errors import DataError, refuse
@@ -32,8 +33,8 @@ PARTITIONS_PER_THREAD = 2  # partitions submitted per thread of the cluster
 __all__ = ["DaskEngine", "dask_setup"]
 
 
-class DaskEngine:
-    """Process partitions on the workers of a Dask cluster; implements `Engine`.
+class DaskEngine(Engine):
+    """Process partitions on the workers of a Dask cluster.
 
     Parameters
     ----------
@@ -57,19 +58,6 @@ class DaskEngine:
     def workers(self) -> int:
         """Number of blocks in this process at a time, not counting those on workers."""
         return 1
-
-    def map(
-        self,
-        function: Callable[[Block], T],
-        source: Source,
-        *,
-        beside: Sequence[Any] | None = None,
-        on: On | None = None,
-    ) -> list[T]:
-        """See `Engine.map`."""
-        results: list[T] = []
-        self.write(function, source, results.append, beside=beside, on=on)
-        return results
 
     def write(
         self,

@@ -112,7 +112,7 @@ class ClusterPass:
         if len(children) == 1:
             return children[0]
         self.made += 1
-        return self._submit(_fold, children, combine, key=f"{self.name}-sum{self.made}", priority=1)
+        return self._submit(fold, children, combine, key=f"{self.name}-sum{self.made}", priority=1)
 
     def take(self, future: Any) -> Part[Any]:
         """Wait for the result and return it; record its checksums."""
@@ -299,7 +299,3 @@ def _unpack(packed: bytes) -> Task[Any]:
 
 def _work(task: Task[T], partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
     return task(partition, seal, beside)
-
-
-def _fold(parts: list[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
-    return fold(parts, combine)

@@ -11,7 +11,6 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from gnomon.engine.local import LocalEngine
 from gnomon.engine.source import Block, Source
 from gnomon.errors import refuse
 from gnomon.events import On, both
@@ -28,21 +27,19 @@ class Engine(Protocol):
     ----------
     on : callable or None
         Called with an event after every block of every pass, besides the `on` of a single pass.
+    is_local : bool
+        Whether all work is done in this process.
+    processes : int
+        Number of other processes of this machine that work for this one and share its memory.
     """
 
     on: On | None
+    is_local: bool
+    processes: int
 
     @property
     def workers(self) -> int:
         """Maximum number of blocks that are processed in this process at the same time."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether all work is done in this process."""
-
-    @property
-    def processes(self) -> int:
-        """Number of other processes of this machine that work for this one and share its memory."""
 
     def map(
         self,
@@ -53,6 +50,9 @@ class Engine(Protocol):
         on: On | None = None,
     ) -> list[T]:
         """Return ``[function(block) for every block]``, for results that are small."""
+        results: list[T] = []
+        self.write(function, source, results.append, beside=beside, on=on)
+        return results
 
     def reduce(
         self,
@@ -89,6 +89,8 @@ def as_engine(engine: Any = None, *, n_jobs: int | None = None, on: On | None = 
     With `on`, returns a new engine that reports every pass to it.
     """
     if engine is None:
+        from gnomon.engine.local import LocalEngine
+
         return LocalEngine(n_jobs, on)
     if type(engine).__module__.partition(".")[0] == "distributed":
         from gnomon.engine.dask import DaskEngine

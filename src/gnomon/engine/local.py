@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gnomon.compute.threads import fold_blocks, row_blocks, thread_count
+from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Source
 from gnomon.engine.task import Part, Task
 from gnomon.engine.tree_sum import Tree
@@ -21,8 +22,8 @@ __all__ = ["LocalEngine"]
 PREFETCH_PARTITIONS = 8  # partitions that a source prefetches
 
 
-class LocalEngine:
-    """Process partitions on threads of this machine; implements `gnomon.engine.engine.Engine`.
+class LocalEngine(Engine):
+    """Process partitions on threads of this machine.
 
     Parameters
     ----------
@@ -41,24 +42,7 @@ class LocalEngine:
         return thread_count(self.n_jobs)
 
     is_local = True
-
-    @property
-    def processes(self) -> int:
-        """Number of other processes: 0."""
-        return 0
-
-    def map(
-        self,
-        function: Callable[[Block], T],
-        source: Source,
-        *,
-        beside: Sequence[Any] | None = None,
-        on: On | None = None,
-    ) -> list[T]:
-        """See `Engine.map`."""
-        results: list[T] = []
-        self.write(function, source, results.append, beside=beside, on=on)
-        return results
+    processes = 0
 
     def reduce(
         self,

@@ -162,16 +162,8 @@ class _Wrapped(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Transform the rows of `X` into an array or a file."""
         raise NotImplementedError
 
-    def transform(
-        self,
-        X: Any,
-        *,
-        to: str | PathLike[str] | None = None,
-        force: bool = False,
-        engine: Any = None,
-        on: On | None = None,
-    ) -> Any:
-        return self._transformed(X, Output(to, force, on, engine))
+    def transform(self, X: Any, *, engine: Any = None, on: On | None = None) -> Any:
+        return self._transformed(X, Output(on=on, engine=engine))
 
 
 class RowTransformer(_Wrapped, auto_wrap_output_keys=()):

@@ -302,7 +302,6 @@ def scale_rows(
     shift: NDArray[Any] | None = None,
     work: DTypeLike | None = None,
     weights: NDArray[np.float64] | None = None,
-    names: NDArray[Any] | None = None,
 ) -> Rows:
     """`X`, an array, with a shift and an exponent chosen from about a thousand evenly spaced rows.
 
@@ -318,7 +317,7 @@ def scale_rows(
     at = at if present is None else present[at]
     rows = X[at].toarray() if is_sparse(X) else X[at]
     sample = ShiftSample(np.ascontiguousarray(rows), None if weights is None else weights[at])
-    return Rows(X, choose_scaling(X.dtype, sample, shift, work, weights), names=names)
+    return Rows(X, choose_scaling(X.dtype, sample, shift, work, weights))
 
 
 def evenly_spaced(n: int, few: int) -> NDArray[np.intp]:

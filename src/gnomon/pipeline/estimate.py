@@ -24,6 +24,7 @@ __all__ = [
     "page_seconds",
 ]
 
+# Rates of the map and its scores, from benchmarks/map_cost.py.
 THREADS = 2  # threads of the measurements; twice as many are assumed to take half the time
 MOST_THREADS = 8  # more are assumed not to help
 OPERATIONS_PER_SECOND = SMALL_OPERATIONS / 0.5  # operations of PCA per second

@@ -108,7 +108,7 @@ class Result:
         return dict(late("result_bundle")(self))
 
     def _repr_html_(self) -> str:
-        return str(late("result_card")(self))
+        return str(late("result_card")(self).html())
 
     @property
     def preparation(self) -> Preparation:

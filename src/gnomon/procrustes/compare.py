@@ -166,7 +166,7 @@ class Comparison(Record):
         )
 
     def _repr_html_(self) -> str:
-        return str(late("comparison_card")(self))
+        return str(late("comparison_card")(self).html())
 
     def title(self) -> str:
         """One-line summary."""

@@ -22,15 +22,7 @@ from gnomon.report.compared.pair_content import CHANGED, KEPT
 from gnomon.report.compared.pair_maps import is_map
 from gnomon.tsne import TSNE
 
-__all__ = [
-    "Card",
-    "comparison_card",
-    "comparison_parts",
-    "model_card",
-    "model_parts",
-    "result_card",
-    "result_parts",
-]
+__all__ = ["Card", "comparison_card", "model_card", "result_card"]
 
 MOST_POINTS = 1_500  # points of a small map
 WIDTH = 420  # pixels
@@ -49,33 +41,24 @@ class Card:
 
     def html(self) -> str:
         """The card as HTML."""
-        return card(self.title, self.lines, self.picture, self.after)
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.lines
+        )
+        drawn = ""
+        if self.picture is not None:
+            drawn = f"<div style='max-width:{WIDTH}px'>{self.picture.svg}</div>"
+        code = html.escape("\n".join(self.after))
+        return (
+            f"<div><p><strong>{html.escape(self.title)}</strong></p>"
+            f"<div style='display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start'>{drawn}"
+            f"<table>{rows}</table></div><p>Next</p>"
+            f"<pre style='font-family:monospace'>{code}</pre></div>"
+        )
 
 
-def card(title: str, lines: Lines, picture: Chart | None, after: Sequence[str]) -> str:
-    """The HTML of a card."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-        for name, text in lines
-    )
-    drawn = "" if picture is None else f"<div style='max-width:{WIDTH}px'>{picture.svg}</div>"
-    code = html.escape("\n".join(after))
-    return (
-        f"<div><p><strong>{html.escape(title)}</strong></p>"
-        f"<div style='display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start'>{drawn}"
-        f"<table>{rows}</table></div><p>Next</p>"
-        f"<pre style='font-family:monospace'>{code}</pre></div>"
-    )
-
-
-def model_card(model: Any) -> str | None:
-    """A fitted PCA or t-SNE; None where it is not fitted, and scikit-learn's form says it all."""
-    found = model_parts(model)
-    return None if found is None else found.html()
-
-
-def model_parts(model: Any) -> Card | None:
+def model_card(model: Any) -> Card | None:
     """The card of a fitted PCA or t-SNE, None where it is not fitted."""
     if isinstance(model, TSNE) and hasattr(model, "embedding_"):
         return _tsne_card(model)
@@ -119,12 +102,7 @@ def _tsne_card(tsne: TSNE) -> Card:
     return Card(f"t-SNE map of {n:,} rows", lines, picture, after)
 
 
-def comparison_card(found: Comparison) -> str:
-    """What `compare` found, as HTML."""
-    return comparison_parts(found).html()
-
-
-def comparison_parts(found: Comparison) -> Card:
+def comparison_card(found: Comparison) -> Card:
     """What `compare` found, with both maps where the tables are maps."""
     X, Y = (np.asarray(Z) for Z in found.tables)
     picture = None
@@ -141,12 +119,7 @@ def comparison_parts(found: Comparison) -> Card:
     return Card(found.title(), found.lines(), picture, after)
 
 
-def result_card(result: Any) -> str:
-    """What `gnomon.run` found, as HTML."""
-    return result_parts(result).html()
-
-
-def result_parts(result: Any) -> Card:
+def result_card(result: Any) -> Card:
     """What `gnomon.run` found, with its map, or its components where there is none."""
     lines = [("data", result.table.title()), *result.preparation.lines()]
     shares = np.nan_to_num(np.asarray(result.pca.explained_variance_ratio_, np.float64))

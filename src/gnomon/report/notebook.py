@@ -16,7 +16,7 @@ from gnomon.inputs import check_integer
 from gnomon.pca import PCA
 from gnomon.procrustes.compare import Comparison
 from gnomon.report.build import as_shown, build
-from gnomon.report.cards import MOST_POINTS, Card, comparison_parts, model_parts, result_parts
+from gnomon.report.cards import MOST_POINTS, Card, comparison_card, model_card, result_card
 from gnomon.report.compared.pair_content import ComparedContent
 from gnomon.report.compared.pair_page import build_comparison, gather_compared
 from gnomon.report.compared.pair_payload import compared_payload
@@ -141,18 +141,18 @@ def _gather(
     if isinstance(what, Comparison):
         _without_table("a comparison", X)
         compared = gather_compared(what, **options)
-        return compared, comparison_parts(what), WidgetRows.of_comparison(compared)
+        return compared, comparison_card(what), WidgetRows.of_comparison(compared)
     if hasattr(what, "prepared"):
         _without_table("a result", X)
         content = as_shown(gather_given(what, **options))
-        return content, result_parts(what), WidgetRows.of_content(content, what.table.n_rows)
+        return content, result_card(what), WidgetRows.of_content(content, what.table.n_rows)
     given, card = what, Card("", (), None, ())
     if isinstance(what, TSNE | PCA):
         name = "tsne" if isinstance(what, TSNE) else "pca"
         if X is None:
             way_out = f"gnomon.show({name}, X) shows the rows that it was fitted to."
             refuse("X", "be given with a model", X, way_out)
-        card, given, options = model_parts(what) or card, X, {**options, name: what}
+        card, given, options = model_card(what) or card, X, {**options, name: what}
     else:
         _without_table("a table", X)
     content = as_shown(gather_given(given, **options))

@@ -31,7 +31,14 @@ from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.scores import Audit
 from gnomon.tsne import TSNE
 
-__all__ = ["LEAST_BUDGET", "Report", "find_stability", "gather_given", "report"]
+__all__ = [
+    "LEAST_BUDGET",
+    "Report",
+    "build_report",
+    "find_stability",
+    "gather_given",
+    "report",
+]
 
 LEAST_BUDGET = 100_000  # bytes; the page without data takes more than that already
 FRAME_HEIGHT = 900  # pixels, in a notebook
@@ -160,7 +167,7 @@ def report(
     >>> page.html.startswith("<!doctype html>")
     True
     """
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
+    check_integer("page_budget", page_budget, LEAST_BUDGET)
     content = gather_given(
         X,
         pca=pca,
@@ -179,6 +186,12 @@ def report(
         pixels=pixels,
         n_jobs=n_jobs,
     )
+    return build_report(content, page_budget)
+
+
+def build_report(content: PageContent, page_budget: int = PAGE_BUDGET) -> Report:
+    """Build the page of `content` in `page_budget` bytes."""
+    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
     return Report(build(content, budget=budget), content)
 
 
@@ -216,9 +229,12 @@ def gather_given(
             "images": images,
             "links": links,
         }
-        return _gather_result(
-            X, own, title=title, stability=stability, pixels=pixels, n_jobs=n_jobs
-        )
+        for name, value in own.items():
+            if value is not None:
+                refuse(name, "be None for a result, which has its own", type(value).__name__)
+        from gnomon.report.run_page import gather_result
+
+        return gather_result(X, title=title, stability=stability, pixels=pixels, n_jobs=n_jobs)
     if map is not None and tsne is not None:
         refuse("map", "be None if `tsne` is given", "both", "A page shows one map.")
     table = _table(X)
@@ -262,16 +278,6 @@ def gather_given(
         n_jobs=n_jobs,
         **(audit_found(audit, n) if map is None else judge_map(map, table, metric, audit, n_jobs)),
     )
-
-
-def _gather_result(result: Any, given: dict[str, Any], **asked: Any) -> PageContent:
-    """What a result of `gnomon.run` brings: its table, labels and models."""
-    from gnomon.report.run_page import gather_result
-
-    for name, value in given.items():
-        if value is not None:
-            refuse(name, "be None for a result, which has its own", type(value).__name__)
-    return gather_result(result, **asked)
 
 
 def _table(X: Any) -> NDArray[Any]:

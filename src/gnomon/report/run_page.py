@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
-from gnomon.errors import ParameterError
-from gnomon.inputs import check_integer
+from gnomon.engine import Source, as_engine
+from gnomon.errors import ParameterError, refuse
 from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
+from gnomon.procrustes.stability import Stability
 from gnomon.report.arguments import as_label
-from gnomon.report.build import build
 from gnomon.report.content import PageContent, gather
-from gnomon.report.payload import PAGE_BUDGET
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
-from gnomon.report.report import LEAST_BUDGET, Report, find_stability
+from gnomon.report.report import find_stability
 from gnomon.tsne import TSNE
+from gnomon.tsne.sampled import rows_of_source
 
 __all__ = [
     "WITHOUT",
@@ -32,9 +32,6 @@ __all__ = [
     "gather_run",
     "gather_scores",
     "gather_without_table",
-    "report_result",
-    "report_run",
-    "report_without_table",
 ]
 
 WITHOUT = (
@@ -47,16 +44,6 @@ MOST_ROWS = 1_000_000  # rows; more cannot be viewed, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read from a file that does not fit into memory
 OF_ROWS = ("scores", "Y", "trust", "neighbors")
 SCORE = re.compile(r"pc\d+")  # name of a score in a file, besides ids and labels
-
-
-def report_run(*made: Any, page_budget: int = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of what was found in a table; see `gather_run`.
-
-    `page_budget` is as for `gnomon.report`.
-    """
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_run(*made, **asked)
-    return Report(build(content, budget=budget), content)
 
 
 def gather_run(
@@ -140,13 +127,6 @@ def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, A
     return part
 
 
-def report_result(result: Any, *, page_budget: Any = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of a result of `gnomon.run`; `asked` is for `gather_run`."""
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_result(result, **asked)
-    return Report(build(content, budget=budget), content)
-
-
 def gather_result(result: Any, **asked: Any) -> PageContent:
     """Everything that a page of a result is made from; `asked` is for `gather_run`.
 
@@ -183,8 +163,9 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     table = replace(shown.prepared.table, notes=shown.table.notes)
     found["preparation"] = tuple(shown.preparation.lines())
     found["given_rows"] = shown.prepared.kept
-    for name in ("stability", "pixels"):  # which need the numbers
-        found.pop(name, None)
+    found.pop("pixels", None)  # which need the numbers
+    if found.get("stability") is not None:
+        found["stability"] = _stability_of(result, found["stability"], found.get("n_jobs"))
     if shown.components is not None:
         return gather_without_table(shown.pca, shown.tsne, shown.components, table, **found)
     if shown.scores is not None:  # they were written as they were computed
@@ -193,6 +174,17 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
         "There are no components for a page: the table was read in blocks. Run it again "
         "with `scores='scores.parquet'`."
     )
+
+
+def _stability_of(result: Any, asked: Any, n_jobs: int | None) -> Stability | None:
+    """Stability of a map of all rows; those of a table in blocks are read again, all at once."""
+    X = result.prepared.X
+    if result.tsne is not None and not isinstance(asked, Stability):
+        if result.sampling is not None or X.shape[0] > MOST_ROWS:
+            refuse("stability", "be None for a map of a part of the rows", asked)
+        if isinstance(X, Source):
+            X = rows_of_source(X, np.arange(X.rows), as_engine(n_jobs=n_jobs))
+    return find_stability(asked, X, result.pca, result.tsne, n_jobs)
 
 
 def find_shown(
@@ -255,13 +247,6 @@ def read_quantity(texts: NDArray[Any]) -> NDArray[Any]:
         return texts
     label = as_label(numbers, len(texts))
     return texts if label.dtype.kind == "O" else label
-
-
-def report_without_table(*made: Any, page_budget: int = PAGE_BUDGET, **asked: Any) -> Report:
-    """The page of a run whose numbers are gone; see `gather_without_table`."""
-    budget = check_integer("page_budget", page_budget, LEAST_BUDGET)
-    content = gather_without_table(*made, **asked)
-    return Report(build(content, budget=budget), content)
 
 
 def gather_without_table(

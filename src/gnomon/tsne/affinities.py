@@ -6,7 +6,7 @@ Each row j first gives conditional probabilities p_{i|j} to its k nearest neighb
 
 - `uniform`: p_{i|j} = 1/k, eq. (44). Its perplexity is k, eq. (48).
 - `gaussian`: p_{i|j} ∝ exp(−|x_i − x_j|² / 2σ_j²), eq. (49), with σ_j found for every row so that
-  its perplexity 2^H, eq. (47), is the one asked for. (The printed denominator has σ_k and counts
+  its perplexity 2^H, eq. (47), is the requested one. (The printed denominator has σ_k and counts
   k = j; σ_j and k ≠ j are meant.)
 - several perplexities: the mean of the Gaussian rows of each.
 

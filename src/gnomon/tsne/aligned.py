@@ -76,7 +76,7 @@ class MapAlignment(Record):
     movement_unaligned: float
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"Laid over a former map by {self.shared:,} shared rows"
 
     def lines(self) -> list[tuple[str, str]]:

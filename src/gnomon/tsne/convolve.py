@@ -61,7 +61,7 @@ class Convolution:
     Attributes
     ----------
     cells : tuple of int
-        Nodes on each axis: as many as asked for, or some more where that transforms faster.
+        Nodes on each axis: as many as requested, or some more where that transforms faster.
     shape : tuple of int
         Of the array of charges. All axes but the first hold zeros beyond `cells`.
     corner : array (4, …)

@@ -154,7 +154,7 @@ class TSNE(
     verbose : int, default=0
         Above 0, stages are logged at level INFO under "gnomon". Nothing is printed.
     random_state : int, Generator, RandomState or None, default=None
-        None is as good as 0: a fit gives the same bits every time.
+        None means 0: a fit gives the same bits every time.
     n_jobs : int or None, default=None
         Threads: None or −1 for all CPUs. The bits of the result do not depend on it.
 
@@ -500,7 +500,7 @@ class TSNE(
         return model
 
     def __sklearn_clone__(self) -> Self:
-        """As scikit-learn clones, but for fitted models among the parameters, which stay fitted."""
+        """Clone as scikit-learn does, but keep fitted models among the parameters fitted."""
         new: Self = _clone_parametrized(self)
         new.init, new.align_to, new.pca = self.init, self.align_to, self.pca
         return new

@@ -59,7 +59,7 @@ class MapCertificate(Record):
     repulsion : str
         How the points' push was computed at the end.
     coarsened : bool
-        Whether the mesh had to be coarser than asked for, to stay within memory.
+        Whether the mesh had to be coarser than requested, to stay within memory.
     n_iter : int
     stop_reason : str
     reduced : str
@@ -82,12 +82,12 @@ class MapCertificate(Record):
     reduced: str
 
     def title(self) -> str:
-        """One sentence."""
+        """One-line summary."""
         return f"Map with KL = {self.kl_divergence:.4f} after {self.n_iter} iterations"
 
     def lines(self) -> list[tuple[str, str]]:
         """Name and sentence of each line."""
-        coarser = " (coarser than asked for, to stay within memory)" if self.coarsened else ""
+        coarser = " (coarser than requested, to stay within memory)" if self.coarsened else ""
         sampled = f", from {self.exact_kl_rows} sampled rows" if self.exact_kl_error else ""
         lines = [
             ("KL", self.kl_in_words() + sampled),

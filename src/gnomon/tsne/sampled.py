@@ -1,7 +1,7 @@
 """A map of a sample, on which every other row is placed: for more rows than memory can map.
 
 1. Up to what memory allows (`pipeline/estimate.py`, `map_bytes`), all rows are mapped; beyond, or
-   if a number is asked for, a sample drawn with a seed is.
+   if a number is given, a sample drawn with a seed is.
 2. The sampled rows make a map like any other.
 3. Every other row is placed on it (`gnomon.tsne.place`), a block at a time: the map stays as it is,
    and placed rows do not see each other, so blocks can be of any size, on any machine.
@@ -114,7 +114,7 @@ def choose_sample(
     """
     if asked is not None:
         m = check_integer("sample", asked, 3, way="Leave it out to map all rows.")
-        why = f"a sample of {m:,} was asked for"
+        why = f"a sample of {m:,} was requested"
     else:
         m = bisect.bisect_right(range(1, n + 1), budget, key=needed)
         why = (

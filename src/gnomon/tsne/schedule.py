@@ -47,7 +47,7 @@ LARGEST_STEP = 2.0  # of M / ex
 LOOK_EVERY, EARLY_LOOK_EVERY = 10, 50  # iterations between two looks at KL
 SETTLING_ITER = 50  # from rest, before a rule may end the run: momentum needs them to build up
 MOST_LOWERED = 10
-ASKED_ITER = 10_000  # iterations that a function is asked for
+ASKED_ITER = 10_000  # iterations for which a function is called
 FROM_MAP = 0.1  # of the usual tolerance, for a map that continues another
 
 __all__ = [

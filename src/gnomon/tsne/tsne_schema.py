@@ -90,7 +90,7 @@ class MapField(Field):
         return {"dof": value.dof, "spacing": value.spacing}
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
-        """The same; `restore_map` makes a map of them."""
+        """The stored values; `restore_map` makes a map of them."""
         return Fields({"dof": Real(1e-6, 1e6), "spacing": Real(TINY, 1e30)}).unpack(value, sizes)
 
 

@@ -37,14 +37,16 @@ def loss_of_orthogonality(V):
 SPECTRA = {
     "decaying": (np.geomspace(1, 1e-6, N), 10),
     "slowly decaying": (np.geomspace(1, 1e-2, N), 30),
-    "clustered": (np.r_[10 + 1e-6 * np.arange(10), 5 + 1e-6 * np.arange(10),
-                        np.linspace(1, 0, N - 20)], 20),
+    "clustered": (
+        np.r_[10 + 1e-6 * np.arange(10), 5 + 1e-6 * np.arange(10), np.linspace(1, 0, N - 20)],
+        20,
+    ),
     "all positive": (np.linspace(5, 1, N), 8),
     "rank-deficient": (np.r_[np.linspace(5, 1, 20), np.zeros(N - 20)], 10),
     "cut inside a repeated value": (np.r_[9.0, np.full(12, 3.0), np.linspace(1, 0, N - 13)], 7),
     "all the same": (np.ones(N), 5),
     "a single direction": (np.r_[1.0, np.zeros(N - 1)], 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("values", "k"), SPECTRA.values(), ids=SPECTRA)
@@ -263,9 +265,15 @@ def test_one_two_and_four_threads_give_the_same_bits():
 
     def answer(n_jobs):
         return leading(
-            lambda Q: values[:, None] * Q, 9000, 6, block=8, tol=1e-6, n_jobs=n_jobs,
-            random=np.random.default_rng(0), most_blocks=12,
-        )  # fmt: skip
+            lambda Q: values[:, None] * Q,
+            9000,
+            6,
+            block=8,
+            tol=1e-6,
+            n_jobs=n_jobs,
+            random=np.random.default_rng(0),
+            most_blocks=12,
+        )
 
     one = answer(1)
     for n_jobs in (2, 4):

@@ -107,9 +107,12 @@ def test_sparse_tables_give_the_dense_answer(solver, make):
 
 
 @given(
-    st.integers(2, 30), st.integers(1, 30), st.integers(0, 2**31), st.sampled_from(SOLVERS),
+    st.integers(2, 30),
+    st.integers(1, 30),
+    st.integers(0, 2**31),
+    st.sampled_from(SOLVERS),
     st.booleans(),
-)  # fmt: skip
+)
 def test_the_certificate_holds_for_any_table(n, d, seed, solver, weighted):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + 10 * rng.standard_normal(d)

@@ -56,8 +56,10 @@ def test_names_and_ids_are_text(made):
 def test_neighbours_of_both_tables_are_in_the_data(made):
     page, found, *_ = made
     data = read_data(page.html)
-    for parts, near in ((data["neighbors"], found.changes.near_x),
-                        (data["pair"]["neighbors"], found.changes.near_y)):  # fmt: skip
+    for parts, near in (
+        (data["neighbors"], found.changes.near_x),
+        (data["pair"]["neighbors"], found.changes.near_y),
+    ):
         for rank, part in enumerate(parts):
             assert decoded_numbers(part) == near[:, rank].tolist()
 

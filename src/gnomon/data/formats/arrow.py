@@ -277,7 +277,7 @@ class ArrowTable(BlockFile):
             yield self._raw(table.columns, tuple(names), 0)
 
     def release(self, but: Place | None = None) -> None:
-        """Whoever reads on in another row group begins it again."""
+        """Drop the cursors of other row groups, which are then read from their start again."""
         here = None if but is None else but.run
         with _lock:
             self.cursors = {run: found for run, found in self.cursors.items() if run == here}
@@ -308,7 +308,7 @@ class ArrowTable(BlockFile):
         return [self.used[begin:end] for begin, end in bounds]
 
     def _done_with(self, number: int, strips: list[Cursor[Any]]) -> None:
-        """Forget about a run whose blocks are all given: nobody will ask for them again."""
+        """Drop the cursors of a run once all its blocks were returned."""
         blocks = len(self.runs[number].rows)
         if all(strip.given >= blocks for strip in strips):
             with _lock:

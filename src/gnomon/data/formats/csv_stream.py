@@ -141,7 +141,10 @@ def _whole_records(data: Octets, delimiter: str, name: str) -> int:
 
 
 def _slowly(data: Octets, delimiter: str, name: str) -> int:
-    """The same, record by record; the last one may go on in what follows."""
+    """How many bytes of `data` are whole records, found record by record.
+
+    The last one may continue in the next piece.
+    """
     last = before = 0
     try:
         for record in read_records(data, delimiter):

@@ -1,10 +1,9 @@
 """Ranges of long files, read past the page cache where the disk is quick, and prefetched.
 
-What a program reads the system keeps, in case it is asked for again. A table larger than memory is
-gone from there before that, with everything else that was kept, and to keep it costs: a second of
-processor time and more for 1 GB, where reading past the cache took 0.06 s (decision 0021). A file
-that the cache has already, a short one, one on a slow disk, and one of a system that cannot, are
-read as usual.
+The page cache keeps what was read for the next read. A table larger than memory is evicted before
+then, together with everything else, and caching costs a second of processor time and more for 1 GB,
+where reading past the cache took 0.06 s (decision 0021). Files that the cache holds already, short
+ones, files on a slow disk and those of systems without O_DIRECT are read through the cache.
 """
 
 import ctypes
@@ -31,7 +30,7 @@ PAGE = 4096  # what is read past the cache begins and ends on a multiple of it, 
 QUICK = 4e8  # bytes a second; a quicker disk needs no cache
 LOOKS = 64  # pages of a file that are looked at to see whether the cache has it
 TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
-SHORT = 2**17  # bytes of a read that says nothing about a disk
+SHORT = 2**17  # bytes of a read that is too short to measure a disk
 
 Ranges = tuple[tuple[int, int], ...]  # bytes from, to
 Parts = Sequence[tuple[int, Octets]]
@@ -81,12 +80,12 @@ class Disk:
                 return self._past_the_cache(at, size)
             with _trial:
                 return self._timed(at, size)
-        except OSError:  # not every file system can; what is wrong with the file is told below
+        except OSError:  # of the file system, or of the file: then the read below raises it again
             self.can = False
             return read_buffered(self.path, at, size)
 
     def prefetch(self, ranges: Ranges) -> None:
-        """Begin to read what `read_parts` will be asked for; it is kept until then, or dropped."""
+        """Prefetch ranges for `read_parts`; they are kept until they are read, or dropped."""
         if self.past and ranges not in self.ahead:
             self.ahead[ranges] = Ahead(partial(self._read_parts, ranges))
 
@@ -193,7 +192,7 @@ class DiskFile(io.RawIOBase):
         return self.at
 
     def read_buffer(self, size: int) -> pa.Buffer:
-        """What pyarrow asks for: bytes that it need not copy."""
+        """The next `size` bytes as a buffer that pyarrow need not copy."""
         found = self._read(max(0, min(size, self.size - self.at)))
         self.at += found.size
         return pa.py_buffer(found.data)

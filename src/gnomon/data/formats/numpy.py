@@ -1,6 +1,6 @@
 """`.npy` and `.npz` without trust: the header is checked against the file before it is believed.
 
-NumPy's own reader allocates what the header claims and can be told to unpickle. Here the header is
+NumPy's own reader allocates what the header claims and can unpickle. Here the header is
 a literal of three entries, the bytes it promises must be there, and objects are refused.
 
 `read_npy` and `read_npz` give the whole of a file, `NpyTable` and `npz_parts` its parts. A part is
@@ -183,17 +183,7 @@ def _members(
 def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
     """The array that `data` holds, as a view of it."""
     dtype, shape, fortran, start = read_header(data, name)
-    promised = int(dtype.itemsize)
-    for size in shape:  # Python's integers do not overflow
-        promised *= size
-    there = data.size - start
-    if promised != there:
-        less = "is cut short" if promised > there else "is longer than it should be"
-        raise FileError(
-            f"{name} {less}: its header promises {readable_bytes(promised)} (shape {shape}, "
-            f"{dtype}), and {readable_bytes(there)} are there.",
-            "Was it copied whole?",
-        )
+    _check_size(name, shape, dtype, data.size - start)
     numbers = data[start:].view(np.ndarray)
     if not _aligned(data, start, dtype):
         numbers = numbers.copy()
@@ -206,6 +196,28 @@ def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
         raise FileError(
             f"{name} has the shape {shape}, which no array has.", "Save it again."
         ) from None
+
+
+def _check_size(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], there: int) -> None:
+    """Refuse a header that promises more or fewer bytes than are there."""
+    promised = int(dtype.itemsize)
+    for size in shape:  # Python's integers do not overflow
+        promised *= size
+    if promised != there:
+        less = "is cut short" if promised > there else "is longer than it should be"
+        raise FileError(
+            f"{name} {less}: its header promises {readable_bytes(promised)} (shape {shape}, "
+            f"{dtype}), and {readable_bytes(there)} are there.",
+            "Was it copied whole?",
+        )
+
+
+def _check_two_dimensional(name: str, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise FileError(
+            f"{name} must hold a table of rows and columns; its shape is {shape}.",
+            "Reshape it: array.reshape(len(array), -1) makes one row of each entry.",
+        )
 
 
 def _is_text(array: NDArray[np.str_]) -> bool:
@@ -251,11 +263,7 @@ def read_header(
 
 
 def _raw(X: NDArray[Any], name: str, names: list[str] | None = None) -> RawTable:
-    if X.ndim != 2:
-        raise FileError(
-            f"{name} must hold a table of rows and columns; its shape is {X.shape}.",
-            "Reshape it: array.reshape(len(array), -1) makes one row of each entry.",
-        )
+    _check_two_dimensional(name, X.shape)
     if X.dtype.kind not in "biuf":
         what = {"c": "complex numbers", "M": "dates", "m": "time spans"}.get(X.dtype.kind, "text")
         raise FileError(
@@ -393,24 +401,13 @@ class NpyTable(BlockFile):
         return columns.T
 
     def _check(self, shape: tuple[int, ...], size: int) -> None:
-        if len(shape) != 2:
-            raise FileError(
-                f"{self.name} must hold a table of rows and columns; its shape is {shape}.",
-                "Reshape it: array.reshape(len(array), -1) makes one row of each entry.",
-            )
+        _check_two_dimensional(self.name, shape)
         if self.type.kind not in "biuf":
             raise FileError(f"{self.name} holds {self.type}, not numbers.")
         if 0 in shape:
             what, kind = ("columns", FileError) if shape[1] == 0 else ("rows", NoRowsError)
             raise kind(f"{self.name} has no {what}: its shape is {shape}.")
-        promised, there = shape[0] * shape[1] * self.type.itemsize, size - self.start
-        if promised != there:
-            less = "is cut short" if promised > there else "is longer than it should be"
-            raise FileError(
-                f"{self.name} {less}: its header promises {readable_bytes(promised)} (shape "
-                f"{shape}, {self.type}), and {readable_bytes(there)} are there.",
-                "Was it copied whole?",
-            )
+        _check_size(self.name, shape, self.type, size - self.start)
 
     def _roles(self, options: ColumnOptions) -> Roles:
         """What columns are used for, by the first rows."""
@@ -421,7 +418,7 @@ class NpyTable(BlockFile):
         beside = {name: cells.slice(0, rows) for name, cells in among.columns.items()}
         raw = replace(among, columns=beside, matrix=first, more=rows < self.shape[0])
         if options.columns is not None:
-            # By name: an array of as many columns as were asked for has them in its own order.
+            # By name: an array of as many columns as were named has them in its own order.
             found = [
                 find_name("columns", name, among.matrix_names, self.name)
                 for name in options.columns

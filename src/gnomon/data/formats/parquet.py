@@ -37,7 +37,7 @@ MOST_READERS = 2  # of a thread: two tables may be read side by side
 
 
 class _Readers(threading.local):
-    """Those of the files that a thread read last, as long as somebody knows these files."""
+    """Readers of the files that a thread read last, for as long as these files are referenced."""
 
     def __init__(self) -> None:
         self.latest: WeakKeyDictionary[ParquetGroups, tuple[Any, Any, Any]] = WeakKeyDictionary()
@@ -100,7 +100,7 @@ class ParquetGroups:
             yield batch if self.apart else batch.select(columns)
 
     def _whole(self, asked: dict[str, Any], groups: range, names: set[str], rows: int) -> list[Any]:
-        """All that is asked for, decoded; what was read for that is let go."""
+        """All batches, decoded; the bytes that they were read from are released."""
         if not self.disk.past:
             return list(self._open(native(self.path), 0).iter_batches(batch_size=rows, **asked))
         file, reader = self._reader()
@@ -127,9 +127,9 @@ class ParquetGroups:
         return latest[self][1:]
 
     def prefetch(self, groups: range, columns: list[int], at_once: int = 0) -> None:
-        """Begin to read what `batches` will be asked for, or have the system do so.
+        """Prefetch what `batches` will read, or advise the system to do so.
 
-        It is a hint: whatever goes wrong, goes wrong again where it is told.
+        It is a hint: errors are raised when `batches` reads.
         """
         names = self._names(columns)
         with suppress(*HARMLESS):
@@ -162,7 +162,7 @@ class ParquetGroups:
             ]
             self.flat = {leaf.path for leaf in flat}
             self.width = sum(WIDTHS[leaf.physical_type] for leaf in flat)
-        if not self.flat.issuperset(names):  # texts and lists: nobody knows how long they are
+        if not self.flat.issuperset(names):  # texts and lists, of unknown length
             return False
         found = [meta.row_group(i) for i in groups]
         # What repeats takes little room in the file, and its own once it is decoded.

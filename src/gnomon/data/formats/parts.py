@@ -20,7 +20,7 @@ from gnomon.data.columns import COMMA_NUMBER, NUMBER, TRUTH, Column, as_column
 from gnomon.data.dialect import MISSING
 from gnomon.data.formats.spool import Spool
 from gnomon.data.matrix import gather_numbers, vector_width
-from gnomon.data.names import find_name
+from gnomon.data.names import find_name, vector_of
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, quoted
 from gnomon.data.roles import Roles, assign_roles
@@ -100,7 +100,7 @@ class BlockFile(ABC):
 
 
 class AbsentError(OptionError):
-    """Columns that were asked for by name and are not there: fields `absent` and `there`."""
+    """Columns that were named and are not there: fields `absent` and `there`."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def choose(
         asked = tuple(dict.fromkeys(options.columns))
         options = replace(options, columns=asked)
         if first.named:
-            entries = (name for name in asked if _stem(name) in first.columns)
+            entries = (name for name in asked if vector_of(name) in first.columns)
             refuse_absent(asked, [*first.names, *entries], first.name)
     roles = assign_roles(first, options)
     truths = frozenset(name for name in roles.numbers if roles.seen[name].kind == "truth")
@@ -202,7 +202,7 @@ def choose(
 
 
 def _take(chosen: Chosen, columns: Sequence[str], file: str) -> Chosen:
-    """Of all entries of vectors those that were asked for, in the order in which they were."""
+    """Choose the entries of vectors that `columns` names, in its order."""
     asked: list[str] = []
     for name in columns:
         width = chosen.widths.get(name)  # of a vector that is wanted as a whole
@@ -216,7 +216,7 @@ def _take(chosen: Chosen, columns: Sequence[str], file: str) -> Chosen:
 
 
 def refuse_absent(asked: Sequence[str], there: Sequence[str], file: str) -> None:
-    """Columns are asked for as they are spelled: other files and models have them so."""
+    """Refuse columns that are not spelled as in the file: other files and models have them so."""
     known = set(there)
     absent = [name for name in asked if name not in known]
     if not absent:
@@ -241,7 +241,7 @@ def numbers_of(block: RawTable, chosen: Chosen, options: ColumnOptions) -> NDArr
     cells = [block.columns[name] for name in chosen.numbers]
     plain = pa.from_numpy_dtype(chosen.dtype)
     if not options.na and all(column.type == plain for column in cells):
-        # Column beside column, as they came: whoever uses the block turns it while it is cached.
+        # Column beside column, as they came: a block is transposed where it is used, in the cache.
         return beside_each_other(cells, chosen.dtype)
     seen: dict[str, Column] = {}
     for name in chosen.numbers:
@@ -334,8 +334,3 @@ def _with_values(column: Column, widths: Mapping[str, int]) -> Column:
         nothing,
         nothing if vectors else column.cells,
     )
-
-
-def _stem(name: str) -> str:
-    """``embedding`` of ``embedding[3]``."""
-    return name.rpartition("[")[0]

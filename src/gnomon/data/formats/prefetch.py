@@ -29,7 +29,7 @@ class Ahead(Generic[T]):
     Parameters
     ----------
     read : callable
-        What reads it. Errors are not told: who takes it reads it again, and meets them.
+        Reads it. Errors are not kept: `take` reads again and raises them.
     """
 
     def __init__(self, read: Callable[[], T]) -> None:
@@ -39,7 +39,7 @@ class Ahead(Generic[T]):
         _reader.ask(self)
 
     def begin(self) -> None:
-        """Read it, unless somebody did or does."""
+        """Read it, unless another thread did or does."""
         try:
             self.first.pop()
         except IndexError:
@@ -50,7 +50,7 @@ class Ahead(Generic[T]):
         self.found.put(found)
 
     def cancel(self) -> None:
-        """Have it not read, unless somebody has begun."""
+        """Cancel the read, unless it has begun."""
         self.first.clear()
 
     def take(self) -> T:
@@ -72,7 +72,7 @@ class _Reader:
         self.started = False
 
     def ask(self, ahead: Ahead[Any]) -> None:
-        """Have it read, after all that was asked for before."""
+        """Queue a read."""
         self.wanted.put(ahead)
         if not self.started:  # two threads may both find that, and start two, which does no harm
             with suppress(RuntimeError):  # there are no more
@@ -110,10 +110,9 @@ class Reads(Protocol[K_contra]):
 
 
 class Coming(Generic[K]):
-    """Parts of a file that will be asked for, in order.
+    """Parts of a file that will be read, in order.
 
-    As many of them are read beforehand as there is room for; when one is asked for, the next is
-    begun.
+    As many of them are prefetched as `room` bytes allow; when one is read, the next is prefetched.
     """
 
     def __init__(self) -> None:
@@ -127,7 +126,7 @@ class Coming(Generic[K]):
         return Coming, ()  # a copy, for another process, knows of none
 
     def tell(self, keys: Iterable[K], file: Reads[K], room: int = ROOM) -> None:
-        """These come next, after those that are known already; `room` bytes are free for them."""
+        """Append parts that come next; `room` bytes are free for them."""
         self.room = min(ROOM, room)
         for key in keys:
             if key not in self.known:
@@ -136,7 +135,7 @@ class Coming(Generic[K]):
         self._go_on(file)
 
     def asked(self, key: K, file: Reads[K]) -> None:
-        """Told by whoever is about to read it."""
+        """Note that a part is about to be read, and prefetch the next ones."""
         self.known.add(key)
         self.waiting.pop(key, None)
         self.begun.pop(key, None)
@@ -147,7 +146,7 @@ class Coming(Generic[K]):
             return
         try:
             for key in list(self.waiting):
-                if key not in self.waiting:  # asked for meanwhile
+                if key not in self.waiting:  # read meanwhile
                     continue
                 size = file.part_bytes(key)
                 room = self.room - sum(tuple(self.begun.values()))

@@ -28,7 +28,7 @@ __all__ = ["PREFIX", "SPOOLED", "Spool", "SpoolWriter"]
 
 PREFIX = "gnomon-spool-"
 SPOOLED = "gnomon-rows.arrow"
-SPARE_BYTES = 2**26  # left free on the disk for everybody else
+SPARE_BYTES = 2**26  # left free on the disk for other programs
 
 
 class Spool:

@@ -1,6 +1,5 @@
 """The page of a comparison, from the result of `gnomon.compare`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.procrustes.compare import Comparison
@@ -14,33 +13,12 @@ from gnomon.report.report import Report
 __all__ = ["build_comparison", "gather_compared", "report_comparison"]
 
 
-def report_comparison(
-    found: Comparison,
-    *,
-    names: tuple[str, str] = ("a", "b"),
-    ids: Any = None,
-    labels: Any = None,
-    title: str | None = None,
-    reruns: Sequence[Any] = (),
-    n_permutations: int = 999,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-) -> Report:
-    """Build one offline page with both maps, their differences and their similarity.
+def report_comparison(found: Comparison, **asked: Any) -> Report:
+    """One offline page with both maps, their differences and their similarity.
 
-    Parameters of `Comparison.report`.
+    `asked` are the parameters of `Comparison.report`.
     """
-    content = gather_compared(
-        found,
-        names=names,
-        ids=ids,
-        labels=labels,
-        title=title,
-        reruns=reruns,
-        n_permutations=n_permutations,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
+    content = gather_compared(found, **asked)
     return Report(build_comparison(content), content)
 
 
