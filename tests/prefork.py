@@ -26,7 +26,8 @@ import types
 import warnings
 
 LIBRARIES = ("numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "sklearn.base", "numba",
-             "pyarrow.parquet", "pyarrow.csv", "pyarrow.feather")  # fmt: skip
+             "pyarrow.parquet", "pyarrow.csv", "pyarrow.feather", "jinja2",
+             "rich.progress")  # fmt: skip
 STREAMS = (0, 1, 2)
 
 
@@ -144,6 +145,7 @@ def _opened(stream, like):
 def main():
     for library in LIBRARIES:
         importlib.import_module(library)
+    sys.modules["numba"].njit(lambda x: x)(0)  # whatever Numba imports and registers at first
     gc.collect()
     gc.freeze()  # children share what is imported with each other
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
