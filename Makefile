@@ -14,13 +14,19 @@ unexport PYTHONDONTWRITEBYTECODE
 # Every test on all CPUs: conftest.py says which run beside each other, and which come first.
 PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test soak soak-long check coverage page bench docs dist clean
+.PHONY: demo test test-all test-single-cell soak soak-long check coverage page bench docs dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
 
 test: $(VENV)/.test-ready $(VENV)/.browser-ready $(CELLS)/.ready
+	$(MAKE) --no-print-directory -j2 -k test-all test-single-cell
+
+# Beside each other, by `make test`.
+test-all: $(VENV)/.test-ready $(VENV)/.browser-ready
 	$(PYTEST)
+
+test-single-cell: $(CELLS)/.ready
 	$(CELLS)/bin/python -m pytest -q tests/single_cell tests/plot tests/test_errors.py
 
 # What is long by nature: kill loops, mutated files, large tables, dying clusters. `soak` is part of

@@ -35,6 +35,8 @@ LIBRARIES = (
     "pyarrow.parquet",
     "pyarrow.csv",
     "pyarrow.feather",
+    "jinja2",
+    "rich.progress",
 )
 STREAMS = (0, 1, 2)
 
@@ -159,6 +161,7 @@ def _opened(stream, like):
 def main():
     for library in LIBRARIES:
         importlib.import_module(library)
+    sys.modules["numba"].njit(lambda x: x)(0)  # whatever Numba imports and registers at first
     gc.collect()
     gc.freeze()  # children share what is imported with each other
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -6,11 +6,13 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "gnomon"
 
 
+@cache
 def head_of(path: Path) -> str:
     """First line of a module's docstring, without its full stop."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

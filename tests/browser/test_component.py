@@ -52,7 +52,7 @@ def contents():
 def page(browser, contents):
     context = browser.new_context(viewport={"width": 1500, "height": 900}, reduced_motion="reduce")
     page = context.new_page()
-    seen = watch(page)
+    seen, _ = watch(page)
     page.set_content(PAGE_OF_OTHERS)
     page.add_style_tag(content="\n".join([PAGE, STYLE, asset("page.css")]))
     page.add_script_tag(content=asset("page.js"))

@@ -479,7 +479,7 @@ def working(folder):
         finally:
             running.kill()
             running.wait()
-        wait_until(lambda: not any(map(runs, workers)), 30)
+        wait_until(lambda: not any(map(runs, workers)))
     assert os.listdir(folder / "out") == ["scores.parquet"]
     assert (folder / "out" / "scores.parquet").read_bytes() == b"the old one"
 
@@ -489,7 +489,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_nothing_torn(tmp_path):
     with working(tmp_path) as (running, _):
         time.sleep(0.3)  # the workers are reading, or importing what they need to
         os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to all of them
-        _, rest = running.communicate(timeout=30)
+        _, rest = running.communicate(timeout=90)
         assert running.returncode == 130, rest
         assert rest.splitlines()[-1] == "error: interrupted"
         assert "Traceback" not in rest

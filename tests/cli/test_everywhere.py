@@ -287,7 +287,7 @@ def test_ctrl_c_within_a_callback_of_the_garbage_collector_is_not_lost(made, mon
     def collects(*_, **__):
         gc.callbacks.append(interrupts)
         gc.collect()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             time.sleep(0.01)
         raise AssertionError("the interrupt was lost")

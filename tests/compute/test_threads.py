@@ -404,7 +404,7 @@ def test_ctrl_c_stops_at_the_next_block_and_gives_blas_its_threads_back():
     )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == "stopped\n"
+    assert process.communicate(timeout=120)[0] == "stopped\n"
     assert process.returncode == 0
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 
 import gnomon
@@ -118,6 +119,20 @@ def test_help_imports_nothing_heavy():
     )
     assert "gnomon map" in out
     assert out.strip().endswith("HEAVY []")
+
+
+def test_a_map_and_its_page_import_no_estimators_of_scikit_learn():
+    """They take long to import, and only an export or a page with texts needs them."""
+    done = children.run(
+        ["-c"],
+        code="""
+        import sys
+        import gnomon.pipeline.flow, gnomon.report.build
+        slow = ("decomposition", "feature_extraction", "linear_model", "metrics", "neighbors")
+        print([name for name in slow if f"sklearn.{name}" in sys.modules])
+        """,
+    )
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_the_version_is_the_packages():

@@ -63,7 +63,7 @@ class Processes:
     def end(self):
         for process in self.started:
             process.kill()
-            process.wait(10)
+            process.wait(60)
 
 
 @contextlib.contextmanager

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import decomposition
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,6 +46,9 @@ from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.transform import ComponentTransformer
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
 from gnomon.typing import Matrix, Table, Vector
+
+if TYPE_CHECKING:
+    from sklearn import decomposition
 
 DEFAULT_TOL = 1e-5
 EXACT = 256 * float(np.finfo(np.float64).eps)  # times √d: residuals that rounding alone can leave
@@ -391,7 +393,7 @@ class PCA(
         request = Request.parse(self.n_components, *table.shape)
         return self._plan(table, request, memory, workers, held=held)
 
-    def to_sklearn(self) -> decomposition.PCA:
+    def to_sklearn(self) -> "decomposition.PCA":
         """Export as a fitted scikit-learn PCA that gives the same scores, for ONNX for instance.
 
         Components, mean, variances and whitening are this model's, in the type of `components_`.

@@ -3,18 +3,21 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn import decomposition
 
 from gnomon.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from sklearn import decomposition
+
     from gnomon.pca.estimator import PCA
 
 __all__ = ["as_sklearn"]
 
 
-def as_sklearn(model: "PCA") -> decomposition.PCA:
+def as_sklearn(model: "PCA") -> "decomposition.PCA":
     """Export a model as a `sklearn.decomposition.PCA`; see `PCA.to_sklearn`."""
+    from sklearn import decomposition  # slow to import, and only exports need it
+
     used = {
         "standardize": model.standardize,
         "feature_weight": model.feature_weight is not None,

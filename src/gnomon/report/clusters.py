@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from gnomon.compute.kernels import kernel
 
@@ -245,6 +244,9 @@ def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) 
 
 def _by_words(groups: Ints, texts: Sequence[str], many: int) -> list[str]:
     """Name groups by the words that distinguish their texts most."""
+    # Slow to import, and few tables have texts.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
     holds = [
         set(WORD.findall(ADDRESS.sub(" ", text.casefold()))) - ENGLISH_STOP_WORDS for text in texts
     ]
