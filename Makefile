@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Every test on all CPUs: conftest.py says which run beside each other, and which come first.
 PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test soak soak-long check coverage page bench docs dist clean
+.PHONY: demo test soak soak-long check coverage page bench figures docs dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
@@ -48,6 +48,10 @@ page: web/node_modules/.ready
 # `make bench DATA=folder` measures on real data as well as on generated tables.
 bench: .venv-bench/.ready
 	.venv-bench/bin/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH)
+
+# The measured numbers of README.md and of the site, from benchmarks/results.
+figures: $(VENV)/.installed
+	$(RUN)/python docs/figures.py
 
 # `make docs DATA=folder` draws digits, faces and cells of the galleries from files in that folder.
 docs: $(VENV)/.docs-ready docs/node_modules/.ready

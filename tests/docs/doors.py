@@ -21,9 +21,16 @@ PICTURE = base64.b64decode(
 N = 80
 
 
-def lines_of(page):
-    """Cells of every row of a page's tables, without their heads."""
-    return [row.split(" | ") for row in ROW.findall(page.read_text(encoding="utf-8"))]
+def lines_of(page, section=""):
+    """Cells of every row of the tables on a page, or in one section of it, without their heads."""
+    _, _, text = page.read_text(encoding="utf-8").partition(section)
+    text = text.partition("\n## ")[0] if section else page.read_text(encoding="utf-8")
+    return [row.split(" | ") for row in ROW.findall(text)]
+
+
+def doors(page):
+    """What "Pick your door" says to write, by row."""
+    return [CODE.findall(row[1]) for row in lines_of(page, "## Pick your door")]
 
 
 def table(n=N, seed=0):

@@ -32,7 +32,7 @@ HELP = """Maps of your data that tell you how far to trust them.
 
 \b
 gnomon map digits                      make a first map, of a bundled sample
-gnomon map cells.csv                   map your own table → cells_map/report.html
+gnomon map cells.csv                   map your own table → cells_map/
 gnomon inspect cells.csv               check first: columns, memory and time
 gnomon place new.csv -m cells_map      put new rows on that map
 gnomon audit umap.csv --data X.csv     check a map by UMAP or any other program

@@ -71,7 +71,7 @@ def read(
     as the matrix of a 10x folder. Sparse matrices (SciPy's .npz, .mtx, 10x, .h5ad) stay sparse.
 
     The format is told by the file's first bytes. Of a text, the encoding, the delimiter, the
-    decimal point and the line of names are guessed. Columns of numbers are features; the others
+    decimal point and the header row are guessed. Columns of numbers are features; the others
     name or colour the rows or are ignored, and the table says which and why. `gnomon.data.roles`
     has the rules.
 
@@ -126,7 +126,7 @@ def read(
     flowers.csv: 4 rows × 2 columns
       features  1 numeric column (length)
       label     species
-      note      columns are divided by semicolons; decimals are written with a comma
+      note      columns are delimited by semicolons; decimals are written with a comma
     """
     options = as_column_options(
         label=label,
