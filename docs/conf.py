@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Gnomon"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # would be fetched, which a browser refuses for files on a disk
@@ -76,7 +77,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     # The tables of equations need the room.
-    "secondary_sidebar_items": {"**": ["page-toc"], "equations": [], "errata": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "equations": [], "errata": []},
     "show_prev_next": False,
     "header_links_before_dropdown": 4,
 }

@@ -21,11 +21,8 @@ print(found)
 # Rows that lie no better than at random: look at them before you conclude anything from their
 # neighbours.
 
-charts.scatter(
-    umap,
-    np.where(found.misplaced, "misplaced", "better than random"),
-    title="The UMAP of the digits, audited",
-)
+print("misplaced rows:", np.flatnonzero(found.misplaced).tolist())
+charts.scatter(umap, found.p_misplaced, title="How likely a random place is as good")
 
 # %%
 # The same question for other maps of the same table.

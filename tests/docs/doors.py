@@ -23,8 +23,9 @@ N = 80
 
 def lines_of(page, section=""):
     """Cells of every row of the tables on a page, or in one section of it, without their heads."""
-    _, _, text = page.read_text(encoding="utf-8").partition(section)
-    text = text.partition("\n## ")[0] if section else page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    if section:
+        text = text[text.index(section) :].partition("\n## ")[0]
     return [row.split(" | ") for row in ROW.findall(text)]
 
 

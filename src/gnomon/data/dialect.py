@@ -28,7 +28,7 @@ __all__ = ["MISSING", "Dialect", "as_utf8", "is_number", "sniff"]
 DELIMITERS = ("\t", ";", "|", ",", " ")
 CALLED = {"\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 
-# What stands for a missing value without being asked. Other words may be values ("none", "-").
+# Text that means a missing value without an option. Other words may be values ("none", "-").
 MISSING = ("", "NA", "NaN", "nan", "NULL", "null")
 
 SAMPLE_BYTES = 2**18

@@ -88,7 +88,7 @@ def read(
     drop : str or list of str, optional
         Columns to ignore; taken from `features`.
     na : str or list of str, optional
-        What stands for a missing value, beside an empty cell, NA, NaN and null.
+        Text that means a missing value, besides an empty cell, NA, NaN and null.
     features : str or list of str, optional
         The features, by name or by patterns such as ``"pc*"``; no others are used. By default they
         are guessed.

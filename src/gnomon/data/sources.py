@@ -70,7 +70,7 @@ def source(
     label, id : str, optional
         Columns that colour or name the rows; they are no features. Blocks hold features alone.
     na : str or list of str, optional
-        What stands for a missing value in a text, beside an empty cell, NA, NaN and null; or a
+        Text that means a missing value, besides an empty cell, NA, NaN and null; or a
         number that does, such as "-999".
     decimal : {".", ","}, optional
         What divides decimals in text; by default it is guessed.

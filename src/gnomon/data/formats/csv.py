@@ -72,7 +72,7 @@ def read_csv(
     ----------
     content : FileContent
     literal : names of columns that are labels or ids, whose text must stay as it is
-    na : what stands for a missing value, beside the usual
+    na : text that means a missing value, besides the usual
     decimal : what divides decimals, if the user said so
     """
     name = content.name
