@@ -101,7 +101,7 @@ def write_live_page(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         folder = Path(app.outdir) / "live"
         folder.mkdir(exist_ok=True)
-        report(run("digits"), title="Handwritten digits").save(folder / "digits.html")
+        report(run("digits"), title="Handwritten digits").save(folder / "digits.html", force=True)
 
 
 def setup(app: Sphinx) -> None:
