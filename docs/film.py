@@ -184,6 +184,7 @@ def write(frames: list[Frame], path: Path) -> None:
         duration=list(times),
         loop=0,
         quality=QUALITY,
+        allow_mixed=True,  # without a shadow of the page on the terminal
         method=6,
         minimize_size=False,
     )

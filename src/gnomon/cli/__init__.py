@@ -35,8 +35,8 @@ gnomon map digits                      make a first map, of a bundled sample
 gnomon map cells.csv                   map your own table → cells_map/
 gnomon inspect cells.csv               check first: columns, memory and time
 gnomon place new.csv -m cells_map      put new rows on that map
-gnomon audit umap.csv --data X.csv     check a map by UMAP or any other program
-gnomon compare a.csv b.csv             see how alike two maps or embeddings are
+gnomon audit umap.csv --data X.csv     check a map by UMAP or others
+gnomon compare a.csv b.csv             compare two maps or embeddings
 gnomon align new.csv --to old.csv      lay one map on another, by shared IDs
 gnomon reduce data.parquet -k 0.95     PCA only → data_reduced/
 gnomon restore scores.parquet -m M     go back to the original columns
