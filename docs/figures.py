@@ -44,9 +44,11 @@ def speed(results: Results) -> str:
     maps = results.rows("tsne", "maps")
     big, small = maps["mnist-70k"], maps["mnist-10k"]
     taken = {name: seconds(value) for name, value in big["median_seconds"].items()}
+    measured = all_measured(results)
     missed = [
-        f"{each.method} of {each.what} against {each.peer} ({times(each.ratio)} of {each.target:g})"
-        for each in all_measured(results)
+        f"- {each.method} of {each.what} against {each.peer}: {times(each.ratio)} times as fast, "
+        f"target {each.target:g}"
+        for each in measured
         if each.missed
     ]
     said = (
@@ -56,9 +58,9 @@ def speed(results: Results) -> str:
         f"scikit-learn {seconds(small['median_seconds']['scikit-learn'])}."
     )
     if not missed:
-        return f"{said} Every target is reached."
-    count = "One target is" if len(missed) == 1 else f"{len(missed)} targets are"
-    return f"{said} {count} missed: {listed(missed)}."
+        return f"{said} All {len(measured)} targets are reached."
+    lines = "\n".join(missed)
+    return f"{said} Targets missed, {len(missed)} of {len(measured)}:\n\n{lines}"
 
 
 def scikit_learn(results: Results) -> str:
@@ -187,7 +189,7 @@ def limits(results: Results) -> str:
         "less than the best of three other programs, by up to "
         f"{behind(results, 'centroids'):.1f} in rank correlation.\n"
         "- **The first run** compiles its kernels, once a machine: "
-        f"{seconds(start['compiling'])}.\n"
+        f"{seconds(start['compiling'])} of processor time.\n"
         f"- **Large pages.** {pages['mnist']['rows']:,} rows make a page of "
         f"{pages['mnist']['bytes'] / 1e6:.0f} MB, a million rows "
         f"{pages['1m']['bytes'] / 1e6:.0f} MB."
@@ -385,7 +387,9 @@ def wrapped(text: str) -> str:
     return "\n".join(
         line
         if line.startswith("|") or not line
-        else textwrap.fill(line, 100, subsequent_indent="  " * line.startswith("- "))
+        else textwrap.fill(
+            line, 100, subsequent_indent="  " * line.startswith("- "), break_on_hyphens=False
+        )
         for line in text.split("\n")
     )
 
