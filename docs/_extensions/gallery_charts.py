@@ -13,7 +13,8 @@ def scrape(block: Any, variables: dict[str, Any], conf: dict[str, Any]) -> str:
     dark scheme and says its numbers under the pointer. A file is written too: sphinx-gallery takes
     the first one as the script's thumbnail.
     """
-    chart = variables["example_globals"].get("___")  # sphinx-gallery's name for the last value
+    # sphinx-gallery's name for the last value; a block that ends with a statement leaves it alone.
+    chart = variables["example_globals"].pop("___", None)
     if not isinstance(chart, Chart):
         return ""
     path = Path(next(variables["image_path_iterator"])).with_suffix(".svg")

@@ -21,7 +21,7 @@ print(found)
 # Rows that lie no better than at random: look at them before you conclude anything from their
 # neighbours.
 
-print("misplaced rows:", np.flatnonzero(found.misplaced).tolist())
+print("misplaced rows:", np.flatnonzero(found.misplaced)[:10].tolist(), "and others")
 charts.scatter(umap, found.p_misplaced, title="How likely a random place is as good")
 
 # %%

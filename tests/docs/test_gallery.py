@@ -109,6 +109,7 @@ def test_a_page_gets_the_chart_that_a_block_ends_with(monkeypatch, tmp_path):
     assert ".. raw:: html" in shown
     assert "".join(shown.split()).endswith("".join(chart.svg.split()))
     assert (tmp_path / "image_001.svg").read_text("utf-8").strip() == chart.svg
+    assert gallery_charts.scrape((), variables, {}) == ""  # of the next block, which has none
     for last in ({}, {"___": 3.0}):
         variables = {"example_globals": last, "image_path_iterator": paths}
         assert gallery_charts.scrape((), variables, {}) == ""
