@@ -43,6 +43,7 @@ def lab(tmp_path):
     own = {name: str(tmp_path / name.lower()) for name in
            ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR",
             "IPYTHONDIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")}  # fmt: skip
+    write_settings(Path(own["JUPYTERLAB_SETTINGS_DIR"]))
     with (tmp_path / "log.txt").open("w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0",
@@ -56,6 +57,13 @@ def lab(tmp_path):
     finally:
         server.terminate()
         server.wait(20)
+
+
+def write_settings(folder):
+    """Keep every cell in the page: by default JupyterLab detaches those out of view."""
+    path = folder / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"windowingMode": "none"}))
 
 
 def wait_for(log, server):
@@ -91,7 +99,7 @@ def run_cell(page, number):
         assert time.monotonic() < end, cell.inner_text()
         if "*" not in prompt.inner_text():  # shortcuts are loaded some time after the notebook
             cell.locator(".cm-content").click()
-            page.keyboard.press("Shift+Enter")
+            page.keyboard.press("Control+Enter")  # adds no cell after the last
         page.wait_for_timeout(1000)
     return cell
 
