@@ -78,7 +78,7 @@ def seen(tab: Any, pointer: Any = None) -> Image.Image:
 
 
 def film_of_command(tab: Any, command: str, lines: list[Line]) -> Iterator[Frame]:
-    """The command as it is typed, and what it says, when it said it."""
+    """Show the command as it is typed, and its lines at the times at which they came."""
 
     def show(typed: str, said: list[str]) -> Image.Image:
         words = [f"<b>{html.escape(line[:8])}</b>{html.escape(line[8:])}" for line in said]
@@ -96,7 +96,7 @@ def film_of_command(tab: Any, command: str, lines: list[Line]) -> Iterator[Frame
 
 
 def film_of_page(tab: Any, table: Any) -> Iterator[Frame]:
-    """A reader on the page: at two rows, then around a group, then at what they selected."""
+    """Show a reader on the page: at two rows, around a group, and at what is selected."""
     tab.wait_for_selector("#map[data-state=ready]", timeout=120_000)
     tab.evaluate("scrollTo(0, document.querySelector('header').getBoundingClientRect().height)")
     settle(tab)

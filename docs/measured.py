@@ -51,40 +51,40 @@ class Results:
 
 
 def seconds(value: float) -> str:
-    """0.26 s, 2.7 s, 85 s, 2 min."""
+    """Write seconds as 0.26 s, 2.7 s or 85 s."""
     return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
 
 
 def times(value: float) -> str:
-    """1.1, 2.9, 13: how many times as fast, to two digits."""
+    """Write how many times as fast as 1.1, 2.9 or 13: two digits."""
     return f"{value:.2g}" if value < 9.95 else f"{value:.0f}"
 
 
 def percent(part: float, digits: int = 0) -> str:
-    """A share in per cent; not rounded up to 100."""
+    """Write a share in per cent; one below 1 is never rounded up to 100 %."""
     text = f"{100 * part:.{digits}f}"
-    return f"{99.9:.1f} %" if float(text) == 100 and part < 1 else f"{text} %"
+    return "99.9 %" if float(text) == 100 and part < 1 else f"{text} %"
 
 
 def exponent(value: float) -> str:
-    """9·10⁻⁴, as people write it."""
+    """Write a small number as 9·10⁻⁴."""
     base, _, power = f"{value:.0e}".partition("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{base}·10{raised}"
 
 
 def gigabytes(bytes_: float) -> str:
-    """0.32 GB."""
+    """Write bytes as 0.32 GB."""
     return f"{bytes_ / 1e9:.2g} GB"
 
 
 def shape(row: Row) -> str:
-    """1,797 × 64."""
+    """Write the shape of a table as 1,797 × 64."""
     return " × ".join(f"{each:,}" for each in row["shape"])
 
 
 def listed(words: list[str]) -> str:
-    """Words as a sentence lists them: a, b and c."""
+    """List words as in a sentence: a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
