@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Every test on all CPUs: conftest.py says which run beside each other, and which come first.
 PYTEST := $(RUN)/python -m pytest -q -n logical --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all test-single-cell soak soak-long check coverage page bench docs dist clean
+.PHONY: demo test test-all test-single-cell soak soak-long check coverage page bench figures docs dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/gnomon map digits --force
@@ -55,9 +55,13 @@ page: web/node_modules/.ready
 bench: .venv-bench/.ready
 	.venv-bench/bin/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH)
 
-# `make docs DATA=folder` draws the gallery's digits from mnist.npz in that folder.
+# The measured numbers of README.md and of the site, from benchmarks/results.
+figures: $(VENV)/.installed
+	$(RUN)/python docs/figures.py
+
+# `make docs DATA=folder` draws digits, faces and cells of the galleries from files in that folder.
 docs: $(VENV)/.docs-ready docs/node_modules/.ready
-	rm -rf docs/examples  # pages of scripts that are no more
+	rm -rf docs/examples docs/by-task  # pages of scripts that are no more
 	GNOMON_DATA="$(abspath $(DATA))" $(RUN)/python -m sphinx -W -q -b html docs docs/_build/html
 	$(RUN)/python docs/offline.py docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
@@ -123,4 +127,4 @@ docs/node_modules/.ready: docs/package-lock.json | $(VENV)/.docs-ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(CELLS) $(NOTEBOOK) .venv-bench docs/_build docs/examples docs/node_modules web/node_modules dist
+	rm -rf $(VENV) $(CELLS) $(NOTEBOOK) .venv-bench docs/_build docs/examples docs/by-task docs/node_modules web/node_modules dist

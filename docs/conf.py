@@ -7,7 +7,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from gnomon import __version__
+from gnomon import __version__, report, run
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
@@ -25,7 +25,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "node_modules", "gallery"]
+exclude_patterns = ["_build", "node_modules", "gallery", "tasks"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 
@@ -44,8 +44,8 @@ napoleon_use_param = False
 napoleon_use_rtype = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "examples",  # written by every build
+    "examples_dirs": ["tasks", "gallery"],
+    "gallery_dirs": ["by-task", "examples"],  # written by every build
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"^(?!plot_)",  # modules that the scripts share
     "within_subsection_order": "FileNameSortKey",
@@ -63,18 +63,21 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Gnomon"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # would be fetched, which a browser refuses for files on a disk
 html_static_path = ["_static", "node_modules/mathjax/es5/tex-svg.js"]
 html_css_files = ["site.css"]
 html_sidebars = {
-    page: [] for page in ("index", "equations", "errata", "architecture", "references")
+    page: []
+    for page in ("index", "asked", "compared", "equations", "errata", "architecture", "references")
 }  # nothing below
 html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     # The tables of equations need the room.
-    "secondary_sidebar_items": {"**": ["page-toc"], "equations": [], "errata": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "equations": [], "errata": []},
     "show_prev_next": False,
     "header_links_before_dropdown": 4,
 }
@@ -93,7 +96,16 @@ def escape_bars(
     lines[:] = [re.sub(r"(?<![\\\w`])\|(?=\w)", r"\\|", line) for line in lines]
 
 
+def write_live_page(app: Sphinx, error: Exception | None) -> None:
+    """Write the page of the digits, which the front page shows, into the site."""
+    if error is None:
+        folder = Path(app.outdir) / "live"
+        folder.mkdir(exist_ok=True)
+        report(run("digits"), title="Handwritten digits").save(folder / "digits.html", force=True)
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the two functions above."""
+    """Connect the functions above."""
+    app.connect("build-finished", write_live_page)
     app.connect("autodoc-skip-member", only_our_own)
     app.connect("autodoc-process-docstring", escape_bars, priority=400)  # before napoleon

@@ -13,9 +13,11 @@ def scrape(block: Any, variables: dict[str, Any], conf: dict[str, Any]) -> str:
     dark scheme and says its numbers under the pointer. A file is written too: sphinx-gallery takes
     the first one as the script's thumbnail.
     """
-    chart = variables["example_globals"].get("___")  # sphinx-gallery's name for the last value
+    values = variables["example_globals"]
+    chart = values.get("___")  # sphinx-gallery's name for the last value
     if not isinstance(chart, Chart):
         return ""
+    values["___"] = None  # a next block that ends with a statement would leave it there
     path = Path(next(variables["image_path_iterator"])).with_suffix(".svg")
     chart.save(path)
     inside = "\n".join("    " + line for line in chart.svg.splitlines())

@@ -109,7 +109,7 @@ def test_thousands_are_read_as_the_user_says(tmp_path, where):
     done = gnomon("inspect", where, folder=tmp_path)
     assert refused(done, 3, 'column "sales" holds "1,100"', "--decimal ., --decimal ,, or --drop")
     done = gnomon("inspect", where, "--decimal", ".", folder=tmp_path)
-    assert 'sales: thousands are divided by ","' in lines(done)
+    assert 'sales: thousands are separated by ","' in lines(done)
 
 
 def test_names_that_cannot_be_seen_are_quoted(tmp_path):

@@ -18,6 +18,15 @@ DROPPED = (
 )
 # Clauses for which there is a term; in the guide "asked for" may be what a person did.
 DROPPED_IN_SOURCE = r"asked for|asks for|as good as 0|is another than|fmt: skip|in no time"
+# Clauses for which the field has a name: what users read about tables, in every room.
+FIELD_NAMES = {
+    r"lines? of names": "header row",
+    r"names of (?:its |their )?columns and no rows": "columns but no rows",
+    r"(?:columns|thousands) are divided by (?!their)": "are delimited by, are separated by",
+    r"what stands for a missing": "text that means a missing value",
+    r"rebuilt (?:worst|best)": "largest reconstruction error",
+    r"rebuilding error": "reconstruction error",
+}
 # A docstring stands alone: these begin in the middle of a sentence, or name nothing.
 OPENINGS = re.compile(r"(Of|As|Its|Their|Theirs|The same|Those|In all)\b|One sentence\.")
 
@@ -72,6 +81,18 @@ def test_code_has_none_of_the_words_that_we_dropped(file):
     found = [each for each in dropped_in_code(source) if each.split(": ")[1].lower() not in allowed]
     assert not found
     assert not openings_in(source)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [*sorted(PACKAGE.rglob("*.py")), *sorted(DOCUMENTS)],
+    ids=lambda file: file.relative_to(ROOT).as_posix(),
+)
+def test_tables_are_spoken_of_by_the_names_of_the_field(file):
+    # Texts that are broken over lines of code are joined.
+    text = re.sub(r'"\s*\n\s*f?"', "", file.read_text())
+    found = {name: dropped_in(text, each) for each, name in FIELD_NAMES.items()}
+    assert not {name: said for name, said in found.items() if said}
 
 
 @pytest.mark.parametrize("page", sorted(DOCUMENTS), ids=lambda page: page.name)

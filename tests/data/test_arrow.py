@@ -196,7 +196,7 @@ def test_an_index_of_pandas_names_the_rows(tmp_path):
 
 
 def test_nothing_in_it_is_refused(save):
-    assert "has names of columns and no rows." in refused(save({"a": pa.array([], pa.float64())}))
+    assert "has columns but no rows." in refused(save({"a": pa.array([], pa.float64())}))
 
 
 def test_a_damaged_file_is_refused_by_name(save):

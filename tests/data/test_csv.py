@@ -135,9 +135,7 @@ def test_a_ragged_line_is_found(tmp_path, monkeypatch):
     text[180] = "1.5,2.5"
     monkeypatch.setattr(content, "STEP", 400)
     path = save(tmp_path, "a,b,c\n" + "\n".join(text))
-    with pytest.raises(
-        DataError, match=r"a\.csv, line 182: 2 fields, where the line of names has 3"
-    ):
+    with pytest.raises(DataError, match=r"a\.csv, line 182: 2 fields, where the header row has 3"):
         gnomon.source(path, rows=40)
 
 

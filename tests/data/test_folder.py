@@ -118,7 +118,7 @@ def test_parts_without_rows_or_bytes_are_passed_over(tmp_path):
         ("name,kind,length\na,b,1\n", 'It lacks "width"'),
         ("name,kind,length,Width\na,b,1,2\n", 'It lacks "width" and has "Width"'),
         ("name,kind,length,width,more\na,b,1,2,3\n", 'It has "more"'),
-        ("1,2,3,4\n5,6,7,8\n", "It has no names of columns"),
+        ("1,2,3,4\n5,6,7,8\n", "It has no column names"),
     ],
 )
 def test_a_file_with_other_columns_is_named(tmp_path, second, says):

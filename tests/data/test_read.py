@@ -325,17 +325,20 @@ def test_a_european_file_with_everything(write):
     assert table.columns == ("Größe", "Gewicht")
     np.testing.assert_array_equal(table.X, [[1.5, 2.25], [-3, 1500], [0, 7]])
     assert list(table.labels) == ['Ei; "groß"', "Ei", "Ei"]
-    assert table.notes == ("columns are divided by semicolons", "decimals are written with a comma")
+    assert table.notes == (
+        "columns are delimited by semicolons",
+        "decimals are written with a comma",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("a\tb\n1\t2\n3\t4\n", "columns are divided by tabs"),
-        ("a|b\n1|2\n3|4\n", "columns are divided by bars"),
-        ("a b\n1 2\n3 4\n", "columns are divided by spaces"),
-        ("1,2\n3,4\n", "there is no line of names"),
-        ("a;b\n1;2\n3;4\n", "columns are divided by semicolons"),
+        ("a\tb\n1\t2\n3\t4\n", "columns are delimited by tabs"),
+        ("a|b\n1|2\n3|4\n", "columns are delimited by bars"),
+        ("a b\n1 2\n3 4\n", "columns are delimited by spaces"),
+        ("1,2\n3,4\n", "there is no header row"),
+        ("a;b\n1;2\n3;4\n", "columns are delimited by semicolons"),
     ],
 )
 def test_what_was_guessed_is_said(write, text, note):
@@ -495,17 +498,17 @@ def test_numbers_in_every_spelling(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "t.csv is empty. It needs a line of names and rows of numbers."),
-        ("\n\r\n\n", "t.csv is empty. It needs a line of names and rows of numbers."),
-        ("a,b\n", "t.csv has a line of names (line 1) and no rows."),
-        ("\ufeff", "t.csv is empty. It needs a line of names and rows of numbers."),
+        ("", "t.csv is empty. It needs a header row and rows of numbers."),
+        ("\n\r\n\n", "t.csv is empty. It needs a header row and rows of numbers."),
+        ("a,b\n", "t.csv has a header row (line 1) and no rows."),
+        ("\ufeff", "t.csv is empty. It needs a header row and rows of numbers."),
         (
             "a,b\n1,2\n3,4,5\n6,7\n",
-            "t.csv, line 3: 3 fields, where the line of names has 2. Mend the line, or remove it.",
+            "t.csv, line 3: 3 fields, where the header row has 2. Mend the line, or remove it.",
         ),
         (
             "a,b\n1,2\n\n3\n6,7\n",
-            "t.csv, line 4: 1 field, where the line of names has 2. Mend the line, or remove it.",
+            "t.csv, line 4: 1 field, where the header row has 2. Mend the line, or remove it.",
         ),
         (
             "1,2\n3,4,5\n",

@@ -181,7 +181,7 @@ def test_columns_of_a_folder_are_found_by_name_and_must_agree(tmp_path):
             gnomon.source(folder)
     (folder / "b.parquet").unlink()
     np.save(folder / "b.npy", X)
-    said = r"b\.npy does not have the same columns as a\.parquet\. It has no names of columns"
+    said = r"b\.npy does not have the same columns as a\.parquet\. It has no column names"
     with pytest.raises(DataError, match=said):
         gnomon.source(folder)
 
@@ -374,7 +374,7 @@ def test_a_folder_without_any_rows_is_refused(tmp_path):
         write(tmp_path / "t", numbers()[:0], name)
     with pytest.raises(DataError, match=r'None of 2 files has rows: "1\.parquet", "2\.parquet"'):
         gnomon.source(tmp_path / "t")
-    with pytest.raises(DataError, match=r"1\.parquet has names of columns and no rows"):
+    with pytest.raises(DataError, match=r"1\.parquet has columns but no rows"):
         gnomon.source(tmp_path / "t" / "1.parquet")
 
 

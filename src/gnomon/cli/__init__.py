@@ -28,23 +28,23 @@ COMMANDS = {
     "inspect": "gnomon.cli.inspect",
 }
 
-HELP = """See, shrink and compare high-dimensional data.
+HELP = """Maps of your data that tell you how far to trust them.
 
 \b
-gnomon map cells.csv                   PCA and a t-SNE map → cells_map/
-gnomon map digits                      the same on a bundled sample
+gnomon map digits                      make a first map, of a bundled sample
+gnomon map cells.csv                   map your own table → cells_map/
+gnomon inspect cells.csv               check first: columns, memory and time
+gnomon place new.csv -m cells_map      put new rows on that map
+gnomon audit umap.csv --data X.csv     check a map by UMAP or others
+gnomon compare a.csv b.csv             compare two maps or embeddings
+gnomon align new.csv --to old.csv      lay one map on another, by shared IDs
 gnomon reduce data.parquet -k 0.95     PCA only → data_reduced/
-gnomon restore scores.parquet -m M     back to the original columns
-gnomon place new.csv -m M              new rows on the old map
-gnomon align new.csv --to old.csv      one map laid on another, by shared ids
-gnomon compare a.csv b.csv             how alike two maps are, with a p-value
-gnomon audit umap.csv --data X.csv     how far to trust a map by any program
+gnomon restore scores.parquet -m M     go back to the original columns
 gnomon report cells_map                build the page again
-gnomon inspect data.csv                what would be used, what it would cost
 """
 EXIT_CODES = """
 Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 not enough memory, 5 a condition of --fail-if
-holds, 130 interrupted, 1 other. Errors are one sentence; --debug shows where they came from.
+holds, 130 interrupted, 1 other. Errors are one sentence; --debug prints the traceback.
 """
 
 
@@ -87,7 +87,7 @@ class LazyGroup(click.RichGroup):
     help=HELP,
 )
 @click.version_option(__version__, prog_name="gnomon")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of an error.")
 def cli() -> None:
     """Hold the commands; look at what they need."""
     if not {"-h", "--help"}.intersection(sys.argv[1:]):

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from gnomon.procrustes.align import Alignment
 
 
-HELP = """One map laid on another by the rows they share.
+HELP = """Lay one map on another by the rows that they share.
 
 \b
 gnomon align new.csv --to old.csv --id name > aligned.csv
 gnomon align b_map/map.parquet --to a_map/map.parquet -o aligned.parquet
-gnomon align new.csv --to old.csv --id cell --id name     # named otherwise
+gnomon align new.csv --to old.csv --id cell --id name     # columns with different names
 gnomon align new.csv --to old.csv --scaling yes --robust tukey
 gnomon align new/ --to old/ -o aligned.parquet            # folders of files
 
 NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
-Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
+Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of a map.parquet by gnomon map, the map is
+used. A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
 column of numbers that ascends.
 """
 SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm-ratio"}
@@ -33,28 +33,28 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 
 @click.command("align", help=HELP)
 @options.source("new")
-@options.of_table("--to", "old", metavar="OLD", required=True, help="The table that stays.")
+@options.of_table("--to", "old", metavar="OLD", required=True, help="Table that stays in place.")
 @options.pairing
 @options.of_method(
     "--scaling",
     type=click.Choice(list(SCALINGS)),
     default="no",
     show_default=True,
-    help="Stretch or shrink NEW: by the best factor, or to the same spread.",
+    help="Scale NEW: by the best factor, or to the same spread.",
 )
 @options.of_method(
     "--robust",
     type=click.Choice(["no", "huber", "tukey"]),
     default="no",
     show_default=True,
-    help="Let rows that moved count less.",
+    help="Give rows that moved less weight.",
 )
 @options.of_method(
     "--reflection",
     type=click.Choice(["allow", "forbid", "force"]),
     default="allow",
     show_default=True,
-    help="Mirror NEW.",
+    help="Allow, forbid or force a reflection of NEW.",
 )
 @options.out_file
 @options.resources

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from gnomon.cli.audited import Audited
     from gnomon.scores import Audit
 
-HELP = """How far a map by any program can be trusted, row by row and against chance.
+HELP = """Check how far a map by any program can be trusted, row by row and against chance.
 
 \b
 gnomon audit umap.csv --data cells.parquet            → umap_audit/
-gnomon audit umap.csv --data cells.parquet --id cell  rows joined by a column
-gnomon audit all.csv --data X.npy --columns 'umap*'   the map is in these columns
+gnomon audit umap.csv --data cells.parquet --id cell  match rows by a column of IDs
+gnomon audit all.csv --data X.npy --columns 'umap*'   these columns are the map
 gnomon audit cells_map                                a map by gnomon map
 gnomon audit cells.h5ad --map X_umap                  a map of an AnnData file
 
 MAP is a table with one to three columns of positions, DATA the table that the map was made from:
-the same rows, in the same order or named by the same column. Rows are misplaced where nothing
-shows that they lie better than at random. Maps by gnomon map are also made again from shuffled
-columns: rows that score no higher than rows do there are unsupported.
+the same rows, in the same order or with the same IDs. A row is misplaced if nothing shows that it
+lies better than at random. A map by gnomon map is also made again from tables with shuffled
+columns: a row that scores no higher than rows do there is unsupported.
 """
 OUTPUTS = ("report.html", "map.parquet", "run.json")
 
@@ -37,8 +37,7 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
     "--data",
     "table",
     metavar="DATA",
-    help="The table that the map was made from; of a "
-    "folder by gnomon map, if it is not where it was.",
+    help="Table that the map was made from; for a folder by gnomon map only if it has moved.",
 )
 @options.of_table(
     "--map",
@@ -57,19 +56,19 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
     "ids",
     metavar="COLUMN",
     multiple=True,
-    help="Column that names the rows "
-    "of both; given twice, of MAP and of DATA (default: what names them in both, "
-    "otherwise their order).",
+    help="Column that names the rows of both tables; give it twice where the names of the "
+    "columns differ, first MAP's (default: a column of IDs in both, otherwise the order of the "
+    "rows).",
 )
 @options.of_table(
     "--columns",
     metavar="NAME",
     multiple=True,
-    help="The columns of MAP that are positions, such as 'umap*'. May be given again.",
+    help="Columns of MAP that hold the positions, such as 'umap*'. May be given again.",
 )
-@options.of_table("--label", metavar="COLUMN", help="Column of DATA to colour by.")
+@options.of_table("--label", metavar="COLUMN", help="Column of DATA that colours the map.")
 @options.features
-@options.of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value.")
+@options.of_table("--na", metavar="TEXT", multiple=True, help="Text that means a missing value.")
 @options.decimal
 @options.missing
 @options.of_table(
@@ -89,13 +88,13 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
     type=click.IntRange(3),
     default=3,
     show_default=True,
-    help="Shuffled tables that a map by gnomon map is compared with.",
+    help="Number of shuffled tables to compare a map by gnomon map with.",
 )
 @options.of_method(
     "--sample",
     type=click.IntRange(2),
     metavar="N",
-    help="Rows that are tested (default: all of up to 5,000, and 1,000 of more).",
+    help="Number of rows to test (default: all of up to 5,000, and 1,000 of more).",
 )
 @options.out_folder("the map's name and _audit")
 @options.plain_page

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gnomon.procrustes.compare import Comparison
     from gnomon.procrustes.permute import PermutationTest
 
-HELP = """How alike two maps or two embeddings are, with a p-value.
+HELP = """Compare two maps or embeddings: how alike they are, which rows moved, with a p-value.
 
 \b
 gnomon compare a.csv b.csv --id name
@@ -33,9 +33,9 @@ gnomon compare a_map b_map --columns 'pc*'
 gnomon compare a/ b/ --id cell                  # folders of files
 gnomon compare old.csv new.csv --id name --fail-if 'neighbours < 0.8'     # exit code 5
 
-A and B may have different widths; no rotation, shift or change of size counts as a difference.
-Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of tables by gnomon map, the map is taken.
-A folder of gnomon map or gnomon reduce, or its model, stands for the table in it.
+A and B may differ in their number of columns; rotation, shift and scale count as no difference.
+Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of a map.parquet by gnomon map, the map is
+used. A folder written by gnomon map or gnomon reduce, or its model, stands for its table.
 A folder of files is one table. Tables too large for memory are read in blocks; --id is then a
 column of numbers that ascends, and neighbours and shuffles are those of 10,000 rows drawn at
 random.
@@ -51,14 +51,14 @@ random.
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="Nearest rows whose agreement is counted.",
+    help="Number of nearest rows whose agreement is counted.",
 )
 @options.of_method(
     "--permutations",
     type=click.IntRange(1),
     default=999,
     show_default=True,
-    help="Shuffles behind the p-value.",
+    help="Number of shuffles for the p-value.",
 )
 @options.of_method(
     "--fail-if",
@@ -66,7 +66,7 @@ random.
     metavar="CONDITION",
     multiple=True,
     type=ConditionType(),
-    help="End with exit code 5 where this holds: a figure "
+    help="End with exit code 5 if this holds: a figure "
     "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
     "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
     "given again.",
@@ -82,9 +82,8 @@ random.
     type=click.IntRange(0, 50),
     default=0,
     metavar="N",
-    help="Make the "
-    "map of A, a folder of gnomon map, N times more with other seeds: what chance "
-    "alone changes.",
+    help="Make the map of A, a folder of gnomon map, N more times with other seeds, to show what "
+    "chance alone changes.",
 )
 @options.compared_page
 @click.option(

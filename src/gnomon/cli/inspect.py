@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from gnomon.pipeline.estimate import Cost
     from gnomon.tsne.sampled import Sampling
 
-HELP = """What gnomon map would use, and what it would cost. Nothing is computed or written.
+HELP = """Check what gnomon map would use, and what it would cost, without computing anything.
 
 \b
 gnomon inspect cells.csv
 gnomon inspect survey.csv --missing drop --scale standard
 gnomon inspect cells.parquet --json
 
-DATA is what gnomon map takes, with the same options. Times are estimates from measured rates, good
-to a factor of about two; the first map on a machine takes some seconds more, for compiling.
+DATA and options are those of gnomon map. Times are estimated from measured rates, within a factor
+of about two; the first map on a machine takes some seconds more, for compiling.
 """
 # What is said of the scale of a table in blocks.
 SCALES = {

@@ -14,7 +14,7 @@ from gnomon.cli.workers import engine_for
 if TYPE_CHECKING:
     from gnomon.pipeline.result import Result
 
-HELP = """PCA and a t-SNE map of a table, or of a bundled sample.
+HELP = """Make a map of a table: PCA, t-SNE, and a page that says how far to trust it.
 
 \b
 gnomon map cells.csv                      → cells_map/
@@ -57,7 +57,11 @@ MAP_SETTINGS = (
 @options.distributing
 @options.replaying
 @options.page
-@click.option("--dry-run", is_flag=True, help="Only say what would be used and what it costs.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only print what would be used and what it would cost, like gnomon inspect.",
+)
 @options.writing
 @as_one
 def command(asked: Asked) -> None:

@@ -56,6 +56,7 @@ of_table = partial(click.option, panel="The table")
 of_method = partial(click.option, panel="What is computed")
 of_machine = partial(click.option, panel="The machine")
 of_page = partial(click.option, panel="The page")
+of_result = partial(click.option, panel="The result")
 
 
 def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -141,86 +142,86 @@ def source(name: str, metavar: str | None = None) -> Callable[[F], F]:
 decimal = of_table(
     "--decimal",
     type=click.Choice([".", ","]),
-    help="What divides decimals in text; the other "
-    "mark may then divide thousands (default: guessed).",
+    help="Decimal mark in text; the other mark may then separate thousands (default: guessed).",
 )
-# Which columns name and colour the rows: `label`, `id_`; and how cells are read: `na`, `decimal`.
-naming = _together(
-    of_table("--label", metavar="COLUMN", help="Column of groups, to colour by."),
+# Which columns name and colour the rows: `label`, `id_`.
+_rows = _together(
+    of_table("--label", metavar="COLUMN", help="Column of groups that colours the map."),
     of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
+)
+# How cells are read: `na`, `decimal`, `sheet`.
+_cells = _together(
     of_table(
         "--na",
         metavar="TEXT",
         multiple=True,
-        help="What stands for a missing value, "
-        "beside an empty cell, NA, NaN and null. May be given again.",
+        help="Text that means a missing value, besides an empty cell, NA, NaN and null. "
+        "May be given again.",
     ),
     decimal,
     of_table("--sheet", metavar="NAME", help="Sheet of an Excel workbook (default: the first)."),
 )
+naming = _together(_rows, _cells)
 # Which columns are features: `features`, `keep`, `drop`.
 features = _together(
     of_table(
         "--features",
         metavar="NAME",
         multiple=True,
-        help="The features: a column, or "
-        "columns by a pattern such as 'pc*' (default: guessed, and said). May be given "
-        "again.",
+        help="Use only these columns as features: a name, or a pattern such as 'pc*' "
+        "(default: guessed, and printed). May be given again.",
     ),
     of_table(
         "--keep",
         metavar="COLUMN",
         multiple=True,
-        help="Use this column although it would be no feature. May be given again.",
+        help="Use this column as a feature, too. May be given again.",
     ),
     of_table(
         "--drop",
         metavar="COLUMN",
         multiple=True,
-        help="Do not use this column. May be given again.",
+        help="Do not use this column as a feature. May be given again.",
     ),
 )
 # What of an AnnData file is used: `layer`, `use_rep`, `normalize`.
 of_cells = _together(
-    of_table("--layer", metavar="NAME", help="Of an .h5ad file: this layer instead of X."),
+    of_table("--layer", metavar="NAME", help="Layer of an .h5ad file to use instead of X."),
     of_table(
         "--use-rep",
         metavar="NAME",
-        help="Of an .h5ad file: this key of obsm, or X (default: as in scanpy, X_pca if it is "
-        "there and there are more than 50 genes).",
+        help="Key of obsm in an .h5ad file to use, or X (default: as in scanpy, X_pca if it "
+        "exists and there are more than 50 genes).",
     ),
     of_table(
         "--normalize",
         type=click.Choice(["log1p"]),
-        help="Counts of an .h5ad file: scale each cell to 10,000, then take log(1 + x).",
+        help="Normalize the counts of an .h5ad file: scale each cell to 10,000, then log(1 + x).",
     ),
 )
-reading = _together(naming, features, of_cells)
+# The options that most tables need; `preparing` has the others.
+reading = _together(_rows, features)
 # What a page shows of each row: `text`, `image`, `link`.
 showing = _together(
-    of_page(
-        "--text", metavar="COLUMN", help="Column of texts to show for each row, and to search."
-    ),
+    of_page("--text", metavar="COLUMN", help="Column of text to show for each row, and to search."),
     of_page(
         "--image",
         metavar="COLUMN",
-        help="Column of pictures to show: bytes, or paths below "
-        "the data's folder (PNG, JPEG, WebP, GIF).",
+        help="Column of pictures to show: bytes, or paths relative to the data's folder "
+        "(PNG, JPEG, WebP, GIF).",
     ),
     of_page(
         "--image-root",
         metavar="FOLDER",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where such paths begin instead.",
+        help="Folder that the paths of pictures are relative to.",
     ),
-    of_page("--link", metavar="COLUMN", help="Column of web addresses to show."),
+    of_page("--link", metavar="COLUMN", help="Column of web links to show."),
     of_page(
         "--pixels",
         metavar="SHAPE",
-        help="How the features make a picture: 28x28, 32x32x3, "
-        "3x32x32 (plane by plane), with ,F behind for column order; or none (default: "
-        "recognised).",
+        help="Shape of the picture that the features of a row form: 28x28, 32x32x3, 3x32x32 "
+        "(plane by plane); add ,F for column order. Or none (default: recognised).",
     ),
 )
 missing = of_table(
@@ -228,10 +229,10 @@ missing = of_table(
     type=click.Choice(["error", "drop", "mean", "em"]),
     default="error",
     show_default=True,
-    help="Missing values: refuse them, drop their rows, fill in the column's "
-    "mean, or (em) what the row's other columns foretell.",
+    help="Missing values: refuse them, drop their rows, fill in the column's mean, or (em) "
+    "estimate them from the row's other columns.",
 )
-# How a table is made ready: `missing`, `scale`.
+# How a table is made ready: `missing`, `scale`; how its cells are read; which part of an AnnData.
 preparing = _together(
     missing,
     of_table(
@@ -239,8 +240,10 @@ preparing = _together(
         type=click.Choice(["auto", "none", "standard"]),
         default="auto",
         show_default=True,
-        help="Divide columns by their standard deviations.",
+        help="Divide columns by their standard deviations (auto: if they differ tenfold).",
     ),
+    _cells,
+    of_cells,
 )
 # Which rows and columns of two tables belong together: `id_`, `columns`; how their cells are read:
 # `na`, `decimal`, `missing`.
@@ -250,17 +253,16 @@ pairing = _together(
         "ids",
         metavar="COLUMN",
         multiple=True,
-        help="Column that names the rows "
-        "of both; given twice, of the first and of the second (default: what names them "
-        "in both, otherwise their order).",
+        help="Column that names the rows of both tables; give it twice where the names of the "
+        "columns differ (default: a column of IDs in both, otherwise the order of the rows).",
     ),
     of_table(
         "--columns",
         metavar="NAME",
         multiple=True,
-        help="Use only these columns of numbers, such as 'pc*'. May be given again.",
+        help="Use only these columns: a name, or a pattern such as 'pc*'. May be given again.",
     ),
-    of_table("--na", metavar="TEXT", multiple=True, help="What stands for a missing value."),
+    of_table("--na", metavar="TEXT", multiple=True, help="Text that means a missing value."),
     decimal,
     of_table(
         "--missing",
@@ -275,25 +277,29 @@ components = of_method(
     "--components",
     default="0.95",
     show_default=True,
-    help="A number, a fraction of the variance, or a rule: mle, parallel, broken-stick, "
-    "gavish-donoho, kaiser.",
+    help="Number of components, share of the variance, or a rule: mle, parallel, "
+    "broken-stick, gavish-donoho, kaiser.",
 )
 # Of the map: `perplexity`, `metric`, `dimensions`.
 mapping = _together(
     of_method(
         "--perplexity",
         type=float,
-        help="Effective number of neighbours (default: 30, or a third of the rows).",
+        help="Effective number of neighbours of a row (default: 30, or a third of the rows).",
     ),
     of_method(
         "--metric",
         type=click.Choice(["euclidean", "cosine"]),
         default="euclidean",
         show_default=True,
-        help="Distance between rows of the map: cosine for embeddings.",
+        help="Distance between rows: cosine for embeddings.",
     ),
     of_method(
-        "--dimensions", type=click.IntRange(1, 3), default=2, show_default=True, help="Of the map."
+        "--dimensions",
+        type=click.IntRange(1, 3),
+        default=2,
+        show_default=True,
+        help="Dimensions of the map.",
     ),
 )
 # What may be used: `threads`, `memory`.
@@ -303,9 +309,8 @@ resources = _together(
         "--memory",
         type=_Memory(),
         metavar="SIZE",
-        help="Memory that may be used in all, "
-        "such as 2GB; about 0.3GB of it are the libraries' of each process (default: what "
-        "is free).",
+        help="Memory limit, such as 2GB, of which the libraries take about 0.3GB a process "
+        "(default: what is free).",
     ),
 )
 # How many rows a map is made of: `sample`.
@@ -313,27 +318,25 @@ sampling = of_method(
     "--sample",
     type=click.IntRange(3),
     metavar="N",
-    help="Map N rows drawn at random and place "
-    "all others on the map (default: all rows, or as many as there is memory for).",
+    help="Map N random rows and place all others on the map (default: all rows, or as many "
+    "as there is memory for).",
 )
 # Who works through a table that is read in blocks: `dask`, `workers`; where it is copied: `spool`.
 distributing = _together(
-    of_machine(
-        "--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is there."
-    ),
+    of_machine("--dask", metavar="ADDRESS", help="Use the Dask cluster with this scheduler."),
     of_machine(
         "--workers",
         type=click.IntRange(1),
         metavar="N",
-        help="Work in so many processes of this machine.",
+        help="Number of worker processes on this machine.",
     ),
     of_machine(
         "--spool",
         type=click.Path(file_okay=False, exists=True),
         metavar="FOLDER",
-        help="Where temporary copies of CSV and compressed files are kept that do not fit "
-        "into memory (default: the system's temporary folder). With --dask, on a disk that "
-        "all workers share.",
+        help="Folder for temporary copies of CSV and compressed files that do not fit into "
+        "memory (default: the system's temporary folder). With --dask, one that all workers "
+        "share.",
     ),
 )
 # `seed`, and those.
@@ -343,27 +346,29 @@ computing = _together(
         type=click.IntRange(0),
         default=0,
         show_default=True,
-        help="For whatever is drawn at random.",
+        help="Seed of everything random.",
     ),
     resources,
 )
 # What is said: `quiet`, `verbose`, `as_json`.
 speaking = _together(
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more: plans, certificates, versions."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+    click.option(
+        "-v", "--verbose", is_flag=True, help="Print more: plans, certificates, versions."
+    ),
     click.option(
         "--json",
         "as_json",
         is_flag=True,
-        help="What was done and found, as JSON on standard output.",
+        help="Print the record of the run as JSON on standard output.",
     ),
     click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+        "--debug", is_flag=True, expose_value=False, help="Print the traceback of an error."
     ),
 )
 # `force`, and those.
 writing = _together(
-    click.option("--force", is_flag=True, help="Overwrite results that exist."),
+    of_result("--force", is_flag=True, help="Overwrite existing results."),
     speaking,
 )
 _title = of_page("--title", metavar="TEXT", help="Title of the page (default: the data's name).")
@@ -379,20 +384,20 @@ plain_page = _together(
         metavar="SIZE",
         default="3MB",
         show_default=True,
-        help="What the page may take; what is left out is said on it.",
+        help="Size limit of the page; what is left out is listed on it.",
     ),
     _open,
 )
 # `stability`, and those.
 replaying = of_page(
-    "--replay", is_flag=True, help="Show on the page how the map came about, in some 40 steps."
+    "--replay", is_flag=True, help="Show on the page how the map developed, in about 40 frames."
 )
 page = _together(
     of_page(
         "--stability",
         type=click.IntRange(2),
         metavar="N",
-        help="Make the map N times more, and show on the page which points stay.",
+        help="Make the map N more times, and show on the page which points stay in place.",
     ),
     plain_page,
 )
@@ -402,9 +407,9 @@ model = of_table(
     metavar="MODEL",
     type=click.Path(path_type=Path),
     required=True,
-    help="Model file, or the folder it is in.",
+    help="Model file, or the folder of the run that wrote it.",
 )
-out_file = click.option(
+out_file = of_result(
     "-o",
     "--out",
     metavar="FILE",
@@ -415,7 +420,7 @@ out_file = click.option(
 
 def out_folder(usual: str) -> Callable[[F], F]:
     """``-o`` for a folder that is called `usual` by default."""
-    return click.option(
+    return of_result(
         "-o",
         "--out",
         metavar="FOLDER",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gnomon.data.table import Table
     from gnomon.tsne.place import Placement
 
-HELP = """New rows on the old map, which stays as it is.
+HELP = """Place new rows on an existing map, which does not change.
 
 \b
 gnomon place new.csv -m cells_map > placed.csv

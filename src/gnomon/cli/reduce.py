@@ -10,7 +10,7 @@ from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.workers import engine_for
 
-HELP = """PCA alone: the table with fewer columns, and the model for the way back.
+HELP = """Reduce a table to principal components, and keep the model for the way back.
 
 \b
 gnomon reduce data.parquet -k 0.95        → data_reduced/

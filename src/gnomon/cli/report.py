@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from gnomon.data.preparation import Prepared
     from gnomon.data.table import Table
 
-HELP = """The page of a former run, built again from its folder and its data.
+HELP = """Build the page of an earlier run again, from its folder and its data.
 
 \b
 gnomon report cells_map --force           → cells_map/report.html
 gnomon report cells_map -o page.html --title "Cells of May"
 gnomon report cells_map --data moved/cells.csv --stability 8 --force
 
-The data are looked for where run.json says they were. Without them the page lacks the columns' own
-numbers and the rows with the largest reconstruction error; so do pages of tables too large for
+The data are read from where run.json says they were. Without them the page has neither statistics
+of columns nor the rows with the largest reconstruction error, like pages of tables too large for
 memory.
 """
 ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of other numbers
@@ -31,7 +31,7 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
-@options.of_table("--data", "table", metavar="FILE", help="The table, if it is not where it was.")
+@options.of_table("--data", "table", metavar="FILE", help="The table, if it has moved.")
 @click.option(
     "-o",
     "--out",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gnomon.engine import Block
     from gnomon.pca.components import Components
 
-HELP = """Back from components to the original columns and units.
+HELP = """Restore the original columns and units from principal components.
 
 \b
 gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv

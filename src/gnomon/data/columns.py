@@ -88,7 +88,7 @@ class Reading:
     Attributes
     ----------
     na : collection of str
-        What stands for a missing value, beside the usual.
+        Text that means a missing value, besides the usual.
     decimal : str
         The decimal mark of the file.
     stated : bool

@@ -28,7 +28,7 @@ __all__ = ["MISSING", "Dialect", "as_utf8", "is_number", "sniff"]
 DELIMITERS = ("\t", ";", "|", ",", " ")
 CALLED = {"\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 
-# What stands for a missing value without being asked. Other words may be values ("none", "-").
+# Text that means a missing value without an option. Other words may be values ("none", "-").
 MISSING = ("", "NA", "NaN", "nan", "NULL", "null")
 
 SAMPLE_BYTES = 2**18
@@ -150,7 +150,7 @@ def _sniff(
     sample = _sample(data)
     found = {mark: _records(sample, mark, name) for mark in delimiters}
     if not found[","]:
-        raise FileError(f"{name} is empty.", "It needs a line of names and rows of numbers.")
+        raise FileError(f"{name} is empty.", "It needs a header row and rows of numbers.")
     delimiter = _choose(found)
     records = found[delimiter]
     if sample.size < data.size and len(records) > 2:
@@ -163,13 +163,13 @@ def _sniff(
     header = None if is_row else _all_names(first.fields, rest)
     notes = []
     if delimiter != ",":
-        notes.append(f"columns are divided by {CALLED[delimiter]}")
+        notes.append(f"columns are delimited by {CALLED[delimiter]}")
     if decimal == ",":
         notes.append("decimals are written with a comma")
     if header is None:
-        notes.append("there is no line of names")
+        notes.append("there is no header row")
     elif not rest:
-        raise NoRowsError(f"{name} has a line of names (line {first.line}) and no rows.")
+        raise NoRowsError(f"{name} has a header row (line {first.line}) and no rows.")
     lines = 0 if header is None else line_of_byte(data, first.end) - 1
     if header is None:
         return Dialect(delimiter, decimal, None, 0, 0, [first.fields, *rest], tuple(notes))
@@ -177,10 +177,10 @@ def _sniff(
 
 
 def _all_names(names: list[str], rows: list[list[str]]) -> list[str]:
-    """The line of names with an empty one added where every row has one field more.
+    """The header row with an empty one added where every row has one field more.
 
     R writes rows' names before the first column and none above them; others end rows, but not the
-    line of names, with a delimiter.
+    header row, with a delimiter.
     """
     if not rows or any(len(row) != len(names) + 1 for row in rows):
         return names

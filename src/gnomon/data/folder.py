@@ -116,7 +116,7 @@ def different_columns(name: str, first: str, how: str) -> FileError:
 def _refuse_other_columns(part: RawTable, first: RawTable) -> None:
     if part.named != first.named:
         no = "" if part.named else "no "
-        raise different_columns(part.name, first.name, f"It has {no}names of columns.")
+        raise different_columns(part.name, first.name, f"It has {no}column names.")
     absent = [name for name in first.names if name not in part.names]
     if absent or len(part.names) != len(first.names):
         raise other_columns(part.name, first.name, first.names, absent, part.names)

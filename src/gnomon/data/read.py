@@ -59,7 +59,7 @@ def read(
     as the matrix of a 10x folder. Sparse matrices (SciPy's .npz, .mtx, 10x, .h5ad) stay sparse.
 
     The format is recognised by the file's first bytes. Of a text, the encoding, the delimiter, the
-    decimal point and the line of names are guessed. Columns of numbers are features; the others
+    decimal point and the header row are guessed. Columns of numbers are features; the others
     name or colour the rows or are ignored, and the table says which and why. `gnomon.data.roles`
     has the rules.
 
@@ -76,7 +76,7 @@ def read(
     drop : str or list of str, optional
         Columns to ignore; taken from `features`.
     na : str or list of str, optional
-        What stands for a missing value, beside an empty cell, NA, NaN and null.
+        Text that means a missing value, besides an empty cell, NA, NaN and null.
     features : str or list of str, optional
         The features, by name or by patterns such as ``"pc*"``; no others are used. By default they
         are guessed.
@@ -114,7 +114,7 @@ def read(
     flowers.csv: 4 rows × 2 columns
       features  1 numeric column (length)
       label     species
-      note      columns are divided by semicolons; decimals are written with a comma
+      note      columns are delimited by semicolons; decimals are written with a comma
     """
     options = as_column_options(
         label=label,

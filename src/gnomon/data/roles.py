@@ -93,7 +93,7 @@ def _notes(raw: RawTable, seen: dict[str, Column], numbers: Sequence[str]) -> tu
     marks = {column.marks for column in used if column.marks is not None}
     for each in sorted(marks):
         names = [column.name for column in used if column.marks == each]
-        notes.append(f"{_some(names)}: thousands are divided by {each}")
+        notes.append(f"{_some(names)}: thousands are separated by {each}")
     return tuple(notes)
 
 

@@ -70,7 +70,7 @@ def source(
     label, id : str, optional
         Columns that colour or name the rows; they are no features. Blocks hold features alone.
     na : str or list of str, optional
-        What stands for a missing value in a text, beside an empty cell, NA, NaN and null; or a
+        Text that means a missing value, besides an empty cell, NA, NaN and null; or a
         number that does, such as "-999".
     decimal : {".", ","}, optional
         What divides decimals in text; by default it is guessed.
@@ -327,11 +327,11 @@ def _open_next(
         ) from None
     except OptionError as error:
         nameless = kind_of_file(path) == "npy"
-        how = "It has no names of columns." if nameless else str(error.replace(ways=()))
+        how = "It has no column names." if nameless else str(error.replace(ways=()))
         raise different_columns(path.name, first.name, how) from None
     if (first.names is None) != (other.names is None):
         no = "no " if other.names is None else ""
-        raise different_columns(path.name, first.name, f"It has {no}names of columns.")
+        raise different_columns(path.name, first.name, f"It has {no}column names.")
     absent = [name for name in first.all_names if name not in other.all_names]
     if absent or len(other.all_names) > len(first.all_names):
         raise _other_columns(path.name, first, absent, other.all_names)

@@ -142,7 +142,7 @@ class Moments:
 
     @property
     def size(self) -> int:
-        """Effective number of rows: Σw for frequencies, but at least `n`."""
+        """Effective number of rows, Σw for frequencies, but at least `n`."""
         return max(self.n, int(self.weight))
 
     def divisor(self, ddof: int) -> float:

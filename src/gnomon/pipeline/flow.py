@@ -108,6 +108,13 @@ def run(
     Returns
     -------
     Result
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> result = gnomon.run("iris")
+    >>> result.tsne.embedding_.shape
+    (150, 2)
     """
     on = former(on, told, progress, placing)
     budget, stage = Budget.from_memory(memory), Stages(on)

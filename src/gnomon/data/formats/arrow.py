@@ -116,7 +116,7 @@ def _raw(table: Any, columns: list[str], content: FileContent) -> RawTable:
     if table.num_columns == 0:
         raise FileError(f"{content.name} has no columns.")
     if table.num_rows == 0:
-        raise FileError(f"{content.name} has names of columns and no rows.")
+        raise FileError(f"{content.name} has columns but no rows.")
     names, notes = unique_names(columns, len(columns))
     return arrow_table(content.name, names, table.columns, notes=tuple(notes))
 
@@ -226,7 +226,7 @@ class ArrowTable(BlockFile):
             raise FileError(f"{self.name} has no columns.")
         groups = self._asked(self.file.sizes)
         if not sum(groups):
-            raise NoRowsError(f"{self.name} has names of columns and no rows.")
+            raise NoRowsError(f"{self.name} has columns but no rows.")
         self.all_names = tuple(unique_names(columns, len(columns))[0])
         first = next(self._tables(range(len(groups)), list(range(len(columns))), LOOK))
         raw, more = self._raw(first.columns, self.all_names, 0), more or sum(groups) > LOOK

@@ -72,7 +72,7 @@ def read_csv(
     ----------
     content : FileContent
     literal : names of columns that are labels or ids, whose text must stay as it is
-    na : what stands for a missing value, beside the usual
+    na : text that means a missing value, besides the usual
     decimal : what divides decimals, if the user said so
     """
     name = content.name
@@ -198,7 +198,7 @@ def _refuse_ragged(data: NDArray[np.uint8], dialect: Dialect, name: str, above: 
     for record in read_records(data, dialect.delimiter):
         line = record.line + above
         if line > dialect.skipped and len(record.fields) != dialect.width:
-            first = "the first line" if dialect.header is None else "the line of names"
+            first = "the first line" if dialect.header is None else "the header row"
             raise FileError(
                 f"{name}, line {line}: {count(len(record.fields), 'field')}, where {first} "
                 f"has {dialect.width}.",
@@ -300,7 +300,7 @@ class CsvTable(ArrowTable):
             for piece in pieces:
                 writer.write(self._batch(piece), piece.data.size)
         if not sum(writer.sizes):
-            raise NoRowsError(f"{self.name} has a line of names and no rows.")
+            raise NoRowsError(f"{self.name} has a header row and no rows.")
         return writer.sizes
 
     def _expected_bytes(self) -> int | None:
