@@ -39,9 +39,7 @@ def folders_in_blocks(monkeypatch):
     from gnomon.data import open as opening
 
     fits = opening.fits
-    monkeypatch.setattr(
-        opening, "fits", lambda path, memory: not path.is_dir() and fits(path, memory)
-    )
+    monkeypatch.setattr(opening, "fits", lambda path, *how: not path.is_dir() and fits(path, *how))
 
 
 @pytest.fixture(scope="session")

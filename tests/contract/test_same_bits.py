@@ -24,11 +24,14 @@ ROWS, COLUMNS, PART = 1000, 7, 50
 KINDS = ["memmap", "npy", "csv", "parquet", "dask"]
 
 
+SMALL_PARTS = {"PARTITION_NUMBERS": PART * COLUMNS, "WIDE_TIMES": 1}
+
+
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Parts of 50 rows: twenty of them are a tree of two levels."""
-    monkeypatch.setattr(parts_rule, "PARTITION_NUMBERS", PART * COLUMNS)
-    monkeypatch.setattr(parts_rule, "WIDE_TIMES", 1)
+    for name, value in SMALL_PARTS.items():
+        monkeypatch.setattr(parts_rule, name, value)
 
 
 def numbers(rows=ROWS, columns=COLUMNS):
@@ -91,7 +94,13 @@ def test_pca_of_float32_has_the_bits_of_pca_of_the_array(tmp_path, kind, solver)
 @pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
 def workers(request, quick_workers):
     """Processes of this machine, as `--workers` starts them."""
+
+    def use_small_parts():
+        for name, value in SMALL_PARTS.items():
+            setattr(parts_rule, name, value)
+
     with local_cluster(request.param) as engine:
+        engine.client.run(use_small_parts)
         yield engine
 
 

@@ -70,6 +70,21 @@ def test_copies_share_the_probability_when_there_are_more_of_them_than_the_perpl
     np.testing.assert_allclose(perplexities(rows[20:]), 8, rtol=1e-6)
 
 
+def test_a_nearest_row_with_more_copies_than_the_perplexity_gets_all_the_probability():
+    """No σ reaches the perplexity then; β grows until every rounding of a distance is blown up."""
+    rng = np.random.default_rng(0)
+    distances = np.sort(rng.uniform(1.7, 2.6, (200, 6)), axis=1)
+    near = Neighbors(
+        np.tile(np.arange(1, 7, dtype=np.int32), (200, 1)), distances, 1.0, 200, "given"
+    )
+    weights = np.where(np.arange(200) < 7, 3.0, 1.0)
+    conditional = gaussian_rows(near, 2, weights=weights, copies=6)
+    alone = weights == 1
+    np.testing.assert_array_equal(conditional.rows[alone], np.eye(1, 6).repeat(193, axis=0))
+    np.testing.assert_array_equal(conditional.own[alone], 0)
+    np.testing.assert_allclose(conditional.rows.sum(axis=1) + conditional.own, 1, rtol=1e-12)
+
+
 @pytest.mark.parametrize("conditional", [uniform_rows(NEAR), gaussian_rows(NEAR, 30)])
 def test_p_is_symmetric_sums_to_one_and_has_no_diagonal(conditional):
     P = joint(conditional)

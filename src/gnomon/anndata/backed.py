@@ -74,7 +74,7 @@ class MatrixParts(Source):
         return np.ascontiguousarray(rows, self.dtype)
 
     def columns_at(self, at: NDArray[np.intp]) -> "MatrixParts":
-        """The same matrix with these columns of it in use."""
+        """Return the table with some of its columns in use."""
         shape = self.rows, self.columns
         return MatrixParts(self.take, shape, self.dtype, self.entries, at)
 

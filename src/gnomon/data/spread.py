@@ -151,7 +151,7 @@ def measure_spread(X: NDArray[Any], n_jobs: int | None = None) -> Spread:
 
 
 def _tally_sparse(X: Any) -> Tally:
-    """Of a CSR array, from its stored entries; all others are zeros."""
+    """Measure a CSR array from its stored entries; all others are zeros."""
     n, d = X.shape
     values, at = X.data.astype(np.float64), X.indices
     known = ~np.isnan(values)

@@ -212,6 +212,10 @@ def _search(
         for j in range(k):
             relative = distances[i, j] / farthest
             sq[j] = (relative - nearest) * (relative + nearest)
+        # Compiled, the nearest may be off 0 by its rounding, which a large β would blow up.
+        least = sq[0] if nearest > 0 else 0.0
+        for j in range(k):
+            sq[j] = max(sq[j] - least, 0.0)
             mean += sq[j] / k
         if mean > 0:
             for j in range(k):

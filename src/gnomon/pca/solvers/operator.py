@@ -259,9 +259,15 @@ class _Csr:
 
         def move(start: int, stop: int) -> None:
             _turn(
-                self.indptr, self.indices, self.data,
-                places[start // step], indices, data, start, stop,
-            )  # fmt: skip
+                self.indptr,
+                self.indices,
+                self.data,
+                places[start // step],
+                indices,
+                data,
+                start,
+                stop,
+            )
 
         map_blocks(move, ranges, n_jobs=n_jobs)
         return _Csr(indptr, indices, data)
