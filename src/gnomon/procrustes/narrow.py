@@ -42,6 +42,8 @@ def column_block(rows: Rows, start: int, stop: int, slot: int) -> Floats64:
     loop = plain and X.dtype == DOUBLE and X.dtype.isnative and X.flags.c_contiguous
     if loop and stop - start > SMALL_UP_TO:
         _shift_columns(X[start:stop], how.shift, out)
+    elif loop:
+        np.subtract(X[start:stop].T, how.shift[:, None], out=out)
     else:
         z = rows.read(start, stop, scratch((stop - start, d), rows.work, slot + 1))
         out[...] = z.T
@@ -54,8 +56,8 @@ def pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
         _pair_sums(x, y, w, out)
         return
     wx, wy = w * x, w * y
-    products = (wx, wy, wx * x, wy * y, wx[:, None] * y)
-    np.concatenate([product.sum(axis=-1).ravel() for product in products], out=out)
+    products = (wx, wy, wx * x, wy * y, (wx[:, None] * y).reshape(-1, w.size))
+    np.concatenate(products).sum(axis=-1, out=out)
 
 
 def sq_residuals(
