@@ -3,7 +3,7 @@
 Two seconds of processor go by before `gnomon` has imported what others wrote; a few hundred tests
 that start it would take ten minutes. So one process imports those libraries, nothing of Gnomon, and
 waits at a socket. For each request it forks; the child takes over the arguments, environment,
-folder and standard streams of whoever asks (closed ones stay closed), imports Gnomon as any new
+folder and standard streams of the caller (closed ones stay closed), imports Gnomon as any new
 process does, and ends as Python ends. Its exit status goes back through the socket.
 
 `children.py` asks from Python. ``python prefork.py --to SOCKET ARGUMENTS`` asks from a shell, with
@@ -89,7 +89,7 @@ def serve(listening):
     waiting = {}
     while True:
         ready, _, _ = select.select([listening, awake, 0], [], [])
-        if 0 in ready:  # whoever started this is gone
+        if 0 in ready:  # the process that started this is gone
             os._exit(0)
         if awake in ready:
             awake.recv(4096)

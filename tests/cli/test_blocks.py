@@ -446,7 +446,7 @@ def test_processes_and_a_cluster_write_the_bytes_of_this_process(here, tmp_path)
 
 
 def runs(process):
-    """Whether it has not ended; in a container there may be nobody to collect what has."""
+    """Whether the process still runs; in a container, ended ones may not be collected."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False

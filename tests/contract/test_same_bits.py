@@ -1,4 +1,4 @@
-"""The contract: same numbers, same parts, same bits, wherever a table lies and whoever reads it.
+"""The contract: same numbers, same parts, same bits, wherever a table lies and however it is read.
 
 Arrays, memory maps, `.npy`, one CSV file, Parquet whose row groups are multiples of a part, and
 Dask arrays whose chunks follow the rule agree bit for bit, for equal dtype and solver, on any

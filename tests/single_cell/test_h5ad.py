@@ -1,4 +1,4 @@
-"""`gnomon map cells.h5ad`: files that anndata wrote, and files that nobody should open."""
+"""`gnomon map cells.h5ad`: files that anndata wrote, and files that must be refused."""
 
 import json
 import warnings
