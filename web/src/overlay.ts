@@ -12,6 +12,8 @@ const LONGEST = 240; // pixels of a name, and no more than a share of the map
 const LONGEST_SHARE = 0.4;
 const ROOM = 16_000; // square pixels of the map for each name of a group
 const FAR = 11; // pixels from a row to its name, from which a line leads there
+const FEW_TRAILS = 20; // arrows that are opaque, with an outline; more of them are fainter
+const LEAST_OPACITY = 0.35;
 
 /** A picture of a row at a place on the screen. */
 export interface Tile {
@@ -49,8 +51,8 @@ export interface Trails {
 
 export function paintOverlay(context: CanvasRenderingContext2D, scene: Scene): void {
   paintTiles(context, scene);
-  paintNames(context, scene);
   if (scene.trails) paintTrails(context, scene, scene.trails);
+  paintNames(context, scene);
   if (scene.focus !== null) paintFocus(context, scene, scene.focus);
   if (scene.lasso.length > 1) paintLasso(context, scene);
 }
@@ -157,20 +159,28 @@ export function paintNames(context: CanvasRenderingContext2D, scene: Scene): voi
   context.globalAlpha = 1;
 }
 
+/** Arrows in the colours of their rows; many of them are faint, so that the map stays visible. */
 function paintTrails(context: CanvasRenderingContext2D, scene: Scene, { rows, from, to }: Trails): void {
-  const { view, size, palette } = scene;
+  const { view, size, palette, colourOf } = scene;
   context.lineCap = "round";
   context.lineJoin = "round";
   const paths = Array.from(rows, (row) => {
     const [x, y] = toScreen(view, size, from.x[row], from.y[row]);
     const [across, down] = toScreen(view, size, to.x[row], to.y[row]);
-    return arrow(x, y, across, down);
+    return { path: arrow(x, y, across, down), colour: colourOf(row) };
   });
-  for (const [colour, width] of [[palette.surface, 3.5], [palette.ink, 1.25]] as const) {
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    for (const path of paths) context.stroke(path);
+  if (paths.length <= FEW_TRAILS) {
+    context.strokeStyle = palette.surface;
+    context.lineWidth = 4;
+    for (const { path } of paths) context.stroke(path);
   }
+  context.globalAlpha = Math.max(Math.sqrt(FEW_TRAILS / Math.max(paths.length, FEW_TRAILS)), LEAST_OPACITY);
+  context.lineWidth = 1.5;
+  for (const { path, colour } of paths) {
+    context.strokeStyle = colour;
+    context.stroke(path);
+  }
+  context.globalAlpha = 1;
 }
 
 /** A line with a head where it is long enough to have one. */
