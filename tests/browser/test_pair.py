@@ -117,6 +117,41 @@ def test_one_selection_marks_both_and_leaves_arrows(visit, path, made, here):
     until(page, lambda: data_of(page, "other", "trails") == "0")
 
 
+def colours_near(page, stage, places):
+    """Colours drawn over the points within a pixel of places in the window."""
+    box = page.locator(f"#{stage}-stage").bounding_box()
+    inside = (places - [box["x"] + 1, box["y"] + 1]).tolist()
+    return page.evaluate(
+        """([id, places]) => {
+          const canvas = document.getElementById(id);
+          const ratio = canvas.width / canvas.clientWidth;
+          return places.map(([x, y]) => {
+            const [left, top] = [Math.round(x * ratio) - 1, Math.round(y * ratio) - 1];
+            const {data} = canvas.getContext("2d").getImageData(left, top, 3, 3);
+            return Array.from({length: 9}, (_, i) => [...data.subarray(4 * i, 4 * i + 3)]);
+          });
+        }""",
+        [f"{stage}-overlay", inside],
+    )
+
+
+def test_an_arrow_has_the_colour_of_its_row(visit, path, made):
+    page = visit(path)
+    changed = made[0].content.found.changes.changed
+    first, second = made[0].content.maps
+    page.click("#map-changed")
+    until(page, lambda: data_of(page, "map", "trails") == str(len(changed)))
+    groups = page.evaluate(
+        """() => [...document.querySelectorAll("#map-legend .map-swatch")]
+          .map((swatch) => getComputedStyle(swatch).backgroundColor.match(/[0-9]+/g).map(Number))"""
+    )
+    along = on_screen(page, first[changed] + 0.4 * (second - first)[changed], "map")
+    near = np.array(colours_near(page, "map", along), float)
+    away = np.abs(near[:, :, None] - np.array(groups)).max(axis=3).min(axis=1)
+    has_colour = np.argmin(away, axis=1) == changed % len(groups)
+    assert np.mean(has_colour) > 0.7  # others may cross it, and names stand above it
+
+
 def test_rows_that_changed_company_are_selected_by_a_button_and_looked_at_by_a_link(
     visit, path, made
 ):
