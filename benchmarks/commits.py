@@ -1,4 +1,4 @@
-"""Time one source tree against that of another commit: PCA and Procrustes, row by row.
+"""Time one source tree against that of another commit: fits, files and whole commands.
 
 ``python -m benchmarks.commits OTHER/src [--only TEXT] [--pairs N]``, where OTHER is a checkout of
 the other commit. Both run in the same environment, so that NumPy, Numba and BLAS are the same.
@@ -8,6 +8,9 @@ the other commit. Both run in the same environment, so that NumPy, Numba and BLA
    take `LEAST_SECONDS`.
 3. Both run in turn, and who goes first alternates. A pair's ratio is the other tree's time over
    ours: above 1 we are faster. A row's is the median of its pairs.
+
+Commands are processes of their own, whose peak memory is shown too. Files are written into a
+temporary folder, once for both trees.
 """
 
 import argparse
@@ -15,8 +18,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ from benchmarks.environment import THREADS, hold_threads
 ROOT = Path(__file__).parent.parent
 PAIRS = 9
 LEAST_SECONDS = 0.05
+FILES = "GNOMON_BENCH_FILES"  # the folder of the files, for the processes of both trees
 Work = Callable[[], object]
 
 
@@ -79,6 +85,72 @@ def procrustes_rows(n: int, d: int, *, back: bool = False) -> Work:
     return (lambda: model.inverse_transform(Y)) if back else (lambda: model.transform(X))
 
 
+def comparison(part: str, n: int, d: int) -> Work:
+    from benchmarks.comparison import SHUFFLES, tables
+    from gnomon import compare
+    from gnomon.procrustes.evidence import find_evidence
+    from gnomon.procrustes.movement import find_moves, move_against_neighbors
+
+    X, Y = tables(n, d)
+    if part == "compare":
+        return lambda: compare(X, Y, n_jobs=THREADS)
+    found = compare(X, Y, n_jobs=THREADS)
+    if part == "evidence":
+        return lambda: find_evidence(found, n_permutations=SHUFFLES, n_jobs=THREADS)
+    return lambda: move_against_neighbors(*find_moves(X, Y, THREADS), found.changes, THREADS)
+
+
+def table_file(kind: str, n: int, d: int) -> Path:
+    """A generated table as a file, written where there is none yet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    from benchmarks import data
+
+    path = Path(os.environ[FILES]) / f"{n}x{d}.{kind}"
+    if path.exists():
+        return path
+    import numpy as np
+
+    X = data.decaying(n, d)
+    if kind == "npy":
+        np.save(path, X)
+        return path
+    table = pa.table({f"c{j}": np.ascontiguousarray(X[:, j]) for j in range(d)})
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=2**17, use_dictionary=False)
+    else:
+        csv.write_csv(table, path)
+    return path
+
+
+def pca_of_file(kind: str, n: int, d: int) -> Work:
+    import gnomon
+
+    file = table_file(kind, n, d)
+    return lambda: gnomon.PCA(10, n_jobs=THREADS).fit(gnomon.source(file)).components_
+
+
+def command(verb: str, kind: str, n: int, d: int, *options: str) -> Work:
+    """A command on a generated file; it returns the peak memory of its process, in bytes."""
+    file = table_file(kind, n, d)
+    folder = Path(os.environ[FILES]) / "out"
+    order = [sys.executable, "-m", "gnomon", verb, str(file), "-o", str(folder), "--force", "-q"]
+    return partial(_peak_of, [*order, *options])
+
+
+def _peak_of(order: Sequence[str]) -> int:
+    process = subprocess.Popen(order, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(order)} failed: {said.decode(errors='replace')}")
+    return 1024 * usage.ru_maxrss
+
+
 ROWS: Mapping[str, Callable[[], Work]] = {
     "PCA fit, 150 × 4": lambda: pca_fit("decaying", 2, 150, 4),
     "PCA fit, 1,000 × 20": lambda: pca_fit("decaying", 5, 1_000, 20),
@@ -105,6 +177,27 @@ ROWS: Mapping[str, Callable[[], Work]] = {
     "Procrustes fit, 50,000 × 100": lambda: procrustes_fit(50_000, 100),
     "Procrustes transform, 50 × 2": lambda: procrustes_rows(50, 2),
     "Procrustes inverse_transform, 50 × 2": lambda: procrustes_rows(50, 2, back=True),
+    "compare, 70,000 × 50": lambda: comparison("compare", 70_000, 50),
+    "compare, evidence of 70,000 × 50": lambda: comparison("evidence", 70_000, 50),
+    "compare, movement of 70,000 × 50": lambda: comparison("movement", 70_000, 50),
+    "compare, 1,000,000 × 2": lambda: comparison("compare", 1_000_000, 2),
+    "compare, evidence of 1,000,000 × 2": lambda: comparison("evidence", 1_000_000, 2),
+    "compare, movement of 1,000,000 × 2": lambda: comparison("movement", 1_000_000, 2),
+    "file: PCA of .npy, 1,000,000 × 100": lambda: pca_of_file("npy", 1_000_000, 100),
+    "file: PCA of Parquet, 1,000,000 × 100": lambda: pca_of_file("parquet", 1_000_000, 100),
+    "file: PCA of CSV, 100,000 × 50": lambda: pca_of_file("csv", 100_000, 50),
+    "command: map, .npy 150 × 4": lambda: command("map", "npy", 150, 4),
+    "command: map, Parquet 10,000 × 50": lambda: command("map", "parquet", 10_000, 50),
+    "command: map, a sample of 10,000 of 100,000 × 50": lambda: command(
+        "map", "npy", 100_000, 50, "--sample", "10000", "--memory", "1GB"
+    ),
+    "command: reduce, CSV 100,000 × 50": lambda: command("reduce", "csv", 100_000, 50),
+    "command: reduce in blocks, .npy 1,000,000 × 100": lambda: command(
+        "reduce", "npy", 1_000_000, 100, "--memory", "1GB"
+    ),
+    "command: reduce by 2 workers, .npy 1,000,000 × 100": lambda: command(
+        "reduce", "npy", 1_000_000, 100, "--workers", "2", "--memory", "4GB"
+    ),
 }
 
 
@@ -119,18 +212,21 @@ def serve() -> None:
         if "row" in asked:
             work = None  # the tables of the row before
             work = ROWS[asked["row"]]()
-            seconds = min(_time(work, 1) for _ in range(3))
+            answer = min(_time(work, 1) for _ in range(2 if "command" in asked["row"] else 3))
         else:
             assert work is not None
-            seconds = _time(work, asked["times"])
-        print(json.dumps(seconds), flush=True)
+            answer = _time(work, asked["times"])
+        print(json.dumps(answer), flush=True)
 
 
-def _time(work: Work, times: int) -> float:
+def _time(work: Work, times: int) -> tuple[float, int]:
+    """Seconds of one run, and the peak memory of the last one if it was a command."""
+    found: object = 0
     start = time.perf_counter()
     for _ in range(times):
-        work()
-    return (time.perf_counter() - start) / times
+        found = work()
+    seconds = (time.perf_counter() - start) / times
+    return seconds, found if isinstance(found, int) else 0
 
 
 class Tree:
@@ -146,38 +242,46 @@ class Tree:
             env={**os.environ, "PYTHONPATH": path},
         )
 
-    def ask(self, **what: Any) -> float:
-        """Seconds of one run."""
+    def ask(self, **what: Any) -> tuple[float, int]:
+        """Seconds of one run, and its peak memory where that is known."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps(what), file=self.process.stdin, flush=True)
-        return float(json.loads(self.process.stdout.readline()))
+        seconds, peak = json.loads(self.process.stdout.readline())
+        return float(seconds), int(peak)
 
 
-def compare(trees: Sequence[Tree], row: str, pairs: int) -> tuple[list[float], list[float]]:
-    """Seconds of every run of `row`, of both trees."""
-    quickest = min(tree.ask(row=row) for tree in trees)
+Runs = list[tuple[float, int]]  # seconds and peak memory of each
+
+
+def compare(trees: Sequence[Tree], row: str, pairs: int) -> tuple[Runs, Runs]:
+    """All runs of `row`, of both trees."""
+    quickest = min(tree.ask(row=row)[0] for tree in trees)
     times = max(1, round(LEAST_SECONDS / quickest))
     for tree in trees:
         tree.ask(times=times)
-    seconds: tuple[list[float], list[float]] = ([], [])
+    runs: tuple[Runs, Runs] = ([], [])
     for pair in range(pairs):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            seconds[side].append(trees[side].ask(times=times))
-    return seconds
+            runs[side].append(trees[side].ask(times=times))
+    return runs
 
 
 def lines(trees: Sequence[Tree], rows: Sequence[str], pairs: int) -> Iterator[str]:
     """The table as Markdown, a line as soon as it is known."""
     import numpy as np
 
-    yield "| row | before, ms | after, ms | before / after [quartiles] |"
-    yield "|---|---|---|---|"
+    yield "| row | before, ms | after, ms | before / after [quartiles] | peak, MB: before, after |"
+    yield "|---|---|---|---|---|"
     for row in rows:
-        seconds = compare(trees, row, pairs)
-        before, after = (f"{1e3 * float(np.median(each)):.3g}" for each in seconds)
+        seconds, peaks = np.moveaxis(np.array(compare(trees, row, pairs)), 2, 0)
+        before, after = (f"{1e3 * float(np.median(each)):.4g}" for each in seconds)
         low, middle, high = np.percentile(np.divide(*seconds), [25, 50, 75])
-        yield f"| {row} | {before} | {after} | {middle:.2f} [{low:.2f}, {high:.2f}] |"
+        memory = (
+            ", ".join(f"{np.median(each) / 1e6:,.0f}" for each in peaks) if peaks.any() else "–"
+        )
+        ratio = f"{middle:.2f} [{low:.2f}, {high:.2f}]"
+        yield f"| {row} | {before} | {after} | {ratio} | {memory} |"
 
 
 def main() -> None:
@@ -193,15 +297,17 @@ def main() -> None:
     if options.other is None or not (options.other / "gnomon").is_dir():
         parser.error(f"OTHER must be a folder that holds gnomon; got {options.other}")
     hold_threads()
-    trees = Tree(options.other.resolve()), Tree(ROOT / "src")
     rows = [row for row in ROWS if options.only in row]
-    try:
-        for line in lines(trees, rows, options.pairs):
-            print(line, flush=True)
-    finally:
-        for tree in trees:
-            tree.process.terminate()
-            tree.process.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[FILES] = folder
+        trees = Tree(options.other.resolve()), Tree(ROOT / "src")
+        try:
+            for line in lines(trees, rows, options.pairs):
+                print(line, flush=True)
+        finally:
+            for tree in trees:
+                tree.process.terminate()
+                tree.process.wait()
 
 
 if __name__ == "__main__":
