@@ -393,7 +393,9 @@ def test_ctrl_c_stops_a_fit_soon():
         at.append(seen[-1])
         _thread.interrupt_main()
 
-    model = TSNE(max_iter=100_000, n_iter_without_progress=100_000).set_callbacks(Interrupter())
+    # No rule ends a run before its last exaggeration, so that it cannot be over before Ctrl-C comes.
+    endless = TSNE(max_iter=100_000, exaggeration=[(100_000, 4.0), (1, 1.0)])
+    model = endless.set_callbacks(Interrupter())
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may have it ignored
     gc.disable()  # Hypothesis listens to it, and Python ignores what is raised in there
     try:
