@@ -393,7 +393,7 @@ def test_ctrl_c_stops_a_fit_soon():
         at.append(seen[-1])
         _thread.interrupt_main()
 
-    # No rule ends a run before its last exaggeration, so that it cannot be over before Ctrl-C comes.
+    # No rule ends a run before its last exaggeration: it cannot be over before Ctrl-C comes.
     endless = TSNE(max_iter=100_000, exaggeration=[(100_000, 4.0), (1, 1.0)])
     model = endless.set_callbacks(Interrupter())
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may have it ignored

@@ -196,13 +196,14 @@ def test_refined_forces_are_those_of_the_whole_p_and_the_finer_mesh(monkeypatch)
     assert rough.mesh_for(np.array([200.0, 200.0])).spacing == 0.5 * forces.ROUGH
 
 
+@pytest.mark.parametrize("branch_of", ["apart", "refined"])
 @pytest.mark.parametrize("rough", [False, True])
-def test_meshes_of_refined_forces_grow_without_those_of_the_trunk(rough):
+def test_meshes_of_a_branch_grow_without_those_of_the_trunk(rough, branch_of):
     trunk = OverMesh(P_DIGITS, 2, 1.0, 0.5, always_mesh=True, rough=rough)
     Y = (rng.standard_normal((1200, 2)) * 6).astype(np.float32)
     before = trunk.push(Y, *bounds(Y))[0]
     cells = {spacing: mesh.cells for spacing, mesh in trunk.meshes.items()}
-    branch = trunk.refined(np.arange(1200))
+    branch = trunk.apart() if branch_of == "apart" else trunk.refined(np.arange(1200))
     for size in (1.5, 10.0, 0.01):
         branch.push(Y * np.float32(size), *bounds(Y * np.float32(size)))
     assert len(branch.meshes) > len(trunk.meshes)

@@ -16,7 +16,6 @@ So the result is exact, and does not depend on the other queries. Step 3 is comp
 holds the interpreter's lock in most of it: on two threads it took as long as on one.
 """
 
-
 import numpy as np
 
 from gnomon.compute.blas import one_blas_thread

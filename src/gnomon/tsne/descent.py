@@ -13,8 +13,9 @@ at hand. Where it has risen since the last look, all velocities become 0 and mom
 **The branch.** Momentum as strong as that leaves points swinging, which 20 iterations of less
 momentum end: "cooling". They run on a copy of the state, the branch, which is the map; the state
 that is kept, the trunk, goes on from before them. So a run of M iterations that is continued for E
-has the bits of one of M + E. The trunk follows rough forces, the branch refined ones; KL is looked
-at on the trunk only, so that no two looks are about different P.
+has the bits of one of M + E. The trunk follows rough forces, and the branch refined ones in its
+last 8 iterations: with 20 of them KL ends 0.02 % lower (decision 0025). KL is looked at on the
+trunk only, so that no two looks are about different P.
 
 Strong attraction can draw a map together, up to where float32 no longer tells its points
 apart. A map that has become so small is moved to its mean and enlarged, velocities with it: at that
@@ -45,6 +46,7 @@ from gnomon.typing import Floats, Floats64
 
 SMALLEST, SMALL = 1e-5, 1e-4  # a map smaller than the one is enlarged to the other
 STILL = 1e-5  # of KL: less than this is no change
+REFINED_ITER = 8  # the last iterations of the branch, under refined forces
 REORDERED = (0, 30, 100, 250)  # iterations before which points are renumbered; then every 500
 
 __all__ = ["Descent", "DescentReport", "Forces", "State", "Stop", "begin"]
@@ -73,6 +75,9 @@ class Forces(Protocol):
 
     def reordered(self, order: NDArray[np.intp]) -> "Forces":
         """Forces for renumbered points."""
+
+    def apart(self) -> "Forces":
+        """The same forces for a branch: what it does leaves these as they are."""
 
     def refined(self, order: NDArray[np.intp]) -> "Forces":
         """The forces of the last iterations, for points in this order of the data."""
@@ -202,13 +207,21 @@ class Descent:
                 return reason
             until = min(until, self.state.iteration + COOLING_ITER)
             if self.state.iteration < until:
-                now = self.state
-                copy = replace(now, forces=now.forces.refined(now.order))
+                copy = replace(self.state, forces=self.state.forces.apart())
                 self._branch = Descent(copy, self.schedule, self.n_jobs, cooling=True)
-                reason = self._branch._advance(until, until, tell) or reason
+                reason = self._branch._cool(until, tell) or reason
         except KeyboardInterrupt:
             return Stop.INTERRUPTED
         return reason or Stop.MAX_ITER
+
+    def _cool(self, until: int, tell: Callable[[State, int], bool]) -> Stop | None:
+        """Go on to iteration `until`, the last few under refined forces; why it ended before."""
+        reason = self._advance(until - REFINED_ITER, until, tell)
+        if reason is not None:
+            return reason
+        forces = self.state.forces.refined(self.state.order)
+        self.state = replace(self.state, forces=forces)
+        return self._advance(until, until, tell)
 
     def _advance(self, last: int, until: int, tell: Callable[[State, int], bool]) -> Stop | None:
         """Go on to iteration `last` of `until`; why it ended before that, if it did."""

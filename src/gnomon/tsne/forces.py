@@ -17,7 +17,7 @@ from gnomon.tsne.convolve import kernel_width, padded_nodes
 from gnomon.tsne.cut import cut
 from gnomon.tsne.direct import direct_push
 from gnomon.tsne.mesh import Mesh, nodes_for
-from gnomon.tsne.tree import THETA, tree_push
+from gnomon.tsne.tree import ANGLE, tree_push
 from gnomon.typing import Floats32, Floats64, Table
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ WORTH_WAKING = 150_000  # entries of P for which a second thread is worth waking
 FINEST = 4  # halvings of the spacing while the map is small
 CUT_FROM = 20_000  # rows for which rough forces leave small entries of P out
 ROUGH = 1.4  # times the spacing, for rough forces
+ROUGH_ANGLE = 0.8  # of the tree, for rough forces
 CHEAP = {1: 400.0, 2: 100.0, 3: 48.0}  # nodes on an axis that cost little for any number of points
 # Measured nanoseconds (benchmarks/tsne.py, "crossover"): a pair by direct sum, a node of the mesh,
 # a point by the tree.
@@ -90,7 +91,8 @@ class OverMesh:
     of that depends on the number of points and the map's extent only.
 
     Rough forces are enough until the map is nearly at rest: of a P without its small entries, where
-    points are many, and of a mesh with a wider spacing. `refined` gives the others.
+    points are many, and of a mesh with a wider spacing or a tree with a wider angle. `refined`
+    gives the others.
 
     Parameters
     ----------
@@ -124,6 +126,7 @@ class OverMesh:
     ) -> None:
         self.dimensions, self.dof = dimensions, dof
         self.spacing = ROUGH * spacing if rough else spacing
+        self.angle = ROUGH_ANGLE if rough else ANGLE
         self.always_mesh = always_mesh
         self.most_nodes, self.n_jobs = most_nodes, n_jobs
         self._fine = (P, spacing, weights) if rough else None
@@ -141,15 +144,19 @@ class OverMesh:
         new.charges = self.charges[order]
         return new
 
+    def apart(self) -> "OverMesh":
+        """The same forces, whose meshes grow without these."""
+        new = object.__new__(OverMesh)
+        new.__dict__.update(self.__dict__, meshes={})
+        return new
+
     def refined(self, order: NDArray[np.intp]) -> "OverMesh":
         """Forces of the whole P and the finer mesh, for points in this order of the data.
 
         Their meshes grow without these.
         """
         if self._fine is None:
-            new = object.__new__(OverMesh)
-            new.__dict__.update(self.__dict__, meshes={})
-            return new
+            return self.apart()
         P, spacing, weights = self._fine
         fine = OverMesh(
             P,
@@ -202,7 +209,7 @@ class OverMesh:
             gradient, total = direct_push(Y, charges, self.dof, self.n_jobs)
             return gradient, total + self.copies, None
         if mesh is None:
-            gradient, phi = tree_push(Y, charges, self.dof, self.n_jobs)
+            gradient, phi = tree_push(Y, charges, self.dof, self.n_jobs, self.angle)
         else:
             phi, gradient = np.empty(len(Y), np.float32), np.empty(Y.shape, np.float32)
             potential, origin = mesh.potential(Y, self.charges, low, high)
@@ -222,8 +229,10 @@ class OverMesh:
     def describe(self, extent: Floats64) -> str:
         """How the push between the points of a map of this extent is computed."""
         mesh = self.mesh_for(extent)
+        if mesh is None and self.uses_tree:
+            return f"tree with an angle of {self.angle:g}"
         if mesh is None:
-            return f"tree with an angle of {THETA:g}" if self.uses_tree else "sum over all pairs"
+            return "sum over all pairs"
         count = " × ".join(str(nodes) for nodes in mesh.cells)
         return f"mesh of {count} nodes, {mesh.spacing:.3g} apart"
 
@@ -286,6 +295,10 @@ class AllPairs:
         new.__dict__.update(self.__dict__)
         new.P, new.weights = self.P[np.ix_(order, order)], self.weights[order]
         return new
+
+    def apart(self) -> "AllPairs":
+        """These forces, which have no meshes."""
+        return self
 
     def refined(self, order: NDArray[np.intp]) -> "AllPairs":
         """These forces: none are finer."""

@@ -29,16 +29,20 @@ from gnomon.typing import Floats32
 
 LEAF = 32  # points
 ARITY = 8  # nodes that have one parent
-THETA = 0.5  # force error of 0.1 % on a grown map of 20,000 points, 1 % on one held together
+ANGLE = 0.5  # θ: force error of 0.1 % on a grown map of 20,000 points, 1 % on one held together
 LEAVES = 16  # that one task goes through
 BUFFER = 1024  # sources at a time
 BITS = 10  # of each coordinate in the place on the curve
 
-__all__ = ["tree_push"]
+__all__ = ["ANGLE", "tree_push"]
 
 
 def tree_push(
-    Y: Floats32, charges: Floats32 | None, dof: float, n_jobs: int | None = None
+    Y: Floats32,
+    charges: Floats32 | None,
+    dof: float,
+    n_jobs: int | None = None,
+    angle: float = ANGLE,
 ) -> tuple[Floats32, Floats32]:
     """∇φ, shape (n, 3), and φ, shape (n,), both without what a point does to itself."""
     n = len(Y)
@@ -55,7 +59,7 @@ def tree_push(
     nodes = np.empty((11, starts[-1]), np.float32)
     _build(points, starts, nodes)
     sums = np.empty((4, leaves * LEAF), np.float32)
-    sq_theta, flat = np.float32(THETA**2), np.float32((kernel_width(dof) / 2) ** 2)
+    sq_theta, flat = np.float32(angle**2), np.float32((kernel_width(dof) / 2) ** 2)
 
     def block(first: int, last: int) -> None:
         _push(points, starts, nodes, np.float32(dof), sq_theta, flat, sums, first, last)
