@@ -203,7 +203,7 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
 @pytest.mark.parametrize(
     ("order", "code", "says"),
     [
-        (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few has 45"),
+        (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few 45"),
         (["align", "new", "--to", "old"], 2, "written to a file that ends in .npy or .parquet"),
         (["align", "new", "--to", "old", "-o", "n.csv"], 2, "got 'n.csv'. Name one with -o"),
         (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
