@@ -91,35 +91,33 @@ class Pairing:
             return self.left.X, self.right.X
         return self.left.X[self.joined.rows_left], self.right.X[self.joined.rows_right]
 
-    def alone(self) -> list[tuple[str, list[str]]]:
-        """Each table's name and the ids that have no partner in the other."""
-        rows = self.joined
-        if rows is None:
+    def alone(self) -> list[list[str]]:
+        """The ids of both tables that have no partner in the other; none in blocks."""
+        if self.joined is None:
             return []
-        return [
-            (self.left.name, np.delete(rows.ids_left, rows.rows_left).tolist()),
-            (self.right.name, np.delete(rows.ids_right, rows.rows_right).tolist()),
-        ]
+        both = self.joined
+        sides = (both.ids_left, both.rows_left), (both.ids_right, both.rows_right)
+        return [np.delete(ids, rows).tolist() for ids, rows in sides]
 
     def say(self, words: RunLines, shared: int) -> None:
         """How many rows are shared, and which have no partner."""
-        a, b = (f"{table.n_rows:,} in {table.name}" for table in (self.left, self.right))
+        tables = self.left, self.right
+        a, b = (f"{table.n_rows:,} in {table.name}" for table in tables)
         how = "by their order" if self.by is None else f"by {self.by}"
         words.say("Shared", f"{count(shared, 'row')} of {a} and {b}, {how}")
-        for name, ids in self.alone():
+        for table, ids in zip(tables, self.alone(), strict=False):
             if ids:
-                words.say("Alone", f"{len(ids):,} only in {name}: {listed(ids)}")
+                words.say("Alone", f"{len(ids):,} only in {table.name}: {listed(ids)}")
 
     def numbers(self, shared: int, left: str, right: str) -> dict[str, Any]:
         """What belongs together, for JSON; `left` and `right` are what a command calls them."""
-        alone = zip((left, right), self.alone(), strict=False)
         return {
             left: self.left.name,
             right: self.right.name,
             "id": self.by,
             f"n_only_{left}": self.left.n_rows - shared,
             f"n_only_{right}": self.right.n_rows - shared,
-            **{f"only_{called}": ids for called, (_, ids) in alone},
+            **dict(zip((f"only_{left}", f"only_{right}"), self.alone(), strict=False)),
         }
 
 
@@ -153,6 +151,12 @@ def open_pairing(
         return tables, seconds
 
     tables, seconds = open_both(*ids)
+    for table in tables:
+        if table.is_sparse:
+            raise FileError(
+                f"{table.name} is a sparse matrix, and a rotation mixes all columns.",
+                "Reduce it by gnomon reduce first.",
+            )
     name = None if asked.ids or in_blocks or "-" in paths else _shared_name(tables)
     if name is not None:
         named, again = open_both(name, name)
@@ -233,8 +237,7 @@ def _read(path: str, asked: Asked, **how: Any) -> Table:
     table = open_table(path, memory=asked.memory, spool=asked.spool, **how)
     if table.in_blocks and not how["in_blocks"]:
         raise ParameterError(
-            f"{table.name} does not fit into memory, and is not read in blocks beside another "
-            "table. Save it as a file."
+            f"{table.name} does not fit into memory. Save it as a file, which is read in blocks."
         )
     return workers.limit_reading(table, asked)
 
