@@ -26,6 +26,7 @@ from gnomon.data.prepare import prepare
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.sources import source as source_of
 from gnomon.data.table import LeftOut, Table, count
+from gnomon.engine import as_engine
 from gnomon.engine.paired_tables import call
 from gnomon.errors import Parameter, ParameterError, Remedy
 
@@ -172,10 +173,13 @@ def open_pairing(
     by = None if in_blocks and not asked.ids else _shared_ids(tables, asked=bool(asked.ids))
     if by is None:
         refuse_unequal(tables, [table.n_rows for table in tables])
+    engine = as_engine(n_jobs=asked.threads)
     kept: list[NDArray[np.int64] | None] = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
         say_read(words, table, took)
-        prepared = prepare(table, missing=asked.missing, scale="none", memory=asked.memory)
+        prepared = prepare(
+            table, missing=asked.missing, scale="none", engine=engine, memory=asked.memory
+        )
         for name, text in prepared.preparation.lines():
             if name == "missing":
                 words.say("Missing", text)
@@ -193,7 +197,7 @@ def open_pairing(
 
 
 def _refuse(paths: tuple[str, str], asked: Asked, *, in_blocks: bool) -> None:
-    """Refuse tables that are not there, or that are not read in the way that was asked for."""
+    """Refuse tables that do not exist, and options that their way of reading does not have."""
     if paths == ("-", "-"):
         raise ParameterError(
             "Only one table can come from standard input. Name a file for the other."
