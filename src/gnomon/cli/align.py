@@ -143,13 +143,14 @@ def _move(pair: "Pairing", model: "Procrustes", asked: Asked, engine: Any) -> di
     beside = pair.left.names_of_rows()
     if set(names) & {*beside, *ids}:
         names = tuple(f"axis{j + 1}" for j in range(wide))
-    moved = _Moved(model.similarity_, pair.left.columns.index(pair.id) if pair.id else None)
+    at = None if pair.id is None else pair.left.columns.index(pair.id)
+    moved = _Moved(model.similarity_, at)
     return compute_rows(pair.left, moved, [*ids, *names], beside, asked, engine)
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """A block carried through the map, with its ids in front, where one of its columns is that."""
+    """A block carried through the map, with the column `ids` unchanged and in front."""
 
     model: "Similarity"
     ids: int | None

@@ -82,7 +82,7 @@ def command(asked: Asked) -> None:
         found = {
             "model": str(run.path),
             "rows": table.n_rows,
-            "columns": [*beside, *names],
+            "columns": names if asked.out.suffix.lower() == ".npy" else [*beside, *names],
             "n_components": int(run.pca.n_components_),
             "explained_variance_ratio": _share(run),
         }

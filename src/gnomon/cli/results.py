@@ -258,9 +258,9 @@ def compute_rows(
     asked: "Asked",
     engine: "Engine",
 ) -> dict[str, Any]:
-    """Columns `names` that `make` computes of the rows, below those `beside` them.
+    """Columns `beside`, then columns `names` that `make` computes from blocks of rows.
 
-    Of a table in blocks they are written to a file as they come, and nothing is returned.
+    Those of a table in blocks are written to a file as they are computed; nothing is returned.
     """
     import numpy as np
 
