@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 from commands import first_words, gnomon, refused
 
 from gnomon import align
@@ -206,6 +207,19 @@ def test_one_table_may_come_from_standard_input(folder):
     assert table_of(done)["id"].to_pylist() == ["d", "a", "b", "z"]
     done = gnomon("align", "-", "--to", "-", "--id", "id", folder=folder, stdin=NEW)
     assert refused(done, 2, "Only one table")
+
+
+def test_standard_input_that_memory_does_not_hold_is_refused(folder, monkeypatch):
+    monkeypatch.setattr("gnomon.data.open.SMALL_BYTES", 1)
+    monkeypatch.setattr("gnomon.data.open.fits", lambda path, *_: path.name == "old.csv")
+    done = gnomon("align", "-", "--to", "old.csv", folder=folder, stdin=NEW)
+    assert refused(done, 2, "standard input does not fit into memory. Save it as a file")
+
+
+def test_a_sparse_matrix_is_refused(folder):
+    scipy.sparse.save_npz(folder / "s.npz", scipy.sparse.random_array((9, 4), density=0.5))
+    for order in (("align", "s.npz", "--to", "s.npz"), ("compare", "s.npz", "s.npz")):
+        assert refused(gnomon(*order, folder=folder), 3, "s.npz is a sparse matrix")
 
 
 @pytest.mark.parametrize(

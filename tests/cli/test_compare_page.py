@@ -121,16 +121,19 @@ def test_a_page_goes_beside_the_numbers(here):
     assert (folder / "c.html").exists()
 
 
+@pytest.mark.usefixtures("folders_in_blocks")
 def test_a_folder_in_blocks_has_a_page_of_the_rows_that_were_drawn(here, tmp_path):
     folder, _ = here
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
-        table = pc.read_csv(folder / f"{name}.csv").select(["v0", "v1"])
+        table = pc.read_csv(folder / f"{name}.csv").select(["kind", "v0", "v1"])
         pa.parquet.write_table(table, tmp_path / name / "part.parquet")
     done = gnomon("compare", "old", "new", "--permutations", "9", "--page", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "old_and_new.html").read_text(encoding="utf-8")
     assert read_data(page)["rows"] == 150
+    assert "Blocks" in done.stderr
+    assert read_data(page)["labels"][0]["name"] == "kind"
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,43 @@ def test_columns_are_chosen_by_patterns_and_maps_by_themselves(here, tmp_path):
     np.testing.assert_allclose(numbers(out)[1], Y + 1, atol=0.1)
 
 
+def test_ids_of_another_name_are_not_taken_for_a_column_of_that_name(tmp_path):
+    X, Y = pair()
+    ids = 3.0 * np.arange(N)
+    write(tmp_path / "new", X[::2], ["u", "v"], ("t", ids[::2]))
+    write(tmp_path / "old", np.column_stack([ids + 6, Y, ids]), ["t", "x", "y", "row"])
+    order = ("compare", "new", "old", "--id", "t", "--id", "row", "--permutations", "9", "--json")
+    done = gnomon(*order, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n"] == N // 2
+
+
+@pytest.mark.parametrize(("missing", "id"), [("mean", ()), ("em", ()), ("drop", ("--id", "cell"))])
+def test_gaps_of_folders_are_treated_as_those_of_a_file(here, tmp_path, missing, id):
+    """And labels go with the rows that are left."""
+    X, Y = pair()
+    X[35, 0] = X[60, 1] = np.nan
+    kinds = np.array(["ash", "oak", "yew"])[np.arange(N) % 3]
+    numbers = {"u": X[:, 0], "v": X[:, 1], "kind": kinds}
+    table = pa.table(({"cell": 2 * np.arange(N)} if id else {}) | numbers)
+    (tmp_path / "new").mkdir()
+    pq.write_table(table[:50], tmp_path / "new" / "0.parquet")
+    pq.write_table(table[50:], tmp_path / "new" / "1.parquet")
+    pq.write_table(table, tmp_path / "new.parquet")
+    write(tmp_path / "old", Y, ["x", "y"], ("cell", 2 * np.arange(N)) if id else None)
+    pq.write_table(pq.read_table(tmp_path / "old"), tmp_path / "old.parquet")
+    for end in ("", ".parquet"):
+        order = ("align", f"new{end}", "--to", f"old{end}", "-o", f"out{end or '_.parquet'}", *id)
+        done = gnomon(*order, "--missing", missing, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "Missing" in first_words(done)
+    blocks, held = (pq.read_table(tmp_path / f"out{end}.parquet") for end in ("_", ""))
+    for name in ("x", "y"):
+        np.testing.assert_allclose(blocks[name].to_numpy(), held[name].to_numpy(), atol=1e-9)
+    assert blocks["kind"].to_pylist() == held["kind"].to_pylist()
+    assert len(blocks) == (N - 2 if id else N)
+
+
 def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
     done = gnomon("align", "text_ids", "--to", "old", "-o", tmp_path / "o.npy", folder=here)
     assert done.returncode == 0, done.stderr
@@ -203,10 +240,15 @@ def test_ids_that_are_not_looked_at_are_named(here, tmp_path):
 @pytest.mark.parametrize(
     ("order", "code", "says"),
     [
-        (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few has 45"),
+        (["align", "new", "--to", "few", "-o", "n.npy"], 3, "new has 90 rows and few 45"),
         (["align", "new", "--to", "old"], 2, "written to a file that ends in .npy or .parquet"),
         (["align", "new", "--to", "old", "-o", "n.csv"], 2, "got 'n.csv'. Name one with -o"),
         (["align", "new", "--to", "old", "-o", "n.npy", "--missing", "drop"], 2, "--missing drop"),
+        (
+            ["compare", "new_ids", "old_ids", "--id", "cell", "--missing", "mean"],
+            2,
+            "--missing mean needs the whole table in memory",
+        ),
         (["align", "-", "--to", "old", "-o", "n.npy"], 2, "Standard input is not read in blocks"),
         (
             ["align", "new_ids", "--to", "mixed_ids", "--id", "cell", "-o", "n.npy"],

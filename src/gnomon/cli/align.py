@@ -1,17 +1,20 @@
 """`gnomon align`: one map laid on another."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
-from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gnomon.cli.pairs import Pairing
+    from gnomon.engine import Block
     from gnomon.procrustes import Procrustes
-    from gnomon.procrustes.align import Alignment
+    from gnomon.procrustes.similarity import Similarity
 
 
 HELP = """Lay one map on another by the rows that they share.
@@ -66,85 +69,35 @@ def command(asked: Asked) -> None:
     options.new_file(asked.out, force=asked.force)
     options.table_or_json(asked.out, asked.as_json)
     from gnomon.cli import results
-    from gnomon.cli.pairs import read_pairing
-    from gnomon.cli.workers import in_blocks
-    from gnomon.data.refusals import quoted
-    from gnomon.procrustes.align import align
-
-    asked, words = asked.beside_workers(), asked.words
-    how: dict[str, Any] = {
-        "scaling": SCALINGS[asked.scaling],
-        "robust": False if asked.robust == "no" else asked.robust,
-        "reflection": asked.reflection,
-        "n_jobs": asked.threads,
-    }
-    if in_blocks(asked, asked.new, asked.old):
-        found = _align_blocks(asked, words, **how)
-        if asked.as_json and asked.out is not None:
-            results.say_json("align", [asked.out], found)
-        return
-    pair = read_pairing(asked.new, asked.old, asked, words)
-    pair.say(words)
-    with words.warnings() as warned:
-        fitted = align(
-            pair.left.X,
-            pair.right.X,
-            pair.ids_left,
-            pair.ids_right,
-            **how,
-        )
-        far = int(fitted.residuals.argmax())
-        farthest = f"; farthest {quoted(fitted.shared[far])}, {fitted.residuals[far]:.4g}"
-        words.say("Fit", fit_words(fitted.model) + farthest)
-        words.details("", fitted.lines())
-    results.say_versions(words)
-    table = moved_table(pair, fitted)
-    results.write_table_or_stdout(asked.out, table, force=asked.force, words=words)
-    if asked.as_json and asked.out is not None:
-        results.say_json("align", [asked.out], numbers(pair, fitted) | {"warnings": warned})
-
-
-def _align_blocks(asked: Asked, words: RunLines, **how: Any) -> dict[str, Any]:
-    """Align tables that are read in blocks; return what was found, for JSON."""
-    from gnomon.cli import pair_sources, results
-    from gnomon.cli.workers import refuse_copies, refuse_output, watched_engine
+    from gnomon.cli.pairs import open_pairing
+    from gnomon.cli.workers import in_blocks, refuse_output, watched_engine
     from gnomon.procrustes import Procrustes
     from gnomon.procrustes.verdict import refuse_empty_verdict
 
-    refuse_output(asked.out)
-    refuse_copies(asked, asked.new, asked.old)
-    assert asked.out is not None
-    pair = pair_sources.open_block_pair(asked.new, asked.old, asked, words)
-    with watched_engine(asked, words) as engine, words.warnings() as warned:
-        model = Procrustes(**how)
-        model.fit(pair.left, pair.right, id=pair.by, engine=engine)
-        pair.say(words, model.n_samples_)
-        refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
-        words.say("Fit", fit_words(model))
-        pair_sources.write_moved(pair, model, asked.out, force=asked.force, engine=engine)
+    asked, words = asked.beside_workers(), asked.words
+    if in_blocks(asked, asked.new, asked.old):
+        refuse_output(asked.out)
+    model = Procrustes(
+        scaling=SCALINGS[asked.scaling],
+        robust=False if asked.robust == "no" else asked.robust,
+        reflection=asked.reflection,
+        n_jobs=asked.threads,
+    )
+    pair = open_pairing(asked.new, asked.old, asked, words, row_names=True)
+    with watched_engine(asked, words) as engine:
+        with words.warnings() as warned:
+            shared = pair.shared()
+            model.fit(*shared, id=pair.id, engine=engine)
+            pair.say(words, model.n_samples_)
+            refuse_empty_verdict(model.n_samples_, min(model.similarity_.moments.cross.shape))
+            words.say("Fit", fit_words(model) + _farthest(pair, model, shared))
+            words.details("", model.certificate_.lines())
+        columns = _move(pair, model, asked, engine)
     results.say_versions(words)
-    words.say("Wrote", str(asked.out))
-    shared = model.n_samples_
-    return {
-        **pair.numbers(shared, "new", "old"),
-        "shared": shared,
-        **fit_numbers(model),
-        "warnings": warned,
-    }
-
-
-def numbers(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
-    """What was laid on what, and how close it came, for JSON."""
-    (new, only_new), (old, only_old) = pair.alone()
-    return {
-        "new": new,
-        "old": old,
-        "id": pair.by,
-        "shared": len(found.shared),
-        "only_new": only_new,
-        "only_old": only_old,
-        **fit_numbers(found.model),
-    }
+    results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
+    if asked.as_json and asked.out is not None:
+        found = pair.numbers(model.n_samples_, "new", "old") | {"shared": model.n_samples_}
+        results.say_json("align", [asked.out], found | fit_numbers(model) | {"warnings": warned})
 
 
 def fit_numbers(model: "Procrustes") -> dict[str, Any]:
@@ -164,14 +117,48 @@ def fit_words(model: "Procrustes") -> str:
     return f"rmsd {model.rmsd_:.4g}, scale {model.scale_:.4g}{turned}"
 
 
-def moved_table(pair: "Pairing", found: "Alignment") -> dict[str, Any]:
+def _farthest(pair: "Pairing", model: "Procrustes", shared: tuple[Any, Any]) -> str:
+    """Which of the shared rows is farthest from its partner, of tables in memory."""
+    from gnomon.data.refusals import quoted
+
+    if pair.joined is None:
+        return ""
+    residuals = model.residuals_ if hasattr(model, "residuals_") else model.residuals(*shared)
+    far = int(residuals.argmax())
+    name = pair.joined.ids_left[pair.joined.rows_left[far]]
+    return f"; farthest {quoted(name)}, {residuals[far]:.4g}"
+
+
+def _move(pair: "Pairing", model: "Procrustes", asked: Asked, engine: Any) -> dict[str, Any]:
     """All rows of NEW in the frame of OLD, with what they are called.
 
     Columns are called as in the table whose frame it is: OLD, or NEW where that is wider.
     """
-    columns = pair.left.names_of_rows()
-    wide = found.aligned.shape[1]
-    names = pair.right.columns if len(pair.right.columns) == wide else pair.left.columns
-    if set(names) & set(columns):
+    from gnomon.cli.results import compute_rows
+
+    new, old = (table.roles.features for table in (pair.left, pair.right))
+    wide = model.rotation_.shape[1]
+    names = old if len(old) == wide else new
+    ids = [] if pair.id is None else [str(pair.left.id_name)]
+    beside = pair.left.names_of_rows()
+    if set(names) & {*beside, *ids}:
         names = tuple(f"axis{j + 1}" for j in range(wide))
-    return columns | dict(zip(names, found.aligned.T, strict=True))
+    at = None if pair.id is None else pair.left.columns.index(pair.id)
+    moved = _Moved(model.similarity_, at)
+    return compute_rows(pair.left, moved, [*ids, *names], beside, asked, engine)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A block carried through the map, with the column `ids` unchanged and in front."""
+
+    model: "Similarity"
+    ids: int | None
+
+    def __call__(self, block: "Block") -> "NDArray[Any]":
+        import numpy as np
+
+        if self.ids is None:
+            return self.model.transform(block.X, n_jobs=1)
+        moved = self.model.transform(np.delete(block.X, self.ids, axis=1), n_jobs=1)
+        return np.column_stack([block.X[:, self.ids], moved])

@@ -12,14 +12,21 @@ from numpy.typing import NDArray
 
 from gnomon.cli import options, pages
 from gnomon.cli.asked import Asked
-from gnomon.cli.pairs import Pairing, chosen_columns, distinct_ids, ids_asked, join_rows, only
+from gnomon.cli.pairs import (
+    Pairing,
+    chosen_columns,
+    ids_asked,
+    join_rows,
+    only,
+    refuse_unequal,
+)
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
 from gnomon.cli.stored import StoredRun, load_run
 from gnomon.data.preparation import Prepared
 from gnomon.data.prepare import prepare
 from gnomon.data.read import read_source
-from gnomon.data.refusals import FileError, OptionError, listed
+from gnomon.data.refusals import OptionError, listed
 from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
@@ -189,13 +196,15 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
         words.say(name.capitalize(), said)
     places_ready = prepare(places, missing="drop", scale="none")  # rows without a place are on none
     pair = _pair(places_ready, prepared, asked=bool(asked.ids))
-    pair.say(words)
+    joined = pair.joined
+    assert joined is not None  # both tables are held
+    pair.say(words, len(joined.rows_left))
     return Audited(
         places.name,
-        pair.left.X[pair.rows_left],
+        pair.left.X[joined.rows_left],
         places.columns,
         table,
-        prepared.take(pair.rows_right),
+        prepared.take(joined.rows_right),
         asked.metric,
     )
 
@@ -215,16 +224,6 @@ def _pair(places: Prepared, data: Prepared, *, asked: bool) -> Pairing:
     by = left.id_name
     if left.id_name != right.id_name:
         by = f"{left.id_name} and {right.id_name}" if asked else None
-    if by is not None:
-        ids = [distinct_ids(left), distinct_ids(right)]
-    else:
-        total = [each.preparation.n_rows for each in (places, data)]
-        if total[0] != total[1]:
-            raise FileError(
-                f"{left.name} has {count(total[0], 'row')} and {right.name} {total[1]:,}: they do "
-                "not belong together by their order.",
-                ("id", "COLUMN"),
-            )
-        kept = [np.arange(len(e.X)) if e.kept is None else e.kept for e in (places, data)]
-        ids = [rows.astype(str).astype(object) for rows in kept]
-    return Pairing(left, right, ids[0], ids[1], *join_rows([left, right], ids, by), by)
+    if by is None:
+        refuse_unequal([left, right], [each.preparation.n_rows for each in (places, data)])
+    return join_rows(left, right, [places.kept, data.kept], by)

@@ -1,6 +1,5 @@
 """`gnomon compare`: how alike two maps or embeddings are."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from gnomon.cli.compare_page import (
     build_compared_page,
     compared_tables,
     page_path,
-    shown_names,
     write_compared_page,
 )
 from gnomon.cli.gate import ConditionType, judge, refuse_failed
@@ -103,8 +101,9 @@ def command(asked: Asked) -> None:
     """Read, join, compare, say."""
     out, force = asked.out, asked.force
     options.new_file(out, force=force, also=(".json", ".html"))
+    from gnomon.cli.pairs import open_pairing
     from gnomon.cli.results import say_json, say_versions
-    from gnomon.cli.workers import in_blocks
+    from gnomon.cli.workers import watched_engine
 
     asked, words = asked.beside_workers(), asked.words
     with words.warnings() as warned, compared_tables(asked.a, asked.b) as subjects:
@@ -114,16 +113,16 @@ def command(asked: Asked) -> None:
         if path is not None:
             options.new_file(path, force=force, endings=(".html", ".htm"))
         tables = subjects[0].table, subjects[1].table
-        compare = _compare_blocks if in_blocks(asked, *tables) else _compare_tables
-        done = compare(tables, asked, words)
+        pair = open_pairing(*tables, asked, words, row_names=path is not None)
+        with watched_engine(asked, words) as engine:
+            found, test = _compare(pair, asked, engine)
+        pair.say(words, found.n)
+        _say(words, found, test)
         html = None
         if path is not None:
-            names = shown_names(subjects, (done.numbers["a"], done.numbers["b"]))
-            html = build_compared_page(
-                subjects, asked, done.found, done.test, names, done.pair, words
-            )
+            html = build_compared_page(subjects, asked, found, test, pair, words)
     say_versions(words)
-    numbers = done.numbers
+    numbers = _numbers(pair, found, test, asked.seed)
     verdicts = judge(asked.conditions, numbers)
     numbers["failed"] = [each for each in verdicts if each["holds"]]
     files = [] if out in (None, path) else [out]
@@ -136,63 +135,19 @@ def command(asked: Asked) -> None:
     refuse_failed(asked.conditions, verdicts, words)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """What was found, for JSON and for the page."""
-
-    numbers: dict[str, Any]
-    found: "Comparison"
-    test: "PermutationTest"
-    pair: "Pairing | None" = None
-
-
-def _compare_tables(tables: tuple[str, str], asked: Asked, words: RunLines) -> _Compared:
-    """What was compared and what was found, of two tables in memory."""
-    from gnomon.cli.pairs import read_pairing
-
-    pair = read_pairing(*tables, asked, words)
-    pair.say(words)
-    found, test = _compare(*pair.shared(), asked)
-    _say(words, found, test)
-    (name_a, only_a), (name_b, only_b) = pair.alone()
-    changed = pair.ids_left[pair.rows_left][found.changes.changed].tolist()
-    numbers = {
-        "a": name_a,
-        "b": name_b,
-        "id": pair.by,
-        **_numbers(found, test, asked.seed),
-        "n_only_a": len(only_a),
-        "n_only_b": len(only_b),
-        "only_a": only_a,
-        "only_b": only_b,
-        "changed_rows": changed,
-    }
-    return _Compared(numbers, found, test, pair)
-
-
-def _compare_blocks(tables: tuple[str, str], asked: Asked, words: RunLines) -> _Compared:
-    """What was compared and what was found, of two tables that are read in blocks."""
-    from gnomon.cli.pair_sources import open_block_pair
-    from gnomon.cli.workers import refuse_copies, watched_engine
-
-    refuse_copies(asked, *tables)
-    pair = open_block_pair(*tables, asked, words)
-    with watched_engine(asked, words) as engine:
-        found, test = _compare(pair.left, pair.right, asked, id=pair.by, engine=engine)
-    pair.say(words, found.n)
-    _say(words, found, test)
-    numbers = {**pair.numbers(found.n, "a", "b"), **_numbers(found, test, asked.seed)}
-    return _Compared(numbers, found, test)
-
-
-def _compare(
-    left: Any, right: Any, asked: Asked, **how: Any
-) -> tuple["Comparison", "PermutationTest"]:
+def _compare(pair: "Pairing", asked: Asked, engine: Any) -> tuple["Comparison", "PermutationTest"]:
     """How alike they are, and how alike shuffled rows would be."""
+    import numpy as np
+
+    from gnomon.data.refusals import FileError
     from gnomon.procrustes.compare import compare
     from gnomon.procrustes.permute import permutation_test
 
-    how["n_jobs"] = asked.threads
+    left, right = pair.shared()
+    for table, X in (pair.left, left), (pair.right, right):
+        if not table.in_blocks and not np.ptp(X, axis=0).any():
+            raise FileError(f"{table.name}: all shared rows are the same point: no shape.")
+    how: dict[str, Any] = {"id": pair.id, "engine": engine, "n_jobs": asked.threads}
     found = compare(left, right, n_neighbors=asked.neighbors, **how)
     test = permutation_test(left, right, asked.permutations, random_state=asked.seed, **how)
     return found, test
@@ -215,9 +170,16 @@ def _say(words: RunLines, found: "Comparison", test: "PermutationTest") -> None:
     words.say("p-value", f"{test.p_value:.3g}: {counts}{some} as alike; by chance {chance}")
 
 
-def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[str, Any]:
-    """What was found, for JSON."""
+def _numbers(
+    pair: "Pairing", found: "Comparison", test: "PermutationTest", seed: int
+) -> dict[str, Any]:
+    """What was compared and what was found, for JSON."""
+    changed = {}
+    if pair.joined is not None:
+        ids = pair.joined.ids_left[pair.joined.rows_left]
+        changed["changed_rows"] = ids[found.changes.changed].tolist()
     return {
+        **pair.numbers(found.n, "a", "b"),
         **found.to_dict(),
         "p_value": test.p_value,
         "rv_p_value": test.rv_p_value,
@@ -226,6 +188,7 @@ def _numbers(found: "Comparison", test: "PermutationTest", seed: int) -> dict[st
         "as_large": test.as_large,
         "shuffled_rows": test.rows,
         "seed": seed,
+        **changed,
     }
 
 

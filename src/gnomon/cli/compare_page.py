@@ -22,7 +22,6 @@ __all__ = [
     "build_compared_page",
     "compared_tables",
     "page_path",
-    "shown_names",
     "write_compared_page",
 ]
 
@@ -40,7 +39,7 @@ class Subject:
     run: Path | None
 
 
-def shown_names(subjects: tuple[Subject, Subject], names: tuple[str, str]) -> tuple[str, str]:
+def _shown_names(subjects: tuple[Subject, Subject], names: tuple[str, str]) -> tuple[str, str]:
     """Names of both on the page: runs and models as they were typed, files by their own name."""
     one, other = (
         Path(subject.typed).resolve().name if subject.typed != subject.table else name
@@ -111,32 +110,33 @@ def build_compared_page(
     asked: "Asked",
     found: "Comparison",
     test: Any,
-    names: tuple[str, str],
-    pair: "Pairing | None",
+    pair: "Pairing",
     words: RunLines,
 ) -> str:
     """The HTML text of the page."""
+    import numpy as np
+
     from gnomon.procrustes.compare import sampled_rows
     from gnomon.report.compared.pair_content import gather_comparison
     from gnomon.report.compared.pair_page import build_comparison
     from gnomon.report.run_page import labels_of
 
+    rows = _compared_rows(pair, found)
     ids: Any = None
-    labels: Any = []
-    if pair is not None:
-        shared = pair.left.take(pair.rows_left)
-        labels = labels_of(shared)
-        if pair.by is not None:
-            ids = (pair.by, pair.ids_left[pair.rows_left])
+    if pair.joined is not None and pair.by is not None:
+        ids = (pair.by, pair.joined.ids_left[rows])
     elif found.overlap_rows < found.n:
         ids = ("row", sampled_rows(found.n).astype(str).astype(object))
+    labels = []
+    if rows is not None:
+        labels = labels_of(pair.left.with_rows(np.empty((len(rows), 0)), rows))
     content = gather_comparison(
         found,
-        names=names,
+        names=_shown_names(subjects, (pair.left.name, pair.right.name)),
         title=asked.title,
         ids=ids,
         labels=labels,
-        reruns=_reruns(subjects[0], asked, pair, words),
+        reruns=_reruns(subjects[0], asked, pair, rows, words),
         trust=_trust(subjects),
         same_data=_have_same_data(subjects),
         test=test,
@@ -146,6 +146,15 @@ def build_compared_page(
         command=f"gnomon {shlex.join(sys.argv[1:])}",
     )
     return build_comparison(content)
+
+
+def _compared_rows(pair: "Pairing", found: "Comparison") -> Any:
+    """Which rows of the left table are compared; None where they are joined by ids in blocks."""
+    from gnomon.procrustes.compare import sampled_rows
+
+    if pair.joined is not None:
+        return pair.joined.rows_left
+    return sampled_rows(found.n) if pair.by is None else None
 
 
 def write_compared_page(path: Path, html: str, *, force: bool, show: bool, words: RunLines) -> None:
@@ -197,8 +206,10 @@ def _have_same_data(subjects: tuple[Subject, Subject]) -> bool:
     return bool(np.allclose(one, other, rtol=SAME_VARIANCES, atol=0))
 
 
-def _reruns(first: Subject, asked: "Asked", pair: "Pairing | None", words: RunLines) -> list[Any]:
-    """The map of the first run, made again with other seeds; the rows that both tables have."""
+def _reruns(
+    first: Subject, asked: "Asked", pair: "Pairing", rows: Any, words: RunLines
+) -> list[Any]:
+    """The map of the first run, made again with other seeds; its rows `rows`."""
     if not asked.reruns:
         return []
     import numpy as np
@@ -209,21 +220,21 @@ def _reruns(first: Subject, asked: "Asked", pair: "Pairing | None", words: RunLi
 
     tsne = None if first.run is None else load_run(first.run).tsne
     search = None if tsne is None else tsne._search
-    if pair is None or tsne is None or search is None or tsne.metric != "euclidean":
+    if rows is None or tsne is None or search is None or tsne.metric != "euclidean":
         raise ParameterError(
             f"--reruns needs a folder of gnomon map (with its model) as A; got '{first.typed}'. "
             "Leave --reruns out, or give such a folder."
         )
-    if len(tsne.embedding_) != len(pair.left.X):
+    if len(tsne.embedding_) != pair.left.n_rows:
         raise ParameterError(
             f"--reruns needs a map that was made of all rows; that of '{first.typed}' was made of "
-            f"{len(tsne.embedding_):,} of {len(pair.left.X):,}. Leave --reruns out."
+            f"{len(tsne.embedding_):,} of {pair.left.n_rows:,}. Leave --reruns out."
         )
     maps = []
     for run in range(asked.reruns):
         model = clone(tsne).set_params(
             init="random", random_state=asked.seed + run + 1, align_to=None
         )
-        maps.append(np.asarray(model.fit(search.Z).embedding_)[pair.rows_left])
+        maps.append(np.asarray(model.fit(search.Z).embedding_)[rows])
         words.say("Rerun", f"{run + 1} of {asked.reruns}")
     return maps

@@ -1,99 +1,125 @@
-"""Two tables whose rows belong together: read, their columns chosen, joined by ids or by order."""
+"""Two tables whose rows belong together: read, their columns chosen, joined by ids or by order.
+
+Rows of tables that are held are joined by ids of any kind. Those of tables in blocks are joined as
+they are read: by their order, or by a column of numbers that ascends in both.
+"""
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.cli import workers
 from gnomon.cli.asked import Asked
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
+from gnomon.data.names import find_name, is_id_like
+from gnomon.data.open import open_table
 from gnomon.data.prepare import prepare
-from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
-from gnomon.data.table import ColumnRoles, LeftOut, Table, count
-from gnomon.errors import ParameterError
+from gnomon.data.sources import source as source_of
+from gnomon.data.table import LeftOut, Table, count
+from gnomon.engine import as_engine
+from gnomon.engine.paired_tables import call
+from gnomon.errors import Parameter, ParameterError, Remedy
 
 __all__ = [
     "Pairing",
     "chosen_columns",
-    "distinct_ids",
     "ids_asked",
     "join_rows",
     "only",
-    "read_pairing",
-    "roles_of",
-    "say_shared",
-    "why_unused",
+    "open_pairing",
+    "refuse_unequal",
 ]
 
 MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing:
-    """Two tables and their partners.
+class Joined:
+    """The rows of two tables in memory, and their partners.
 
     Attributes
     ----------
-    left, right : Table
-        Without missing values, only the columns in use.
     ids_left, ids_right : array of str
         Distinct; numbers of rows where they belong together by their order.
     rows_left, rows_right : array of int (m,)
         Where the shared rows stand, in the order of the left table.
-    by : str or None
-        The column of ids, or both where they have two names; None where rows belong together by
-        their order.
     """
 
-    left: Table
-    right: Table
     ids_left: NDArray[np.object_]
     ids_right: NDArray[np.object_]
     rows_left: NDArray[np.intp]
     rows_right: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Two tables whose rows belong together.
+
+    Attributes
+    ----------
+    left, right : Table
+        Without missing values, only the columns in use. In blocks, the column `by` is one of them.
+    by : str or None
+        The column of ids, or both where they have two names; None where rows belong together by
+        their order.
+    joined : Joined or None
+        None where rows are joined as they are read, in blocks.
+    """
+
+    left: Table
+    right: Table
     by: str | None
+    joined: Joined | None = None
 
-    def shared(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The shared rows of both, partners in the same place; each must have a shape."""
-        both = self.left.X[self.rows_left], self.right.X[self.rows_right]
-        for table, X in zip((self.left, self.right), both, strict=True):
-            if not np.ptp(X, axis=0).any():
-                raise FileError(f"{table.name}: all shared rows are the same point: no shape.")
-        return both
+    @property
+    def id(self) -> str | None:
+        """The column of both tables by which rows are joined as they are read, in blocks."""
+        return self.by if self.joined is None else None
 
-    def alone(self) -> list[tuple[str, list[str]]]:
-        """Each table's name and the ids that have no partner in the other."""
-        return [
-            (table.name, np.delete(ids, rows).tolist())
-            for table, ids, rows in (
-                (self.left, self.ids_left, self.rows_left),
-                (self.right, self.ids_right, self.rows_right),
-            )
-        ]
+    def shared(self) -> tuple[Any, Any]:
+        """The shared rows of both, partners in the same place; in blocks all rows."""
+        if self.joined is None:
+            return self.left.X, self.right.X
+        return self.left.X[self.joined.rows_left], self.right.X[self.joined.rows_right]
 
-    def say(self, words: RunLines) -> None:
+    def alone(self) -> list[list[str]]:
+        """The ids of both tables that have no partner in the other; none in blocks."""
+        if self.joined is None:
+            return []
+        both = self.joined
+        sides = (both.ids_left, both.rows_left), (both.ids_right, both.rows_right)
+        return [np.delete(ids, rows).tolist() for ids, rows in sides]
+
+    def say(self, words: RunLines, shared: int) -> None:
         """How many rows are shared, and which have no partner."""
-        sides = (self.left.name, len(self.ids_left)), (self.right.name, len(self.ids_right))
-        say_shared(words, len(self.rows_left), *sides, by=self.by)
-        for name, ids in self.alone():
+        tables = self.left, self.right
+        a, b = (f"{table.n_rows:,} in {table.name}" for table in tables)
+        how = "by their order" if self.by is None else f"by {self.by}"
+        words.say("Shared", f"{count(shared, 'row')} of {a} and {b}, {how}")
+        for table, ids in zip(tables, self.alone(), strict=False):
             if ids:
-                words.say("Alone", f"{len(ids):,} only in {name}: {listed(ids)}")
+                words.say("Alone", f"{len(ids):,} only in {table.name}: {listed(ids)}")
 
-
-def say_shared(
-    words: RunLines, shared: int, left: tuple[str, int], right: tuple[str, int], *, by: str | None
-) -> None:
-    """How many rows are shared, of the names and rows of both tables."""
-    (a, n), (b, k), how = left, right, "by their order" if by is None else f"by {by}"
-    words.say("Shared", f"{count(shared, 'row')} of {n:,} in {a} and {k:,} in {b}, {how}")
+    def numbers(self, shared: int, left: str, right: str) -> dict[str, Any]:
+        """What belongs together, for JSON; `left` and `right` are what a command calls them."""
+        return {
+            left: self.left.name,
+            right: self.right.name,
+            "id": self.by,
+            f"n_only_{left}": self.left.n_rows - shared,
+            f"n_only_{right}": self.right.n_rows - shared,
+            **dict(zip((f"only_{left}", f"only_{right}"), self.alone(), strict=False)),
+        }
 
 
 def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, str | None]:
@@ -105,75 +131,161 @@ def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, s
     return (id[0], id[-1]) if id else (None, None)
 
 
-def read_pairing(left: str, right: str, asked: Asked, words: RunLines) -> Pairing:
-    """Read both files, choose their columns, and join their rows.
+def open_pairing(
+    left: str, right: str, asked: Asked, words: RunLines, *, row_names: bool = False
+) -> Pairing:
+    """Open both tables, choose their columns, and join their rows.
 
-    `asked.ids` names no column, one that both have, or one of each.
+    `asked.ids` names no column, one that both have, or one of each. With `row_names`, labels and
+    what else goes with the rows of the left table is read in blocks as well.
     """
-    first, second = ids_asked(asked.ids, left, right)
-    cells: dict[str, Any] = {"na": list(asked.na) or None, "decimal": asked.decimal}
-    if left == right == "-":
-        raise ParameterError(
-            "Only one table can come from standard input. Name a file for the other."
-        )
-    for path in (left, right):
-        if path != "-" and not Path(path).exists():
-            raise ParameterError(f"There is no file '{path}'. Check the name.")
+    paths, in_blocks = (left, right), workers.in_blocks(asked, left, right)
+    ids = ids_asked(asked.ids, left, right)
+    _refuse(paths, asked, in_blocks=in_blocks)
 
-    def read_both(*named: str | None) -> tuple[list[Table], list[float]]:
+    def open_both(*ids: str | None) -> tuple[list[Table], list[float]]:
         tables, seconds = [], []
-        for path, column in zip((left, right), named, strict=True):
+        for path, id, names in zip(paths, ids, (row_names, False), strict=True):
             start = time.perf_counter()
-            table = read(path, id=column, memory=asked.memory, **cells)
-            tables.append(table)
+            tables.append(_open(path, id, asked, in_blocks=in_blocks, row_names=names))
             seconds.append(time.perf_counter() - start)
         return tables, seconds
 
-    tables, seconds = read_both(first, second)
-    name = None if asked.ids or "-" in (left, right) else _shared_name(tables)
+    tables, seconds = open_both(*ids)
+    for table in tables:
+        if table.is_sparse:
+            raise FileError(
+                f"{table.name} is a sparse matrix, and a rotation mixes all columns.",
+                "Reduce it by gnomon reduce first.",
+            )
+    name = None if asked.ids or in_blocks or "-" in paths else _shared_name(tables)
     if name is not None:
-        named, again = read_both(name, name)
+        named, again = open_both(name, name)
         keys = [set() if table.ids is None else set(table.ids.tolist()) for table in named]
         if len(keys[0] & keys[1]) > 1:
             tables, seconds = named, again
+    if tables[0].name == tables[1].name:  # map.parquet of two folders
+        tables = [replace(t, name=path) for t, path in zip(tables, paths, strict=True)]
+    unused = _unused_ids(tables) if in_blocks and not asked.ids else []
     # Columns are chosen by --columns here, so none is said to wait for --keep.
     tables = [replace(table, roles=table.roles.final()) for table in tables]
-    if tables[0].name == tables[1].name:  # map.parquet of two folders
-        tables = [replace(t, name=path) for t, path in zip(tables, (left, right), strict=True)]
-    tables = _choose(tables, asked.columns)
-    by = _ids_of(tables, asked=bool(asked.ids))
-    ids = []
+    tables = _choose(tables, paths, asked)
+    by = None if in_blocks and not asked.ids else _shared_ids(tables, asked=bool(asked.ids))
+    if by is None:
+        refuse_unequal(tables, [table.n_rows for table in tables])
+    engine = as_engine(n_jobs=asked.threads)
+    kept: list[NDArray[np.int64] | None] = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
         say_read(words, table, took)
-        prepared = prepare(table, missing=asked.missing, scale="none")
+        prepared = prepare(
+            table, missing=asked.missing, scale="none", engine=engine, memory=asked.memory
+        )
         for name, text in prepared.preparation.lines():
             if name == "missing":
                 words.say("Missing", text)
-        kept = np.arange(len(table.X)) if prepared.kept is None else prepared.kept
         tables[at] = replace(prepared.table, X=prepared.X)
-        ids.append(kept.astype(str).astype(object) if by is None else distinct_ids(tables[at]))
-    return Pairing(tables[0], tables[1], ids[0], ids[1], *join_rows(tables, ids, by), by)
+        kept.append(prepared.kept)
+    if unused:
+        words.say(
+            "Note",
+            f"{listed(unused)} not looked at: rows belong together by their order; --id joins by a "
+            "column of numbers that ascends",
+        )
+    if in_blocks:
+        return Pairing(_joined_in_blocks(tables[0], by), _joined_in_blocks(tables[1], by), by)
+    return join_rows(tables[0], tables[1], kept, by)
 
 
-def _choose(tables: list[Table], columns: tuple[str, ...]) -> list[Table]:
+def _refuse(paths: tuple[str, str], asked: Asked, *, in_blocks: bool) -> None:
+    """Refuse tables that do not exist, and options that their way of reading does not have."""
+    if paths == ("-", "-"):
+        raise ParameterError(
+            "Only one table can come from standard input. Name a file for the other."
+        )
+    if in_blocks and "-" in paths:
+        raise ParameterError(
+            "Standard input is not read in blocks, and the other table is. Save it as a file."
+        )
+    for path in paths:
+        if path != "-" and not Path(path).exists():
+            what = "file" if Path(path).suffix else "file or folder"
+            raise ParameterError(f"There is no {what} '{path}'. Check the name.")
+    if not in_blocks:
+        return
+    workers.refuse_copies(asked, *paths)
+    # Rows that were dropped have no partner by order, and ids that were filled in have a wrong one.
+    if asked.missing in (("mean", "em") if asked.ids else ("drop",)):
+        raise ParameterError(
+            f"--missing {asked.missing} needs the whole table in memory, and this one is read in "
+            "blocks. Fill the gaps in beforehand."
+        )
+
+
+def _open(path: str, id: str | None, asked: Asked, *, in_blocks: bool, row_names: bool) -> Table:
+    """A table whose rows are named by the column `id`; in blocks that is one of its numbers."""
+    if not in_blocks or id is None:
+        return _read(path, asked, in_blocks=in_blocks, row_names=row_names, id=id)
+    try:
+        table = _read(path, asked, in_blocks=True, row_names=row_names, keep=[id])
+    except (FileError, OptionError) as error:
+        raise _about_ids(error) from None
+    own, roles = find_name("id", id, table.columns, table.name), table.roles
+    other = () if roles.id is None else (LeftOut(roles.id, "another id"),)
+    features = tuple(name for name in roles.features if name != own)
+    roles = replace(roles, features=features, id=own, ignored=(*roles.ignored, *other))
+    return replace(table, ids=None, id_name=own, roles=roles)
+
+
+def _read(path: str, asked: Asked, **how: Any) -> Table:
+    how |= {"na": list(asked.na) or None, "decimal": asked.decimal}
+    table = open_table(path, memory=asked.memory, spool=asked.spool, **how)
+    if table.in_blocks and not how["in_blocks"]:
+        raise ParameterError(
+            f"{table.name} does not fit into memory. Save it as a file, which is read in blocks."
+        )
+    return workers.limit_reading(table, asked)
+
+
+def _about_ids(error: FileError | OptionError) -> FileError | OptionError:
+    """Name --id in an error about --keep, which stands for it here."""
+    if error.fields.get("parameter") != "keep":
+        return error
+    ways = [way for way in error.ways if way is not Remedy.LEAVE_OUT]
+    ascends = "In blocks --id must be a column of numbers that ascends."
+    return error.replace(ways=(*ways, ascends), parameter=Parameter("id"))
+
+
+def _unused_ids(tables: list[Table]) -> list[str]:
+    """Columns that would name rows in memory and are not looked at in blocks."""
+    return list(
+        dict.fromkeys(
+            name
+            for table in tables
+            for name in table.X.files[0].all_names
+            if is_id_like(name) and name not in table.columns
+        )
+    )
+
+
+def _choose(tables: list[Table], paths: tuple[str, str], asked: Asked) -> list[Table]:
     """Only the columns of --columns; those of the map where both tables are of `gnomon map`."""
-    names = [list(table.columns) for table in tables]
-    wanted = chosen_columns([table.name for table in tables], names, columns)
+    names = [list(table.roles.features) for table in tables]
+    wanted = chosen_columns([table.name for table in tables], names, asked.columns)
+    why = "not in --columns" if asked.columns else "not the map: --columns to use others"
+
+    def reopen(path: str, columns: list[str]) -> Any:
+        return _read(path, asked, in_blocks=True, row_names=False, columns=columns).X
+
     return [
-        table if len(asked) == len(table.columns) else only(table, asked, why_unused(columns))
-        for table, asked in zip(tables, wanted, strict=True)
+        only(table, used, why, partial(reopen, path))
+        for table, path, used in zip(tables, paths, wanted, strict=True)
     ]
 
 
-def why_unused(columns: tuple[str, ...]) -> str:
-    """Why columns of numbers are not used."""
-    return "not in --columns" if columns else "not the map: --columns to use others"
-
-
-def roles_of(roles: ColumnRoles, names: Sequence[str], why: str) -> ColumnRoles:
-    """The roles of a table of which only the features `names` are used."""
-    rest = tuple(LeftOut(name, why) for name in roles.features if name not in set(names))
-    return replace(roles, features=tuple(names), ignored=(*roles.ignored, *rest))
+def _joined_in_blocks(table: Table, by: str | None) -> Table:
+    """The table with its ids under the name that they have in the other table too."""
+    names = tuple(str(by) if name == table.id_name else name for name in table.columns)
+    return replace(table, X=call(source_of(table.X, names=names), table.name), columns=names)
 
 
 def chosen_columns(
@@ -199,11 +311,24 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def only(table: Table, names: list[str], why: str) -> Table:
-    """The table with the features `names` alone; `why` the others are not used."""
-    at = [j for j, name in enumerate(table.columns) if name in set(names)]
-    chosen = table.with_numbers(table.X[:, at], tuple(table.columns[j] for j in at))
-    return replace(chosen, roles=roles_of(table.roles, chosen.columns, why))
+def only(
+    table: Table, names: list[str], why: str, reopen: Callable[[list[str]], Any] | None = None
+) -> Table:
+    """The table with the features `names` alone; `why` the others are not used.
+
+    `reopen` gives some columns of a table in blocks as a source.
+    """
+    features = table.roles.features
+    if len(names) == len(features):
+        return table
+    kept = [name for name in table.columns if name in set(names) or name not in features]
+    rest = tuple(LeftOut(name, why) for name in features if name not in set(names))
+    roles = replace(table.roles, features=tuple(names), ignored=(*table.roles.ignored, *rest))
+    if table.in_blocks and reopen is not None:
+        X = reopen(kept)
+    else:
+        X = table.X[:, [table.columns.index(name) for name in kept]]
+    return replace(table, X=X, columns=tuple(kept), roles=roles)
 
 
 def _shared_name(tables: list[Table]) -> str | None:
@@ -217,31 +342,32 @@ def _shared_name(tables: list[Table]) -> str | None:
     return shared.pop() if len(shared) == 1 else None
 
 
-def _ids_of(tables: list[Table], *, asked: bool) -> str | None:
+def _shared_ids(tables: list[Table], *, asked: bool) -> str | None:
     """The column of ids that both tables have; None if rows belong together by their order."""
     names = [table.id_name for table in tables]
-    if names[0] is not None and names[0] == names[1]:
+    if names[0] == names[1]:
         return names[0]
     if asked:
         return f"{names[0]} and {names[1]}"
-    if names != [None, None]:
-        found = " and ".join("nothing" if name is None else quoted(name) for name in names)
-        both = " ".join(option("id", name or "COLUMN", command=True) for name in names)
-        raise ParameterError(
-            f"The rows of {tables[0].name} and {tables[1].name} are named by {found}. Say which "
-            f"column names them in both, by --id COLUMN, or in each, such as {both}."
-        )
-    sizes = [len(table.X) for table in tables]
-    if sizes[0] != sizes[1]:
+    found = " and ".join("nothing" if name is None else quoted(name) for name in names)
+    both = " ".join(option("id", name or "COLUMN", command=True) for name in names)
+    raise ParameterError(
+        f"The rows of {tables[0].name} and {tables[1].name} are named by {found}. Say which "
+        f"column names them in both, by --id COLUMN, or in each, such as {both}."
+    )
+
+
+def refuse_unequal(tables: list[Table], rows: list[int]) -> None:
+    """Refuse tables of different numbers of rows, which have no order in common."""
+    if rows[0] != rows[1]:
         raise FileError(
-            f"{tables[0].name} has {count(sizes[0], 'row')} and {tables[1].name} {sizes[1]:,}: "
+            f"{tables[0].name} has {count(rows[0], 'row')} and {tables[1].name} {rows[1]:,}: "
             "they do not belong together by their order.",
             ("id", "COLUMN"),
         )
-    return None
 
 
-def distinct_ids(table: Table) -> NDArray[np.object_]:
+def _distinct_ids(table: Table) -> NDArray[np.object_]:
     """The ids of a table, every row with one of its own."""
     ids: NDArray[np.object_] = table.ids
     assert ids is not None
@@ -264,17 +390,23 @@ def distinct_ids(table: Table) -> NDArray[np.object_]:
 
 
 def join_rows(
-    tables: list[Table], ids: list[NDArray[np.object_]], by: str | None
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the rows with the same id stand in both tables, in the order of the first."""
+    left: Table, right: Table, kept: list[NDArray[np.int64] | None], by: str | None
+) -> Pairing:
+    """Join tables in memory by their ids, or where `by` is None by the numbers of their rows.
+
+    `kept` are these numbers, where rows were dropped.
+    """
+    ids = [
+        _numbers(table, rows) if by is None else _distinct_ids(table)
+        for table, rows in zip((left, right), kept, strict=True)
+    ]
     place = {key: row for row, key in enumerate(ids[1])}
     pairs = [(row, place[key]) for row, key in enumerate(ids[0]) if key in place]
     if len(pairs) < 2:
-        a, b = (table.name for table in tables)
         shares = "no row" if not pairs else "only one row"
         first, second = (listed(keys.tolist(), 3) for keys in ids)
         raise FileError(
-            f"{a} and {b} share {shares}"
+            f"{left.name} and {right.name} share {shares}"
             + (
                 "."
                 if by is None
@@ -282,4 +414,9 @@ def join_rows(
             )
         )
     rows = np.array(pairs, np.intp).T
-    return rows[0], rows[1]
+    return Pairing(left, right, by, Joined(ids[0], ids[1], rows[0], rows[1]))
+
+
+def _numbers(table: Table, kept: NDArray[np.int64] | None) -> NDArray[np.object_]:
+    rows = np.arange(table.n_rows) if kept is None else kept
+    return rows.astype(str).astype(object)

@@ -9,7 +9,7 @@ import rich_click as click
 
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
-from gnomon.cli.workers import watched_engine
+from gnomon.cli.workers import limit_reading, watched_engine
 
 if TYPE_CHECKING:
     from gnomon.cli.stored import StoredRun
@@ -124,11 +124,7 @@ def open_like(asked: Asked, columns: Sequence[str]) -> "Table":
             for name in ("label", "id", "na", "decimal", "sheet", "layer", "use_rep", "normalize")
         },
     )
-    if table.in_blocks and asked.memory is not None:
-        # Of the processes whose libraries are counted, this one does not work beside the others.
-        limit = asked.memory.each(asked.memory.processes - 1)
-        table = replace(table, X=table.X.limit(limit))
-    return table
+    return limit_reading(table, asked)
 
 
 def _place(

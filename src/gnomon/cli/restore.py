@@ -8,7 +8,6 @@ import rich_click as click
 from gnomon.cli import options
 from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.place import open_like
-from gnomon.cli.run_lines import RunLines
 from gnomon.cli.workers import in_blocks, refuse_output, watched_engine
 
 if TYPE_CHECKING:
@@ -65,22 +64,34 @@ def command(asked: Asked) -> None:
         raise error.replace(ways=(where,)) from None
     results.say_read(words, table)
     run.say(words)
-    columns = (_restore_blocks if table.in_blocks else _restore)(table, run, asked, words)
+    if not table.in_blocks:
+        _refuse_gaps_and_size(table, run, asked)
+    names = list(run.preparation.columns)
+    beside = {name: cells for name, cells in table.names_of_rows().items() if name not in names}
+    restored = _Restored(run.pca._model(), run.pca.whiten, run.preparation)
+    with watched_engine(asked, words) as engine:
+        columns = results.compute_rows(table, restored, names, beside, asked, engine)
+    words.say(
+        "Restored",
+        f"{len(names)} columns from {len(_names(run))} components, which hold "
+        f"{100 * _share(run):.4g} % of the variance",
+    )
+    results.say_versions(words)
+    results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
     if asked.as_json and asked.out is not None:
         found = {
             "model": str(run.path),
             "rows": table.n_rows,
-            "columns": columns,
+            "columns": names if asked.out.suffix.lower() == ".npy" else [*beside, *names],
             "n_components": int(run.pca.n_components_),
             "explained_variance_ratio": _share(run),
         }
         results.say_json("restore", [asked.out], found)
 
 
-def _restore(table: "Table", run: "StoredRun", asked: Asked, words: RunLines) -> list[str]:
-    """Restore a table in memory and write it; the names of the columns."""
+def _refuse_gaps_and_size(table: "Table", run: "StoredRun", asked: Asked) -> None:
+    """Refuse a table in memory that has gaps, or whose rows would not fit beside it."""
     from gnomon.budget import Budget
-    from gnomon.cli import results
     from gnomon.data.missing import refuse_gaps, refuse_infinities
     from gnomon.data.spread import measure_spread
 
@@ -90,32 +101,6 @@ def _restore(table: "Table", run: "StoredRun", asked: Asked, words: RunLines) ->
     n, d = table.n_rows, len(run.preparation.columns)
     what = f"{table.name}: restoring {n:,} × {d:,} numbers"
     Budget.from_memory(asked.memory).check(what, 2 * 8 * n * d)
-    X = run.preparation.undo(run.pca.inverse_transform(table.X))
-    columns = table.names_of_rows() | dict(zip(run.preparation.columns, X.T, strict=True))
-    _say_restored(words, run)
-    results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
-    return list(columns)
-
-
-def _restore_blocks(table: "Table", run: "StoredRun", asked: Asked, words: RunLines) -> list[str]:
-    """Restore a table block by block into a file; the names of the columns."""
-    from gnomon.engine.sink import writing_blocks
-    from gnomon.numeric.view import naming_rows
-
-    out = asked.out
-    assert out is not None
-    columns, source = list(run.preparation.columns), table.X
-    beside = {} if out.suffix.lower() == ".npy" else table.names_of_rows()
-    beside = {name: values for name, values in beside.items() if name not in columns}
-    with (
-        watched_engine(asked, words) as engine,
-        naming_rows(source, engine),
-        writing_blocks(out, source.rows, columns, force=asked.force, beside=beside) as add,
-    ):
-        engine.write(_Restored(run.pca._model(), run.pca.whiten, run.preparation), source, add)
-    _say_restored(words, run)
-    words.say("Wrote", str(out))
-    return [*beside, *columns]
 
 
 @dataclass(frozen=True)
@@ -139,14 +124,3 @@ def _names(run: "StoredRun") -> list[str]:
 
 def _share(run: "StoredRun") -> float:
     return float(run.pca.explained_variance_ratio_.sum())
-
-
-def _say_restored(words: RunLines, run: "StoredRun") -> None:
-    from gnomon.cli import results
-
-    words.say(
-        "Restored",
-        f"{len(run.preparation.columns)} columns from {len(_names(run))} "
-        f"components, which hold {100 * _share(run):.4g} % of the variance",
-    )
-    results.say_versions(words)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,16 @@ from gnomon.errors import worded
 from gnomon.events import Event, Finished, On
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gnomon.cli.asked import Asked
     from gnomon.data.table import Table
+    from gnomon.engine import Block, Engine
     from gnomon.pipeline.flow import Result
     from gnomon.tsne.sampled import Placed
 
 __all__ = [
+    "compute_rows",
     "put",
     "record",
     "reporter",
@@ -244,10 +250,50 @@ def write_record(out: Path, found: dict[str, Any]) -> None:
     write_json(out / "run.json", found, force=True)
 
 
+def compute_rows(
+    table: "Table",
+    make: "Callable[[Block], NDArray[Any]]",
+    names: Sequence[str],
+    beside: dict[str, Any],
+    asked: "Asked",
+    engine: "Engine",
+) -> dict[str, Any]:
+    """Columns `beside`, then columns `names` that `make` computes from blocks of rows.
+
+    Those of a table in blocks are written to a file as they are computed; nothing is returned.
+    """
+    import numpy as np
+
+    from gnomon.engine.arrays import ArraySource
+    from gnomon.engine.sink import writing_blocks
+    from gnomon.numeric.view import naming_rows
+
+    if not table.in_blocks:
+        rows = np.concatenate(engine.map(make, ArraySource(table.X, checked=False)))
+        return beside | dict(zip(names, rows.T, strict=True))
+    assert asked.out is not None
+    numbers_only = asked.out.suffix.lower() == ".npy"
+    with (
+        naming_rows(table.X, engine),
+        writing_blocks(
+            asked.out,
+            table.n_rows,
+            names,
+            force=asked.force,
+            beside={} if numbers_only else beside,
+        ) as add,
+    ):
+        engine.write(make, table.X, add)
+    return {}
+
+
 def write_table_or_stdout(
     out: Path | None, columns: dict[str, Any], *, force: bool, words: RunLines
 ) -> None:
-    """Named columns as a file, or as CSV on standard output; ``.npy`` gets the numbers only."""
+    """Named columns as a file, or as CSV on standard output; ``.npy`` gets the numbers only.
+
+    Without `columns` the table was written block by block already.
+    """
     from gnomon.data.write import csv_text, write_table
 
     if out is None:
@@ -258,7 +304,8 @@ def write_table_or_stdout(
         columns = {name: values for name, values in columns.items() if name not in text}
         if text:
             words.say("Left out", f"{', '.join(text)} (text; .npy holds numbers only)")
-    write_table(out, list(columns), list(columns.values()), force=force)
+    if columns:
+        write_table(out, list(columns), list(columns.values()), force=force)
     words.say("Wrote", str(out))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from gnomon.cli.run_lines import RunLines
 if TYPE_CHECKING:
     from gnomon.budget import Budget
     from gnomon.cli.asked import Asked
+    from gnomon.data.table import Table
 
 __all__ = [
     "beside_workers",
     "engine_for",
     "in_blocks",
+    "limit_reading",
     "refuse_copies",
     "refuse_for_workers",
     "refuse_output",
@@ -75,6 +78,15 @@ def in_blocks(asked: "Asked", *inputs: str) -> bool:
 
     files = (Path(data) for data in inputs if data != "-")
     return asked.cluster or any(not opening.fits(path, asked.memory) for path in files)
+
+
+def limit_reading(table: "Table", asked: "Asked") -> "Table":
+    """The table, of which blocks take no more than each process may use of the memory allowed."""
+    if not table.in_blocks or asked.memory is None:
+        return table
+    # Of the processes whose libraries are counted, this one does not work beside the others.
+    limit = asked.memory.each(asked.memory.processes - 1)
+    return replace(table, X=table.X.limit(limit))
 
 
 def beside_workers(memory: "Budget | None", workers: int | None) -> "Budget | None":
