@@ -3,8 +3,8 @@
 A `PairView` is a pair of tables, a `Scaling` of each, and the engine that reads them. Work
 is a function of a range of rows of a `Pair`, which is two arrays: the whole tables if both
 are in memory, or one part of them. Ranges depend only on a part's shape, and parts on the columns
-of both tables (`engine.pairs`). Ranges are added up within their part, in order, and parts in
-the tree of the engines. So arrays, memory maps and files give the same bits, on any number of
+of both tables (`engine.paired_tables`). Ranges are added up within their part, in order, and parts
+in the tree of the engines. So arrays, memory maps and files give the same bits, on any number of
 threads or workers.
 
 A `numeric.view.View` gives a function whole parts, which divide themselves; a `PairView` divides
