@@ -15,6 +15,7 @@ from gnomon import source
 from gnomon.data.formats import io as disk
 from gnomon.data.formats import parquet as row_groups
 from gnomon.data.formats.io import PAGE, TRIALS, Disk, DiskFile
+from gnomon.engine import LocalEngine
 
 
 @pytest.fixture
@@ -231,6 +232,13 @@ def test_columns_beside_each_other_are_read_at_once_and_nothing_beforehand(
     for partition in table.partitions:
         table.read(partition)
     assert len(asked) == 2 * 8  # a strip of each row group
+
+
+def test_no_advice_is_given_for_an_array_in_the_page_cache(tmp_path, monkeypatch):
+    np.save(tmp_path / "t.npy", np.zeros((40, 5)))
+    monkeypatch.setattr(os, "posix_fadvise", lambda *_: pytest.fail("advised"), raising=False)
+    table = source(tmp_path / "t.npy", rows=5)
+    assert sum(LocalEngine(1).map(lambda block: len(block.X), table)) == 40
 
 
 def test_an_array_after_a_header_of_any_length_is_aligned(tmp_path, past):

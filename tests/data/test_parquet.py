@@ -130,12 +130,12 @@ def test_only_columns_in_use_are_fetched_and_not_too_much(tmp_path, advised, mon
         assert start == (chunk.dictionary_page_offset or chunk.data_page_offset)
         assert stop - start == chunk.total_compressed_size
     advised.clear()
-    monkeypatch.setattr(row_groups, "BEFOREHAND", 1000)
+    monkeypatch.setattr(disk, "BEFOREHAND", 1000)
     ParquetGroups(path).prefetch(range(3), list(range(6)))
     assert sum(stop - start for start, stop in advised) == 1000
     whole, asked = advised.copy(), 300
     advised.clear()
-    monkeypatch.setattr(row_groups, "ASKED", asked)  # the system forgets the rest of a long range
+    monkeypatch.setattr(disk, "ADVISED", asked)  # the system forgets the rest of a long range
     ParquetGroups(path).prefetch(range(3), list(range(6)))
     assert max(stop - start for start, stop in advised) == asked
     assert {at for start, stop in whole for at in range(start, stop)} == {

@@ -66,7 +66,7 @@ class MatrixParts(Source):
 
     def read(self, partition: Partition) -> Any:
         """Some rows of the columns in use."""
-        rows = self.take(partition.start, partition.start + partition.rows)
+        rows = self.take(partition.start, partition.stop)
         if self.used is not None:
             rows = rows[:, self.used]
         if self.is_sparse:

@@ -1,9 +1,13 @@
-"""Scales from numbers to positions on the drawing, and round numbers for the ticks."""
+"""Scales from numbers to positions on the drawing, round numbers for the ticks, and axes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["AxisScale", "tick_text", "ticks"]
+from gnomon.charts import words
+from gnomon.charts.canvas import Canvas
+
+__all__ = ["AxisScale", "draw_share_axes", "tick_text", "ticks"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,19 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = _round_step((high - low) / max(about, 1))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [step * i for i in range(first, last + 1)]
+
+
+def draw_share_axes(
+    canvas: Canvas, x: AxisScale, y: AxisScale, shares: Sequence[float], label: str
+) -> None:
+    """Draw a line for each of the `shares` up the y axis, and whole numbers along the x axis."""
+    for share in shares:
+        canvas.line(x.start, y(share), x.end, y(share), "grid" if share else "axis")
+        canvas.text(x.start - 10, y(share) + 4, words.percent(share), "tick soft", "end")
+    for mark in ticks(0, x.high, 6):
+        if mark == round(mark):
+            canvas.text(x(mark), y.start + 20, f"{mark:.0f}", "tick soft", "middle")
+    canvas.text((x.start + x.end) / 2, y.start + 44, label, "label soft", "middle")
 
 
 def tick_text(value: float, step: float) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon.charts import words
-from gnomon.charts.axis import AxisScale, ticks
+from gnomon.charts.axis import AxisScale, draw_share_axes
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, components_needed, known_shares
@@ -41,7 +41,7 @@ def cumulative(model: FittedPCA) -> Chart:
     top = canvas.top + 24
     x = AxisScale(0.0, shown, LEFT + 46, RIGHT - MARGIN)
     y = AxisScale(0.0, 1.0, top + PLOT_HEIGHT, top)
-    _draw_axes(canvas, x, y)
+    draw_share_axes(canvas, x, y, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), "number of components")
     _draw_curve(canvas, x, y, sums[: shown + 1], kept)
     _draw_marks(canvas, x, y, sums, needed)
 
@@ -85,18 +85,6 @@ def _shown(known: int, kept: int, needed: dict[float, int | None]) -> int:
         return known
     furthest = max([kept, *(k if k is not None else known for k in needed.values())])
     return min(known, max(MOST_COMPONENTS, int(1.2 * furthest)))
-
-
-def _draw_axes(canvas: Canvas, x: AxisScale, y: AxisScale) -> None:
-    for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        at = y(share)
-        canvas.line(x.start, at, x.end, at, "grid" if share else "axis")
-        canvas.text(x.start - 10, at + 4, words.percent(share), "tick soft", "end")
-    for mark in ticks(0, x.high, 6):
-        if mark == round(mark):
-            canvas.text(x(mark), y.start + 20, f"{mark:.0f}", "tick soft", "middle")
-    middle = (x.start + x.end) / 2
-    canvas.text(middle, y.start + 44, "number of components", "label soft", "middle")
 
 
 def _draw_curve(canvas: Canvas, x: AxisScale, y: AxisScale, sums: Array, kept: int) -> None:

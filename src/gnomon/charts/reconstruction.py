@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon.charts import words
-from gnomon.charts.axis import AxisScale, ticks
+from gnomon.charts.axis import AxisScale, draw_share_axes
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, known_shares
@@ -47,14 +47,7 @@ def reconstruction(model: FittedPCA) -> Chart:
     top = canvas.top + 24
     x = AxisScale(0.0, shown, LEFT + 46, RIGHT - 16)
     y = AxisScale(0.0, 1.0, top + PLOT_HEIGHT, top)
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        canvas.line(x.start, y(share), x.end, y(share), "grid" if share else "axis")
-        canvas.text(x.start - 10, y(share) + 4, words.percent(share), "tick soft", "end")
-    for mark in ticks(0, shown, 6):
-        if mark == round(mark):
-            canvas.text(x(mark), y.start + 20, f"{mark:.0f}", "tick soft", "middle")
-    middle = (x.start + x.end) / 2
-    canvas.text(middle, y.start + 44, "components used", "label soft", "middle")
+    draw_share_axes(canvas, x, y, (0.0, 0.25, 0.5, 0.75, 1.0), "components used")
     if varies:
         _draw_curve(canvas, x, y, errors[: shown + 1], kept)
     end = y.start + 52

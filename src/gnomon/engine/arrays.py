@@ -88,7 +88,7 @@ class ArraySource(Source):
 
     def read(self, partition: Partition) -> Any:
         """Rows of the array, without a copy unless their type is unusual."""
-        rows = self.X[partition.start : partition.start + partition.rows]
+        rows = self.X[partition.start : partition.stop]
         return rows if is_sparse(rows) else np.asarray(rows, self.dtype)
 
     def read_checked(self, partition: Partition) -> tuple[Any, Seal]:

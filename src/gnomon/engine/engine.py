@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gnomon.engine.source import Block, Source
-from gnomon.errors import refuse
+from gnomon.engine.tree_sum import Tree
+from gnomon.errors import DataError, refuse
 from gnomon.events import On, both
 
 T = TypeVar("T")
@@ -67,6 +68,11 @@ class Engine(Protocol):
 
         `combine` returns a new sum and does not modify its operands.
         """
+        if not source.partitions:
+            raise DataError("The source has no rows. Add rows.")
+        tree = Tree(combine)
+        self.write(function, source, tree.add, beside=beside, on=on)
+        return tree.total()
 
     def write(
         self,

@@ -11,8 +11,6 @@ from gnomon.compute.threads import fold_blocks, row_blocks, thread_count
 from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Source
 from gnomon.engine.task import Part, Task
-from gnomon.engine.tree_sum import Tree
-from gnomon.errors import DataError
 from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
@@ -43,22 +41,6 @@ class LocalEngine(Engine):
 
     is_local = True
     processes = 0
-
-    def reduce(
-        self,
-        function: Callable[[Block], T],
-        source: Source,
-        combine: Callable[[T, T], T],
-        *,
-        beside: Sequence[Any] | None = None,
-        on: On | None = None,
-    ) -> T:
-        """See `Engine.reduce`."""
-        if not source.partitions:
-            raise DataError("The source has no rows. Add rows.")
-        tree = Tree(combine)
-        self.write(function, source, tree.add, beside=beside, on=on)
-        return tree.total()
 
     def write(
         self,

@@ -259,12 +259,12 @@ def pair_by_row(left: Source, right: Source) -> PairedSource:
     starts = [partition.start for partition in others]
     partitions: list[Partition] = []
     for partition in sides[wide].partitions:
-        stop = partition.start + partition.rows
+        stop = partition.stop
         pieces = []
         for other in others[max(0, bisect_right(starts, partition.start) - 1) :]:
             if other.start >= stop:
                 break
-            low, high = max(partition.start, other.start), min(stop, other.start + other.rows)
+            low, high = max(partition.start, other.start), min(stop, other.stop)
             if high > low:
                 pieces.append(Piece(other, low - other.start, high - other.start))
         if partition.rows:
@@ -313,7 +313,7 @@ def _joined(
     theirs: tuple[Piece, ...],
     rows: int,
 ) -> Partition:
-    start = before[-1].start + before[-1].rows if before else 0
+    start = before[-1].stop if before else 0
     return Partition(
         len(before), start, rows, partition.file, partition.first, place=(mine, theirs)
     )

@@ -65,6 +65,11 @@ class Partition:
     first: int = 0
     place: Any = None
 
+    @property
+    def stop(self) -> int:
+        """First row after these, counted over the whole table."""
+        return self.start + self.rows
+
     def __str__(self) -> str:
         return f"{self.file}, rows {self.first} to {self.first + self.rows - 1}"
 
@@ -194,7 +199,7 @@ class Source(ABC):
     def rows(self) -> int:
         """Number of rows of the whole table."""
         last = self.partitions[-1] if self.partitions else None
-        return 0 if last is None else last.start + last.rows
+        return 0 if last is None else last.stop
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """NaN and infinite values: found, counted, and refused with their place."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def refuse_bad_values(
     Returns None if there is none. `table` is the name of `X` in the message.
     """
     infinite, missing = find_bad_values(X)
-    refuse_found(infinite, missing if nan else NOTHING_BAD, names=names, table=table)
+    refuse_found([(infinite, missing if nan else NOTHING_BAD)], names=names, table=table)
 
 
 class Found(NamedTuple):
@@ -63,18 +64,22 @@ def find_bad_values(X: Table) -> tuple[Found, Found]:
 
 
 def refuse_found(
-    infinite: Found,
-    missing: Found,
+    parts: Sequence[tuple[Found, Found]],
     *,
     names: NDArray[Any] | None = None,
-    file: str = "",
     table: str = "X",
+    origin: Callable[[int, int], tuple[str, int]] | None = None,
 ) -> None:
-    """Raise the error about cells that `find_bad_values` found, in a `file` if there is one."""
-    for (_, what, error, way_out), (count, row, column) in zip(
-        _BAD, (infinite, missing), strict=True
-    ):
+    """Raise the error about cells that `find_bad_values` found in the parts of a table, if any.
+
+    ``origin(part, row)`` is the file of a row of a part, and its number in that file.
+    """
+    for kind, (_, what, error, way_out) in enumerate(_BAD):
+        count = sum(found[kind].many for found in parts)
         if count:
+            at = next(i for i, found in enumerate(parts) if found[kind].many)
+            _, row, column = parts[at][kind]
+            file, row = ("", row) if origin is None else origin(at, row)
             raise error(
                 "{table} holds {count} {what}, the first {place}at row {row}, column {column} "
                 "(rows count from 0).",

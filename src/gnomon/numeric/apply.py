@@ -2,7 +2,8 @@
 
 A map from rows to rows (scores, reconstructions, rows moved by a rotation) is a function of an
 array in which each result row depends only on its own input row. So an array is processed in one
-call, and every other table part by part.
+call, and every other table part by part. Estimators write the signatures of `RowTransformer` out
+again for their own docstrings.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gnomon.engine import Block, Engine, LocalEngine, Partition, Source
+from gnomon.engine import Block, Engine, LocalEngine, Source
 from gnomon.engine.arrays import ArraySource
+from gnomon.engine.paired_tables import Both
 from gnomon.errors import DataError, MissingValueError
 from gnomon.events import On
 from gnomon.inputs import Found, find_bad_values, is_sparse, refuse_bad_values, refuse_found
@@ -44,11 +45,11 @@ SAMPLE_PARTS = 8  # parts that are read to choose a shift
 __all__ = [
     "View",
     "naming_rows",
+    "rows_at",
     "sample_passes",
-    "some_rows",
+    "sample_rows",
     "view_array",
     "view_table",
-    "weights_of",
 ]
 
 
@@ -176,17 +177,12 @@ class View:
         if array is not None:
             refuse_bad_values(array.X, names=self.names)
             return
-        found = self.collect(_bad_values)
-        for kind in range(2):
-            count = sum(part[kind].many for part in found)
-            if not count:
-                continue
-            at = next(i for i, part in enumerate(found) if part[kind].many)
+
+        def origin(at: int, row: int) -> tuple[str, int]:
             partition = self.table.partitions[at]
-            first = found[at][kind]
-            located = [Found(0, -1, -1), Found(0, -1, -1)]
-            located[kind] = Found(count, partition.first + first.row, first.column)
-            refuse_found(*located, names=self.names, file=partition.file)
+            return partition.file, partition.first + row
+
+        refuse_found(self.collect(_bad_values), names=self.names, origin=origin)
 
     def _of_block(self, of: OfRows[T]) -> "_OfBlock":
         """Wrap `of` as a function of blocks, without anything that belongs to single rows."""
@@ -199,7 +195,7 @@ class View:
             return None
         return [
             tuple(
-                None if array is None else _slice(array, partition)
+                None if array is None else array[partition.start : partition.stop]
                 for array in (weights, self.roots)
             )
             for partition in self.table.partitions
@@ -263,7 +259,8 @@ def view_table(
 
     Only a few parts are read, however large the table is. Rows of weight 0 are left out.
     """
-    sample = _sample(table, engine, weights)
+    rows, own = sample_rows(table, engine, weights, sample_size(table.columns))
+    sample = ShiftSample(np.ascontiguousarray(rows, table.dtype), own)
     scaling = choose_scaling(table.dtype, sample, shift, work, weights)
     return View(table, scaling, engine, names=names, sample=sample, on=on)
 
@@ -288,20 +285,6 @@ def naming_rows(
         raise
 
 
-def _sample(source: Source, engine: Engine, weights: Weights) -> ShiftSample:
-    """About a thousand evenly spaced rows of evenly spaced partitions."""
-    wanted = some_rows(source, weights, sample_size(source.columns))
-    by_index = {partition.index: rows for partition, rows in wanted}
-    X = source.array() if engine.is_local else None
-    if X is not None:
-        at = np.concatenate([partition.start + rows for partition, rows in wanted])
-        some = X[at].toarray() if is_sparse(X) else X[at]
-        return ShiftSample(np.ascontiguousarray(some, source.dtype), weights_of(wanted, weights))
-    chosen = source.only([partition for partition, _ in wanted])
-    rows = np.concatenate(engine.map(_SomeRows(by_index), chosen))
-    return ShiftSample(rows, weights_of(wanted, weights))
-
-
 def sample_passes(table: Source, engine: Engine) -> int:
     """Passes over `table` to choose a shift: 1 if it has so few parts that all of them are read.
 
@@ -311,17 +294,16 @@ def sample_passes(table: Source, engine: Engine) -> int:
     return int(not in_memory and len(table.partitions) <= SAMPLE_PARTS)
 
 
-def some_rows(
-    source: Source, weights: Weights, size: int
-) -> list[tuple[Partition, NDArray[np.intp]]]:
-    """At most eight evenly spaced partitions, and evenly spaced rows of each, about `size` in all.
+def sample_rows(source: Source, engine: Engine, weights: Weights, size: int) -> tuple[Any, Weights]:
+    """About `size` rows of a table (`rows_at`) and their weights.
 
-    Rows of weight 0 are left out.
+    They are evenly spaced rows of at most eight evenly spaced partitions. Rows of weight 0 are left
+    out.
     """
     present = [
         partition
         for partition in source.partitions
-        if partition.rows and (weights is None or _slice(weights, partition).any())
+        if partition.rows and (weights is None or weights[partition.start : partition.stop].any())
     ]
     if not present:
         raise DataError("There are no rows, or every weight is 0. Add rows or weights.")
@@ -330,32 +312,47 @@ def some_rows(
     wanted = []
     for partition in chosen:
         if weights is None:
-            wanted.append((partition, evenly_spaced(partition.rows, each)))
+            rows = evenly_spaced(partition.rows, each)
         else:
-            there = np.flatnonzero(_slice(weights, partition))
-            wanted.append((partition, there[evenly_spaced(there.size, each)]))
-    return wanted
+            rows = np.flatnonzero(weights[partition.start : partition.stop])
+            rows = rows[evenly_spaced(rows.size, each)]
+        wanted.append(partition.start + rows)
+    at = np.concatenate(wanted)
+    return rows_at(source, engine, at), None if weights is None else weights[at]
 
 
-def weights_of(wanted: list[tuple[Partition, NDArray[np.intp]]], weights: Weights) -> Weights:
-    """Weights of the rows that `some_rows` chose."""
-    if weights is None:
-        return None
-    at = np.concatenate([partition.start + rows for partition, rows in wanted])
-    chosen: NDArray[np.float64] = weights[at]
-    return chosen
+def rows_at(source: Source, engine: Engine, at: NDArray[np.intp]) -> Any:
+    """Unscaled rows of a table by their ascending numbers, dense and in C order.
+
+    Those of a pair of tables are `Both`.
+    """
+    X: Any = source.array() if engine.is_local else None
+    if X is not None:
+        return _take(X, at)
+    chosen = np.split(at, np.searchsorted(at, [part.start for part in source.partitions[1:]]))
+    wanted = {
+        part.index: rows - part.start
+        for part, rows in zip(source.partitions, chosen, strict=True)
+        if rows.size
+    }
+    some = source.only([part for part in source.partitions if part.index in wanted])
+    found = engine.map(_RowsAt(wanted), some)
+    if isinstance(found[0], Both):
+        return Both(*map(np.concatenate, zip(*found, strict=True)))
+    return np.concatenate(found)
 
 
-def _slice(weights: NDArray[np.float64], partition: Partition) -> NDArray[np.float64]:
-    return weights[partition.start : partition.start + partition.rows]
+def _take(X: Any, at: NDArray[np.intp]) -> Any:
+    if isinstance(X, Both):
+        return Both(_take(X.X, at), _take(X.Y, at))
+    return np.ascontiguousarray(X[at].toarray() if is_sparse(X) else X[at])
 
 
 @dataclass(frozen=True)
-class _SomeRows:
+class _RowsAt:
     """Chosen rows of a block; `wanted` maps the number of a partition to its rows."""
 
     wanted: dict[int, NDArray[np.intp]]
 
-    def __call__(self, block: Block) -> NDArray[Any]:
-        rows: Any = block.X[self.wanted[block.partition.index]]
-        return np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)
+    def __call__(self, block: Block) -> Any:
+        return _take(block.X, self.wanted[block.partition.index])

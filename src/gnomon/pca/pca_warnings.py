@@ -124,7 +124,7 @@ def _largest_energy(
     row: int | str = partition.first + parts[at][2]
     if view.table.held_from is not None:
         number = partition.start + parts[at][2]
-        partition = next(p for p in view.table.held_from.partitions if number < p.start + p.rows)
+        partition = next(p for p in view.table.held_from.partitions if number < p.stop)
         row = f"{partition.first + number - partition.start} of {partition.file}"
     elif view.array is None:
         row = f"{row} of {partition.file}"

@@ -3,9 +3,13 @@
 A `PairView` is a pair of tables, a `Scaling` of each, and the engine that reads them. Work
 is a function of a range of rows of a `Pair`, which is two arrays: the whole tables if both
 are in memory, or one part of them. Ranges depend only on a part's shape, and parts on the columns
-of both tables (`engine.pairs`). Ranges are added up within their part, in order, and parts in
-the tree of the engines. So arrays, memory maps and files give the same bits, on any number of
-threads or workers; for arrays in memory threads share the ranges of all parts.
+of both tables (`engine.paired_tables`). Ranges are added up within their part, in order, and parts
+in the tree of the engines. So arrays, memory maps and files give the same bits, on any number of
+threads or workers.
+
+A `numeric.view.View` gives a function whole parts, which divide themselves; a `PairView` divides
+both tables into ranges itself. So threads share the ranges of all parts of arrays in memory, and a
+fit of a few rows calls its work directly, without an engine's tasks.
 
 `PairView.moments` are the tables' `CrossMoments`, from one reading of both.
 Tables of up to `narrow.WIDEST` columns go through compiled loops, wider ones through BLAS.
@@ -21,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.compute.threads import fold_blocks, quiet, row_blocks
-from gnomon.engine import Block, Engine, LocalEngine, Partition
+from gnomon.engine import Block, Engine, LocalEngine
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.paired_tables import Both, PairedSource, called, pair_by_row
 from gnomon.engine.tree_sum import Tree
-from gnomon.inputs import NOTHING_BAD, Found, find_bad_values, refuse_bad_values, refuse_found
+from gnomon.inputs import Found, find_bad_values, refuse_bad_values, refuse_found
 from gnomon.numeric.moments import FLUSH_ROWS, RANGE_NUMBERS, Moments, within_range
 from gnomon.numeric.roundoff import ROUNDINGS
 from gnomon.numeric.scaling import (
@@ -38,7 +42,7 @@ from gnomon.numeric.scaling import (
     sample_size,
     scratch,
 )
-from gnomon.numeric.view import some_rows, weights_of
+from gnomon.numeric.view import rows_at, sample_rows
 from gnomon.procrustes.cross_moments import CrossMoments
 from gnomon.procrustes.narrow import BLOCK, WIDEST, column_block, pair_sums
 from gnomon.typing import Floats64, Table
@@ -47,6 +51,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Weights = Floats64 | None
 Shifts = tuple[NDArray[Any] | None, NDArray[Any] | None]
+Parts = list[tuple[int, int]]  # rows from, to
 
 ONES = np.ones(BLOCK)
 WIDE = np.dtype(np.float64)
@@ -98,6 +103,9 @@ class RowWork(Protocol):
         """Write the numbers of rows `start` to `stop` into `out` (lines, stop − start)."""
 
 
+OfPair = Callable[[Pair, Weights, int | None], T]  # rows of a pair, their weights, threads
+
+
 def draw_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
     """Draw at most `most` of n rows with a seed, ascending."""
     return np.sort(np.random.default_rng(seed).choice(n, min(most, n), replace=False))
@@ -145,10 +153,8 @@ class PairView:
         """Add up `work` over all ranges, in a fixed order."""
         array = self._array()
         if array is not None:
-            parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
-            return _total(work, array, weights, parts, self._n_jobs)
-        function = _OfPart(work, self.left, self.right, _total_of_part, self._n_jobs)
-        beside = self._beside(weights)
+            return _total(work, array, weights, self._n_jobs, self._parts())
+        function, beside = self._of_block(partial(_total, work)), self._beside(weights)
         total: T = self.engine.reduce(function, self.table, operator.add, beside=beside)
         return total
 
@@ -156,8 +162,7 @@ class PairView:
         """Compute `lines` numbers for every row, shape (lines, n)."""
         array = self._array()
         if array is not None:
-            parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
-            return _each_row(work, array, weights, parts, lines, self._n_jobs)
+            return _each_row(work, lines, array, weights, self._n_jobs, self._parts())
         out, done = np.empty((lines, self.rows)), 0
 
         def add(part: Floats64) -> None:
@@ -165,33 +170,22 @@ class PairView:
             out[:, done : done + part.shape[1]] = part
             done += part.shape[1]
 
-        each = partial(_each_row_of_part, lines=lines)
-        function = _OfPart(work, self.left, self.right, each, self._n_jobs)
+        function = self._of_block(partial(_each_row, work, lines))
         self.engine.write(function, self.table, add, beside=self._beside(weights))
         return out
 
     def row_total(self, values: Floats64, weights: Weights = None) -> float:
         """Weighted sum of one number per row, part by part, with the bits of `total`."""
         tree: Tree[float] = Tree(operator.add)
-        for partition in self.table.partitions:
-            at = slice(partition.start, partition.start + partition.rows)
-            tree.add(sum_rows(values[at], None if weights is None else weights[at]))
+        for start, stop in self._parts():
+            own = None if weights is None else weights[start:stop]
+            tree.add(sum_rows(values[start:stop], own))
         return tree.total()
 
     def rows_at(self, at: NDArray[np.intp]) -> Both:
         """Unscaled rows of both tables, by their ascending numbers."""
-        array = self.table.array()
-        if array is not None:
-            return Both(array.X[at], array.Y[at])
-        stops = [partition.start + partition.rows for partition in self.table.partitions]
-        chosen = np.split(at, np.searchsorted(at, stops[:-1]))
-        wanted = {
-            partition.index: rows - partition.start
-            for partition, rows in zip(self.table.partitions, chosen, strict=True)
-            if rows.size
-        }
-        some = [part for part in self.table.partitions if part.index in wanted]
-        return _stacked(self.engine.map(_SomeRows(wanted), self.table.only(some)))
+        both: Both = rows_at(self.table, self.engine, at)
+        return both
 
     def some_or_all(self, most: int, seed: int) -> Both:
         """All rows of tables in memory; otherwise at most `most` rows, drawn with a seed."""
@@ -222,17 +216,14 @@ class PairView:
             for side, (Z, (table, name)) in enumerate(zip(array, tables, strict=True)):
                 refuse_bad_values(Z, names=self._names_of(side), table=called(table, name))
             return
-        found = self.engine.map(_BadValues(self.table), self.table)
+        found = self.engine.map(_bad_values, self.table)
         for side, (table, name) in enumerate(tables):
-            for kind in range(2):
-                there = [part[side][kind] for part in found if part[side][kind][1].many]
-                if not there:
-                    continue
-                file, first = there[0]
-                located = [NOTHING_BAD, NOTHING_BAD]
-                located[kind] = first._replace(many=sum(each.many for _, each in there))
-                names = self._names_of(side)
-                refuse_found(*located, names=names, file=file, table=called(table, name))
+            refuse_found(
+                [part[side] for part in found],
+                names=self._names_of(side),
+                table=called(table, name),
+                origin=partial(self._origin, side),
+            )
 
     @property
     def _n_jobs(self) -> int | None:
@@ -251,7 +242,17 @@ class PairView:
     def _beside(self, weights: Weights) -> Sequence[Any] | None:
         if weights is None:
             return None
-        return [weights[part.start : part.start + part.rows] for part in self.table.partitions]
+        return [weights[start:stop] for start, stop in self._parts()]
+
+    def _of_block(self, of: OfPair[T]) -> "_OfBlock":
+        """Wrap `of` as a function of blocks."""
+        return _OfBlock(self.left, self.right, of, self._n_jobs)
+
+    def _parts(self) -> Parts:
+        return [(part.start, part.stop) for part in self.table.partitions]
+
+    def _origin(self, side: int, at: int, row: int) -> tuple[str, int]:
+        return self.table.origin(self.table.partitions[at], side, row)
 
     def _with_exponents(self, x: int, y: int) -> "PairView":
         left, right = replace(self.left, exponent=x), replace(self.right, exponent=y)
@@ -259,17 +260,12 @@ class PairView:
 
     def amplitudes(self) -> Floats64:
         """Largest |x − shift| and |y − shift| of the whole tables, in one pass."""
-        largest: Floats64 = self.each_part(_LARGEST).max(axis=0)
-        return largest
-
-    def each_part(self, work: Work[Floats64]) -> Floats64:
-        """Results of `work` for every part, one line each."""
-        parts = [(part.start, part.start + part.rows) for part in self.table.partitions]
         array = self._array()
         if array is not None:
-            return np.array([work(array, None, *part) for part in parts])
-        function = _OfPart(work, self.left, self.right, _whole_part, self._n_jobs)
-        return np.array(self.engine.map(function, self.table))
+            return np.array(_largest(array, None, self._n_jobs))
+        parts = self.engine.map(self._of_block(_largest), self.table)
+        largest: Floats64 = np.max(parts, axis=0)
+        return largest
 
     def _measured(self) -> "PairView":
         """Copy with exponents for the largest numbers of the whole tables."""
@@ -304,19 +300,10 @@ def view_pair(
 
     Only a few parts are read, however large the tables are. Rows of weight 0 are left out.
     """
-    wanted = some_rows(table, weights, sample_size(max(table.widths)))
-    array = table.array()
-    if array is not None:
-        at = np.concatenate([part.start + rows for part, rows in wanted])
-        rows = Both(np.ascontiguousarray(array.X[at]), np.ascontiguousarray(array.Y[at]))
-    else:
-        some = table.only([part for part, _ in wanted])
-        of_part = {part.index: rows for part, rows in wanted}
-        rows = _stacked(engine.map(_SomeRows(of_part), some))
+    rows, own = sample_rows(table, engine, weights, sample_size(max(table.widths)))
     work = WIDE if max(table.widths) <= WIDEST else None
-    sampled = weights_of(wanted, weights)
     left, right = (
-        choose_scaling(side.dtype, ShiftSample(Z, sampled), shift, work, weights)
+        choose_scaling(side.dtype, ShiftSample(Z, own), shift, work, weights)
         for side, Z, shift in zip((table.left, table.right), rows, shifts, strict=True)
     )
     return PairView(table, left, right, engine, names)
@@ -333,57 +320,37 @@ def sum_rows(values: Floats64, weights: Weights) -> float:
 
 
 @dataclass(frozen=True)
-class _OfPart:
-    """Work on the ranges of a part, as a function of blocks."""
+class _OfBlock:
+    """A function of a pair as a function of blocks."""
 
-    work: Any
     left: Scaling
     right: Scaling
-    function: Callable[[Any, Pair, Weights, int | None], Any]
+    function: OfPair[Any]
     n_jobs: int | None
 
     def __call__(self, block: Block) -> Any:
         both: Any = block.X
         pair = Pair(Rows(both.X, self.left), Rows(both.Y, self.right))
-        return self.function(self.work, pair, block.beside, self.n_jobs)
+        return self.function(pair, block.beside, self.n_jobs)
 
 
-def _total_of_part(work: Work[T], pair: Pair, weights: Weights, n_jobs: int | None) -> T:
-    return _total(work, pair, weights, [(0, pair.left.shape[0])], n_jobs)
-
-
-def _each_row_of_part(
-    work: RowWork, pair: Pair, weights: Weights, n_jobs: int | None, *, lines: int
-) -> Floats64:
-    return _each_row(work, pair, weights, [(0, pair.left.shape[0])], lines, n_jobs)
-
-
-def _whole_part(work: Work[T], pair: Pair, weights: Weights, _: int | None) -> T:
-    return work(pair, weights, 0, pair.left.shape[0])
-
-
-def _ranges(
-    work: Work[Any] | RowWork, pair: Pair, parts: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
+def _ranges(work: Work[Any] | RowWork, pair: Pair, parts: Parts | None) -> Parts:
+    """Ranges of the parts of a pair, which is a single part by default."""
     return [
         (first + start, first + stop)
-        for first, last in parts
+        for first, last in parts or [(0, pair.left.shape[0])]
         for start, stop in row_blocks(last - first, work.step(pair, last - first))
     ]
 
 
 def _total(
-    work: Work[T],
-    pair: Pair,
-    weights: Weights,
-    parts: list[tuple[int, int]],
-    n_jobs: int | None,
+    work: Work[T], pair: Pair, weights: Weights, n_jobs: int | None, parts: Parts | None = None
 ) -> T:
     """Add up ranges within their part, and the parts in the engines' tree."""
     ranges = _ranges(work, pair, parts)
     if len(ranges) == 1:
         return quiet(partial(work, pair, weights))(*ranges[0])
-    ends = {last for _, last in parts}
+    ends = {last for _, last in parts or ranges[-1:]}
     tree: Tree[T] = Tree(operator.add)
     found: list[T] = []  # sum of the current part
     done = iter(ranges)
@@ -402,13 +369,13 @@ def _total(
 
 def _each_row(
     work: RowWork,
+    lines: int,
     pair: Pair,
     weights: Weights,
-    parts: list[tuple[int, int]],
-    lines: int,
     n_jobs: int | None,
+    parts: Parts | None = None,
 ) -> Floats64:
-    out = np.empty((lines, parts[-1][1]))
+    out = np.empty((lines, pair.left.shape[0]))
 
     def run(start: int, stop: int) -> None:
         work(pair, weights, start, stop, out[:, start:stop])
@@ -477,19 +444,12 @@ def _wide_sums(pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
     return total
 
 
-@dataclass(frozen=True)
-class _Largest:
-    """Compute the largest |x − shift| and |y − shift| of a part."""
-
-    def step(self, _: Pair, rows: int) -> int:
-        return rows
-
-    def __call__(self, pair: Pair, _: Weights, start: int, stop: int) -> Floats64:
-        sides = (pair.left, pair.right)
-        return np.array([amplitude(Rows(Z.X[start:stop], Z.scaling), None) for Z in sides])
+def _largest(pair: Pair, _: Weights, n_jobs: int | None) -> tuple[float, float]:
+    return amplitude(pair.left, n_jobs), amplitude(pair.right, n_jobs)
 
 
-_LARGEST = _Largest()
+def _bad_values(block: Block) -> list[tuple[Found, Found]]:
+    return [*map(find_bad_values, block.X)]
 
 
 class _Sums:
@@ -532,39 +492,3 @@ class _Sums:
         shift, exponent = scaling.shift, scaling.exponent
         found = Moments(self.n, self.weight, shift, offset, scatter, exponent, rounding)
         return within_range(found)
-
-
-@dataclass(frozen=True)
-class _SomeRows:
-    """Chosen rows of both tables, by the number of their part."""
-
-    wanted: dict[int, NDArray[np.intp]]
-
-    def __call__(self, block: Block) -> Both:
-        both: Any = block.X
-        at = self.wanted[block.partition.index]
-        return Both(np.ascontiguousarray(both.X[at]), np.ascontiguousarray(both.Y[at]))
-
-
-def _stacked(parts: list[Both]) -> Both:
-    return Both(*(np.concatenate(side) for side in zip(*parts, strict=True)))
-
-
-@dataclass(frozen=True)
-class _BadValues:
-    """Find infinities and missing values in a block of both tables, and the file of the first."""
-
-    table: PairedSource
-
-    def __call__(self, block: Block) -> list[list[tuple[str, Found]]]:
-        both: Any = block.X
-        return [
-            [self._placed(block.partition, side, found) for found in find_bad_values(Z)]
-            for side, Z in enumerate(both)
-        ]
-
-    def _placed(self, partition: Partition, side: int, found: Found) -> tuple[str, Found]:
-        if not found.many:
-            return "", found
-        file, row = self.table.origin(partition, side, found.row)
-        return file, found._replace(row=row)

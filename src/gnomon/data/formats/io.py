@@ -4,6 +4,9 @@ The page cache keeps what was read for the next read. A table larger than memory
 then, together with everything else, and caching costs a second of processor time and more for 1 GB,
 where reading past the cache took 0.06 s (decision 0021). Files that the cache holds already, short
 ones, files on a slow disk and those of systems without O_DIRECT are read through the cache.
+
+`Disk` is the one place that knows which way is taken: `Disk.read_range` reads bytes, and
+`Disk.prefetch` fetches them beforehand, on a thread of ours or by advice to the system.
 """
 
 import ctypes
@@ -31,6 +34,8 @@ QUICK = 4e8  # bytes a second; a quicker disk needs no cache
 LOOKS = 64  # pages of a file that are looked at to see whether the cache has it
 TRIALS = 16  # reads that are timed, one after the other: the first are the slowest
 SHORT = 2**17  # bytes of a read that is too short to measure a disk
+BEFOREHAND = 2**26  # bytes that the system is advised to fetch
+ADVISED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
 
 Ranges = tuple[tuple[int, int], ...]  # bytes from, to
 Parts = Sequence[tuple[int, Octets]]
@@ -85,8 +90,13 @@ class Disk:
             return read_buffered(self.path, at, size)
 
     def prefetch(self, ranges: Ranges) -> None:
-        """Prefetch ranges for `read_parts`; they are kept until they are read, or dropped."""
-        if self.past and ranges not in self.ahead:
+        """Prefetch ranges for `read_parts`; they are kept until they are read, or dropped.
+
+        Of a file in the page cache, the system is advised to fetch them.
+        """
+        if not self.past:
+            _advise(self.path, ranges)
+        elif ranges not in self.ahead:
             self.ahead[ranges] = Ahead(partial(self._read_parts, ranges))
 
     def drop(self, ranges: Ranges) -> None:
@@ -147,6 +157,20 @@ def _is_kept(path: Path, found: os.stat_result) -> bool:
             kept += there.raw[0] & 1
         return 2 * kept > LOOKS
     return False
+
+
+def _advise(path: Path, ranges: Ranges) -> None:
+    """Have the system fetch ranges of a file, if it can be advised to."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    left = BEFOREHAND
+    with path.open("rb", buffering=0) as file:
+        for start, stop in ranges:
+            stop = min(stop, start + left)
+            for at in range(start, stop, ADVISED):
+                length = min(ADVISED, stop - at)
+                os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
+            left -= stop - start
 
 
 def read_buffered(path: Path, at: int, size: int) -> Octets:

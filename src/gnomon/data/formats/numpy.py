@@ -372,8 +372,9 @@ class NpyTable(BlockFile):
         return stop - start
 
     def prefetch_part(self, key: Piece) -> None:
-        """Begin to read a part."""
-        self.disk.prefetch(self._range(key))
+        """Begin to read a part, unless the system reads ahead by itself: rows come in order."""
+        if self.disk.past:
+            self.disk.prefetch(self._range(key))
 
     def drop_part(self, key: Piece) -> None:
         """Drop a part that was prefetched."""

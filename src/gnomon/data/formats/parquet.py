@@ -2,8 +2,8 @@
 
 What a Parquet file says about itself stands at its end, and grows with it: it is read once, not for
 every row group. Columns of a row group that is not too large are decoded whole; of a larger one, a
-piece of each column is read at a time. Where the page cache is in use (`gnomon.data.formats.io`),
-it is asked to fetch the next row group while one is decoded.
+piece of each column is read at a time. `gnomon.data.formats.io` reads bytes and prefetches them;
+here is which bytes a row group takes.
 """
 
 import os
@@ -22,8 +22,6 @@ from gnomon.data.formats.io import Disk, DiskFile, Ranges
 
 __all__ = ["FeatherGroups", "Groups", "ParquetGroups"]
 
-BEFOREHAND = 2**26  # bytes that are fetched while others are decoded
-ASKED = 2**20  # of these at a time: Linux forgets what is beyond some megabytes
 WHOLE = 2**26  # bytes of a row group that is always decoded at once
 PIECES = 2**26  # bytes of the pieces of all columns of a larger one, unless there are many
 PIECE = 2**17  # bytes of a column that are read at a time, at the least
@@ -127,15 +125,13 @@ class ParquetGroups:
         return latest[self][1:]
 
     def prefetch(self, groups: range, columns: list[int], at_once: int = 0) -> None:
-        """Prefetch what `batches` will read, or advise the system to do so.
+        """Prefetch the bytes that `batches` will read.
 
         It is a hint: errors are raised when `batches` reads.
         """
         names = self._names(columns)
         with suppress(*HARMLESS):
-            if not self.disk.past:
-                _advise(self.path, self._ranges(groups, {*names}))
-            elif self._is_small(groups, names, at_once):
+            if not self.disk.past or self._is_small(groups, names, at_once):
                 self.disk.prefetch(self._ranges(groups, {*names}))
 
     def drop(self, groups: range, columns: list[int]) -> None:
@@ -214,20 +210,6 @@ class ParquetGroups:
 def native(path: Path) -> Any:
     """An open file of pyarrow's own, whatever its name; names as text must be UTF-8."""
     return pa.OSFile(os.fsencode(path))
-
-
-def _advise(path: Path, ranges: Ranges) -> None:
-    """Have the system fetch parts of a file, as far as it can be asked to."""
-    if not hasattr(os, "posix_fadvise"):
-        return
-    left = BEFOREHAND
-    with path.open("rb", buffering=0) as file:
-        for start, stop in ranges:
-            stop = min(stop, start + left)
-            for at in range(start, stop, ASKED):
-                length = min(ASKED, stop - at)
-                os.posix_fadvise(file.fileno(), at, length, os.POSIX_FADV_WILLNEED)
-            left -= stop - start
 
 
 class FeatherGroups:

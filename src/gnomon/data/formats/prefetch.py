@@ -1,5 +1,8 @@
 """Prefetching: reading on a thread of its own while others compute.
 
+`Ahead` is one such read. `Coming` decides which parts of a file are read next and how many fit into
+memory, without their bytes: where they stand in the file is looked up when a read begins.
+
 `Ahead.take` returns the result if it is ready, waits if it is being read, and otherwise reads
 synchronously. It never waits for a thread that has not begun, so nothing is lost where the thread
 cannot be started, is slow, or was not copied into a forked process.
