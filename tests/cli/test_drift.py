@@ -1,6 +1,10 @@
 """Two months of an embedding with known changes: the gate, its JSON and its page find them."""
 
 import json
+import re
+import shlex
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -122,3 +126,16 @@ def test_the_split_the_merger_and_the_group_that_moved_are_named_and_no_other(he
         sizes = [int(word.strip("();")) for word in sentence.split() if word.strip("();").isdigit()]
         sizes = [size for size in sizes if size > 2]  # "part 1", "part 2"
         assert sum(sizes) == 2 * sizes.pop(whole)
+
+
+def test_the_pipeline_step_of_the_guide_stops_and_keeps_what_it_uploads(here, tmp_path):
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
+    step = re.search(r"  run: >\n((?:    .*\n)+)", guide.read_text(encoding="utf-8"))[1]
+    pq.write_table(pc.read_csv(here[0] / "may.csv"), tmp_path / "last.parquet")
+    shutil.copy(here[0] / "june.parquet", tmp_path / "today.parquet")
+    program, *order = shlex.split(step)
+    assert program == "gnomon"
+    done = gnomon(*order, folder=tmp_path)
+    assert done.returncode == 5, done.stderr
+    assert "neighbours is" in done.stderr.splitlines()[-1]
+    assert {each.name for each in tmp_path.glob("drift.*")} == {"drift.json", "drift.html"}
