@@ -69,6 +69,9 @@ def test_the_slider_carries_every_point_along_a_straight_line(visit, path, made)
         until(page, lambda share=share: data_of(page, "map", "morph") == f"{share:g}")
         between = first + share * (second - first)
         assert all(dark_pixels(page, "map", on_screen(page, between, "map")))
+        names = {1.0: "<b>after</b>", 0.0: "before"}
+        caption = names.get(share, f"{100 * share:.0f} % of the way to <b>after</b>")
+        assert page.inner_text("#map-stage .map-caption") == caption
     far = np.argmax(np.linalg.norm(second - first, axis=1))
     assert not dark_pixels(page, "map", on_screen(page, second[[far]] + 3, "map"))[0]
 

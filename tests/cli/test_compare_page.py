@@ -67,6 +67,7 @@ def test_folders_of_runs_are_compared_by_their_maps_with_reruns(here):
     assert (found["files"], found["n"]) == (["runs.html"], 150)
     page = (folder / "runs.html").read_text(encoding="utf-8")
     assert "in its own data, old_map keeps" in page  # the second table is the first with noise
+    assert "to see what changed in the data, compare the tables" in page
     assert "Reruns of old_map" in page
 
 

@@ -22,13 +22,14 @@ export async function mountPair(root: HTMLElement, data: PackedTable): Promise<M
   first.parts.stage.closest(".map-main")!.after(place);
   const second = await mountMap(place, { ...data, maps: [maps[1]], neighbors: pair.neighbors }, { prefix: "other", isTwin: true });
   const both = await Promise.all([first.table.map(0), second.table.map(0)]);
-  for (const [component, map] of [[first, both[0]], [second, both[1]]] as const) {
-    component.parts.stage.append(element("p", { class: "map-caption map-name" }, map.name));
+  const captions = both.map((map) => element("p", { class: "map-caption map-name" }, map.name));
+  [first, second].forEach((component, at) => {
+    component.parts.stage.append(captions[at]);
     component.tool.showBoth(both);
-  }
+  });
   link(first, second);
   const changed = Uint32Array.from(await wholeNumbers(pair.changed));
-  controls(first, second, both, changed);
+  controls(first, second, both, changed, captions[0]);
   return {
     ...first,
     recolour: () => [first, second].forEach((one) => one.recolour()),
@@ -50,7 +51,9 @@ function link(first: MapComponent, second: MapComponent): void {
   second.on("select", ({ rows }) => first.select(rows));
 }
 
-function controls(first: MapComponent, second: MapComponent, both: [PointMap, PointMap], changed: Uint32Array): void {
+function controls(
+  first: MapComponent, second: MapComponent, both: [PointMap, PointMap], changed: Uint32Array, caption: HTMLElement,
+): void {
   const { parts } = first;
   const slider = element("input", {
     type: "range", min: 0, max: 1, step: "any", value: 0, id: parts.id("morph"), "aria-label": `From ${both[0].name} to ${both[1].name}`,
@@ -60,6 +63,7 @@ function controls(first: MapComponent, second: MapComponent, both: [PointMap, Po
     slider.value = String(share);
     const whole = share === 0 || share === 1;
     await first.tool.place(whole ? both[share] : pointsBetween(...both, share), whole);
+    caption.textContent = whole ? both[share].name : `${Math.round(100 * share)} % of the way to ${both[1].name}`;
     parts.stage.dataset.morph = String(share);
   };
   const stop = () => {

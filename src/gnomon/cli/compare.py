@@ -13,7 +13,7 @@ from gnomon.cli.compare_page import (
     page_path,
     write_compared_page,
 )
-from gnomon.cli.gate import ConditionType, judge, refuse_failed
+from gnomon.cli.gate import ConditionType, judge, refuse_failed, verdict_of
 from gnomon.cli.run_lines import RunLines
 
 if TYPE_CHECKING:
@@ -118,12 +118,13 @@ def command(asked: Asked) -> None:
             found, test = _compare(pair, asked, engine)
         pair.say(words, found.n)
         _say(words, found, test)
+        numbers = _numbers(pair, found, test, asked.seed)
+        verdicts = judge(asked.conditions, numbers)
         html = None
         if path is not None:
-            html = build_compared_page(subjects, asked, found, test, pair, words)
+            verdict = verdict_of(asked.conditions, verdicts)
+            html = build_compared_page(subjects, asked, found, test, pair, verdict, words)
     say_versions(words)
-    numbers = _numbers(pair, found, test, asked.seed)
-    verdicts = judge(asked.conditions, numbers)
     numbers["failed"] = [each for each in verdicts if each["holds"]]
     files = [] if out in (None, path) else [out]
     _write(out if files else None, numbers, force=force, words=words)

@@ -111,6 +111,7 @@ def build_compared_page(
     found: "Comparison",
     test: Any,
     pair: "Pairing",
+    verdict: str | None,
     words: RunLines,
 ) -> str:
     """The HTML text of the page."""
@@ -121,6 +122,7 @@ def build_compared_page(
     from gnomon.report.compared.pair_page import build_comparison
     from gnomon.report.run_page import labels_of
 
+    names = _shown_names(subjects, (pair.left.name, pair.right.name))
     rows = _compared_rows(pair, found)
     ids: Any = None
     if pair.joined is not None and pair.by is not None:
@@ -132,13 +134,15 @@ def build_compared_page(
         labels = labels_of(pair.left.with_rows(np.empty((len(rows), 0)), rows))
     content = gather_comparison(
         found,
-        names=_shown_names(subjects, (pair.left.name, pair.right.name)),
+        names=names,
         title=asked.title,
         ids=ids,
         labels=labels,
         reruns=_reruns(subjects[0], asked, pair, rows, words),
         trust=_trust(subjects),
         same_data=_have_same_data(subjects),
+        verdict=verdict,
+        notes=_alone(names, (pair.left.n_rows - found.n, pair.right.n_rows - found.n)),
         test=test,
         n_permutations=asked.permutations,
         random_state=asked.seed,
@@ -155,6 +159,19 @@ def _compared_rows(pair: "Pairing", found: "Comparison") -> Any:
     if pair.joined is not None:
         return pair.joined.rows_left
     return sampled_rows(found.n) if pair.by is None else None
+
+
+def _alone(names: tuple[str, str], alone: tuple[int, int]) -> tuple[str, ...]:
+    """A sentence about the rows that only one of the tables has, if there are any."""
+    from gnomon.charts.words import count, listing
+    from gnomon.report.section import shown
+
+    parts = [
+        f"{count(rows, 'row')} only in {shown(name)}"
+        for rows, name in zip(alone, names, strict=True)
+        if rows
+    ]
+    return (f"Not compared: {listing(parts)}.",) if parts else ()
 
 
 def write_compared_page(path: Path, html: str, *, force: bool, show: bool, words: RunLines) -> None:

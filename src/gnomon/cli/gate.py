@@ -16,7 +16,7 @@ import rich_click as click
 if TYPE_CHECKING:
     from gnomon.cli.run_lines import RunLines
 
-__all__ = ["FIGURES", "Condition", "ConditionType", "judge", "refuse_failed"]
+__all__ = ["FIGURES", "Condition", "ConditionType", "judge", "refuse_failed", "verdict_of"]
 
 # Names that --fail-if takes, with the entry of the command's JSON that each one stands for.
 FIGURES = {
@@ -118,15 +118,29 @@ def judge(conditions: Sequence[Condition], numbers: dict[str, Any]) -> list[dict
     return verdicts
 
 
+def verdict_of(conditions: Sequence[Condition], verdicts: Sequence[dict[str, Any]]) -> str | None:
+    """Say which conditions hold, or that none does; None without conditions."""
+    if any(each["holds"] for each in verdicts):
+        return f"A condition of --fail-if holds: {_listed(conditions, verdicts, held=True)}."
+    if verdicts:
+        return f"No condition of --fail-if holds: {_listed(conditions, verdicts, held=False)}."
+    return None
+
+
 def refuse_failed(
     conditions: Sequence[Condition], verdicts: Sequence[dict[str, Any]], words: "RunLines"
 ) -> None:
     """Say what was judged; conditions that hold end the command, with exit code 5."""
     from gnomon.errors import ConditionError
 
-    pairs = list(zip(conditions, verdicts, strict=True))
-    held = [c.sentence(v["value"]) for c, v in pairs if v["holds"]]
-    if held:
-        raise ConditionError(f"A condition of --fail-if holds: {'; '.join(held)}.")
-    if pairs:
-        words.say("Passed", "; ".join(c.sentence(v["value"]) for c, v in pairs))
+    if any(each["holds"] for each in verdicts):
+        raise ConditionError(verdict_of(conditions, verdicts))
+    if verdicts:
+        words.say("Passed", _listed(conditions, verdicts, held=False))
+
+
+def _listed(
+    conditions: Sequence[Condition], verdicts: Sequence[dict[str, Any]], *, held: bool
+) -> str:
+    pairs = zip(conditions, verdicts, strict=True)
+    return "; ".join(c.sentence(v["value"]) for c, v in pairs if v["holds"] == held)

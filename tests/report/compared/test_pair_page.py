@@ -9,6 +9,7 @@ from procrustes.test_changes import drift
 from report.pages import decoded_numbers, read_data
 
 from gnomon import PCA, compare, samples
+from gnomon.charts.words import percent
 from gnomon.procrustes.movement import lay_on
 from gnomon.report.compared.group_changes import find_groups, find_islands
 from gnomon.report.compared.pair_maps import draw_maps
@@ -105,6 +106,9 @@ def test_reruns_stand_beside_the_figures():
     assert "something besides chance changed" in page.html
     page = compare(X, near).report(reruns=[far], n_permutations=9)
     assert "chance alone may explain it" in page.html
+    changed = percent(compare(X, far).changed)
+    share = f"In reruns, {changed} of the rows change company by chance alone; in b, 0\u00a0%."
+    assert share in page.html
     assert "compare it with reruns" in compare(X, near).report(n_permutations=9).html
 
 
@@ -170,6 +174,46 @@ def test_a_group_that_moved_as_a_whole_is_named():
     page = compare(X, Y).report(labels=labels, n_permutations=9)
     assert "a moved as a whole" in page.html
     assert "b moved as a whole" not in page.html
+
+
+def test_groups_that_all_moved_are_one_sentence():
+    rng = np.random.default_rng(0)
+    group = np.arange(480) % 8
+    angle = np.pi / 4 * np.arange(8)
+    places = 20 * np.column_stack([np.cos(angle), np.sin(angle)])
+    X = places[group] + rng.normal(size=(480, 2))
+    Y = X + (places[[3, 0, 6, 1, 7, 2, 4, 5]] - places)[group]
+    labels = np.array(list("abcdefgh"), object)[group]
+    page = compare(X, Y).report(labels=labels, n_permutations=9)
+    moved = [said for said in page.content.groups.sentences if "moved as a whole" in said]
+    assert len(moved) == 1
+    assert re.match("[5-8] of 8\u00a0groups moved as a whole, by up to ", moved[0])
+
+
+def test_half_a_group_that_moved_is_no_group_that_moved():
+    rng = np.random.default_rng(0)
+    group = np.arange(800) % 8
+    X = 20 * rng.normal(size=(8, 10))[group] + rng.normal(size=(800, 10))
+    away = np.zeros((800, 10))
+    away[(group == 0) & (rng.random(800) < 0.6), 0] = 20
+    labels = np.array(list("abcdefgh"), object)[group]
+    found = find_groups((X, X + away), ("", labels), np.zeros(800), np.zeros(800, bool), (X, away))
+    assert max(each.moved for each in found.groups) > 1
+    assert [said.partition(" (")[0] for said in found.sentences] == ["a"]  # it split
+
+
+def test_groups_without_labels_have_numbers_in_the_first_table_alone():
+    rng = np.random.default_rng(0)
+    group = np.arange(600) % 4
+    places = np.array([[0, 0], [30, 0], [60, 0], [90, 0]])
+    X = places[np.array([0, 0, 1, 2])[group]] + rng.normal(size=(600, 2))
+    Y = places[np.array([0, 1, 2, 2])[group]] + rng.normal(size=(600, 2))
+    groups = find_groups((X, Y), None, np.zeros(600), np.zeros(600, bool), (X, np.zeros((600, 2))))
+    said = [sentence.replace("\u00a0", " ") for sentence in groups.sentences]
+    assert said == [
+        "group 1 (300 rows) split into a group (150 rows) and a group (150 rows).",
+        "group 2 (150 rows) and group 3 (150 rows) merged into a group (300 rows).",
+    ]
 
 
 def test_few_rows_and_one_column_have_a_page():

@@ -10,7 +10,11 @@
 3. An island split where two or more islands of the other table hold a fifth of it each. It merged
    with others where the same is true the other way round.
 
-Islands are named after the labels of a fifth of their rows or more ("3 + 5"), or numbered.
+Islands are named after the labels of a fifth of their rows or more ("3 + 5"); others are numbered
+in the first table, and have no name in the second, where the numbers would mean other rows.
+
+A group moved as a whole if the median movement of its rows is above `FAR` of its size, and three
+quarters of them went half as far in that direction: half of a group that split did not move.
 """
 
 from collections import Counter
@@ -38,6 +42,7 @@ LEAST_ROWS_NAMED, MOST_SAID = 8, 6
 NEAR = 10  # nearest rows of each, in the graph
 ISLAND_ROWS = 2_000  # rows among which groups are found
 MOST_CHANGES = 8  # sentences about splits, and about merges
+UNNAMED = "a group"  # of the second table
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class GroupChange:
     kept: float
     changed: float
     moved: float  # movement of its centre, relative to its size
+    as_whole: bool  # whether most of its rows moved with the centre
 
 
 @dataclass(frozen=True)
@@ -77,10 +83,10 @@ def find_groups(
     first, second = (find_islands(each, n_jobs) for each in tables)
     sentences: list[str] = []
     if first is not None and second is not None:
-        one, other = _called(first, values), _called(second, values)
+        one, other = _called(first, values), _called(second, values, UNNAMED)
         sentences = [
-            *_crossed(first, second, one, other, "{whole} split into {parts}."),
-            *_crossed(second, first, other, one, "{parts} merged into {whole}."),
+            *_crossed(first, second, one, other, "{whole} split into {parts}", "went to"),
+            *_crossed(second, first, other, one, "{parts} merged into {whole}", "came from"),
         ]
     if values is not None and labels is not None:
         groups = _groups(values, kept, changed, moves)
@@ -104,28 +110,40 @@ def _groups(
         rows = values == name
         there, away = (each[rows] for each in moves)
         size = float(np.sqrt(np.square(there - there.mean(axis=0)).sum(axis=1).mean()))
-        moved = float(np.linalg.norm(np.median(away, axis=0))) / size if size > 0 else 0.0
+        middle = np.median(away, axis=0)
+        along, way = away @ middle, float(np.linalg.norm(middle))
         found.append(
             GroupChange(
                 str(name),
                 int(rows.sum()),
                 float(kept[rows].mean()),
                 float(changed[rows].mean()),
-                moved,
+                way / size if size > 0 else 0.0,
+                bool(np.quantile(along, 0.25) > way**2 / 2),
             )
         )
     return tuple(sorted(found, key=lambda group: (-group.changed, group.kept)))
 
 
 def _moved(groups: tuple[GroupChange, ...]) -> list[str]:
+    large = [group for group in groups if group.rows >= LEAST_ROWS_NAMED]
+    moved = [group for group in large if group.moved > FAR and group.as_whole]
+    moved.sort(key=lambda group: -group.moved)
+    if len(moved) > max(1, len(large) / 2):  # no group is the frame of the others
+        return [
+            f"{len(moved):,} of {count(len(large), 'group')} moved as a whole, by up to "
+            f"{number(moved[0].moved, 2)} times their own size: the tables arrange their groups "
+            "differently."
+        ]
     return [
         f"{shown(group.name)} moved as a whole, by {number(group.moved, 2)} times its own size."
-        for group in sorted(groups, key=lambda group: -group.moved)
-        if group.moved > FAR and group.rows >= LEAST_ROWS_NAMED
+        for group in moved
     ][:MOST_SAID]
 
 
-def _called(groups: Ints, values: NDArray[Any] | None) -> list[str]:
+def _called(
+    groups: Ints, values: NDArray[Any] | None, unnamed: str = "group {number}"
+) -> list[str]:
     """Name of each group; groups with the same name are numbered."""
     names = []
     for group in range(int(groups.max()) + 1):
@@ -135,16 +153,18 @@ def _called(groups: Ints, values: NDArray[Any] | None) -> list[str]:
             for name, rows in Counter(mine).most_common()
             if name is not None and rows >= PART * len(mine)
         ]
-        names.append(" + ".join(own) or f"group {group + 1}")
+        names.append(" + ".join(own) or unnamed.format(number=group + 1))
     often = Counter(names)
     return [
-        f"{name}, part {names[:at].count(name) + 1}" if often[name] > 1 else name
+        f"{name}, part {names[:at].count(name) + 1}"
+        if often[name] > 1 and name != unnamed
+        else name
         for at, name in enumerate(names)
     ]
 
 
 def _crossed(
-    wholes: Ints, parts: Ints, called: list[str], called_parts: list[str], said: str
+    wholes: Ints, parts: Ints, called: list[str], called_parts: list[str], said: str, way: str
 ) -> list[str]:
     """Sentences about islands `wholes` (n,) that are several islands of `parts` (n,)."""
     found: list[tuple[int, str]] = []
@@ -155,7 +175,10 @@ def _crossed(
         if len(held) > 1:
             named = [f"{called_parts[part]} ({count(int(sizes[part]), 'row')})" for part in held]
             whole = f"{called[island]} ({count(len(rows), 'row')})"
-            found.append((len(rows), said.format(whole=whole, parts=listed(named, MOST_SAID))))
+            others = len(rows) - int(sizes[held].sum())
+            rest = f"; {count(others, 'row')} {way} other groups" if others else ""
+            sentence = said.format(whole=whole, parts=listed(named, MOST_SAID))
+            found.append((len(rows), f"{sentence}{rest}."))
     found.sort(key=lambda change: -change[0])
     sentences = [sentence for _, sentence in found[:MOST_CHANGES]]
     if len(found) > MOST_CHANGES:

@@ -57,6 +57,8 @@ class ComparedContent:
         Share of neighbours in the data that each map preserves.
     same_data : bool
         Whether both maps are of the same numbers, so that these shares can be compared.
+    verdict : str, optional
+        Whether a condition of --fail-if holds, in a sentence.
     """
 
     title: str
@@ -79,6 +81,7 @@ class ComparedContent:
     reruns: tuple[Comparison, ...] = ()
     trust: tuple[float, float] | None = None
     same_data: bool = False
+    verdict: str | None = None
     command: str | None = None
     notes: tuple[str, ...] = ()
     made: str = ""

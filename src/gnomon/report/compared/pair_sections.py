@@ -63,7 +63,8 @@ def _map(content: ComparedContent) -> Section:
     other = f"{other} (second)" if one == other else other
     both = dict(zip((one, other), content.maps, strict=True))
     chart = charts.maps(both, values, unlabelled=unlabelled, title="Both maps")
-    lead = (_sentence(content), *_trust(content), content.says)
+    verdict = [] if content.verdict is None else [content.verdict]
+    lead = (*verdict, _sentence(content), *_trust(content), content.says)
     return Section("map", "Both maps", lead, (Figures((chart,)),), MAP_HELP)
 
 
@@ -95,7 +96,8 @@ def _trust(content: ComparedContent) -> list[str]:
         ]
     return [
         f"Of each row's nearest rows in its own data, {one} keeps {percent(a)} and {other} "
-        f"{percent(b)}. The data differ, so the shares do not say which map is better."
+        f"{percent(b)}. The data differ, so the shares do not say which map is better. On maps, "
+        "rows also change company by chance: to see what changed in the data, compare the tables."
     ]
 
 
@@ -116,7 +118,7 @@ def _changed(content: ComparedContent) -> Section:
                 RowLink(row, _name(content, row)),
                 f"{round(k * content.kept[row])} of {k}",
                 percent(float(content.between[row])),
-                f"{number(float(content.moved[row]), 2)}×",
+                _times(float(content.moved[row])),
                 names(lost, NAMED) or "none",
                 names(gained, NAMED) or "none",
             )
@@ -125,16 +127,16 @@ def _changed(content: ComparedContent) -> Section:
     lead = (
         f"{_changed_rows(content)} More than {limit} of all rows lie between such a row and its "
         "former neighbours.",
-        f"Half of the rows keep {percent(float(np.median(content.kept)))} of their neighbours or "
-        f"more, and move {number(float(np.median(content.moved)), 2)} distances of neighbours or "
-        "less against them.",
+        f"The median row keeps {percent(float(np.median(content.kept)))} of its neighbours. The "
+        f"median movement is {number(float(np.median(content.moved)), 2)} times the mean distance "
+        "of a row to its neighbours.",
     )
     grid = Grid(
         "Rows by how much they changed company",
         ("row", "neighbours kept", "rows between", "moved", "lost", "gained"),
         tuple(rows),
         frozenset({"row", "lost", "gained"}),
-        "A row's name shows it on both maps.",
+        f"The first {len(rows)} of {count(content.n, 'row')}. A row's name shows it on both maps.",
     )
     charted = charts.histogram(
         content.kept,
@@ -161,7 +163,7 @@ def _groups(content: ComparedContent) -> list[Section]:
             f"{group.rows:,}",
             percent(group.kept),
             percent(group.changed),
-            f"{number(group.moved, 2)}×",
+            _times(group.moved),
         )
         for group in found.groups[:MOST_GROUPS]
     )
@@ -205,22 +207,25 @@ def _alike(content: ComparedContent) -> Section:
             "CKA without that bias: about 0 for tables with nothing in common.",
         ),
     )
-    rows = tuple(
+    rows = [
         (
             figure.name,
-            number(figure.value, 3),
+            _decimals(figure.value),
             _interval(figure),
             number(figure.p_value, 2),
-            "—" if np.isnan(figure.chance) else number(figure.chance, 2),
+            "—" if np.isnan(figure.chance) else _decimals(figure.chance),
             _range(reruns),
             sentence,
         )
         for figure, reruns, sentence in figures
-    )
+    ]
+    changed = _range([each.changed for each in content.reruns])
+    sentence = f"{percent(found.changed)} of the rows are far from their former neighbours now."
+    rows.append(("changed company", _decimals(found.changed), "—", "—", "—", changed, sentence))
     grid = Grid(
         "How alike the two tables are",
         ("figure", "value", "95 % interval", "p", "by chance", "reruns", "what it says"),
-        rows,
+        tuple(rows),
         frozenset({"figure", "what it says"}),
         f"p from {evidence.n_permutations:,} shuffles.",
     )
@@ -241,12 +246,16 @@ def _reruns(content: ComparedContent) -> tuple[str, ...]:
     verdict = (
         f"{lower} of {count(runs, 'rerun')} as little or less: chance alone may explain it."
         if lower
-        else f"no rerun as little. One more rerun would be the lowest once in {runs + 1} times, so "
+        else "less than every rerun. By chance, one more rerun would be the lowest once in "
+        f"{runs + 1} times, so "
         + ("something besides chance changed." if runs >= ENOUGH_RUNS else "make more to be sure.")
     )
+    changed = [each.changed for each in content.reruns]
     return (
         f"Reruns of {one} with other seeds share {_percents(shares)} of its neighbours; {other} "
         f"shares {percent(value)}, {verdict}",
+        f"In reruns, {_percents(changed)} of the rows change company by chance alone; in {other}, "
+        f"{percent(content.found.changed)}.",
     )
 
 
@@ -258,14 +267,23 @@ def _percents(shares: list[float]) -> str:
 def _range(values: list[float]) -> str:
     if not values:
         return "—"
-    low, high = number(min(values), 3), number(max(values), 3)
+    low, high = _decimals(min(values)), _decimals(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def _interval(figure: Figure) -> str:
     if np.isnan(figure.low):
         return "too few rows"
-    return f"{number(figure.low, 3)} to {number(figure.high, 3)}"
+    return f"{_decimals(figure.low)} to {_decimals(figure.high)}"
+
+
+def _decimals(value: float) -> str:
+    """Three decimals, so that figures stand below each other; digits of those that are smaller."""
+    return number(value, 2) if 0 < abs(value) < 0.001 else f"{value:.3f}".replace("-", "−")
+
+
+def _times(value: float) -> str:
+    return f"{value:,.1f}×"
 
 
 def _again(content: ComparedContent) -> Section:
