@@ -34,7 +34,7 @@ def test_a_site_that_has_all_it_loads_passes(offline, site):
         site,
         '<link rel="stylesheet" href="../_static/site.css?digest=1">'
         '<a href="https://example.org">a link is not loaded</a><h1 id="top">Top</h1>'
-        '<a href="../index.html">back</a>'
+        '<a href="../index.html">back</a><a href="#row-7">a row of a map</a>'
         '<link rel="canonical" href="https://example.org/page">'
         '<img src="data:image/png;base64,AAAA"><a href="#top">up</a>',
         "guide/page.html",
