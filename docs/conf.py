@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "notebook_extensions": set(),
     "write_computation_times": False,
+    "min_reported_time": float("inf"),
     "show_signature": False,
     "remove_config_comments": True,
 }
@@ -71,15 +72,27 @@ html_static_path = ["_static", "node_modules/mathjax/es5/tex-svg.js"]
 html_css_files = ["site.css"]
 html_sidebars = {
     page: []
-    for page in ("index", "asked", "compared", "equations", "errata", "architecture", "references")
+    for page in (
+        "index",
+        "asked",
+        "compared",
+        "equations",
+        "errata",
+        "architecture",
+        "references",
+        "changelog",
+    )
 }  # nothing below
+highlight_language = "none"  # a block of code that names no language is not Python
+toc_object_entries_show_parents = "hide"  # fit(), not PCA.fit(), beside the page of PCA
 html_theme_options = {
+    "pygments_dark_style": "github-dark-high-contrast",
     "footer_start": ["copyright"],
     "footer_end": [],
     # The tables of equations need the room.
     "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "equations": [], "errata": []},
     "show_prev_next": False,
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 5,
 }
 
 

@@ -29,7 +29,9 @@ print(f"{alike.changes.title()}; {np.isin(found, wild).mean():.0%} of them were 
 
 # %%
 # The old rows laid on the new by the best rotation, in the plane of the new model's first two
-# columns: lines join the two places of the rows that were mixed.
+# columns. Lines join the two places of some rows that were mixed up, and of some that were not.
 
 moved = Procrustes(robust="tukey").fit(old, new).transform(old)
-charts.overlay(moved[wild, :2], new[wild, :2], title="Sixty rows in both models")
+some = np.concatenate([wild[:12], np.setdiff1d(np.arange(300), wild)])
+names = ("the old model", "the new model")
+charts.overlay(moved[some, :2], new[some, :2], names=names, title="Rows in both models")

@@ -3,7 +3,8 @@ Single cells
 ============
 
 Which kinds of cells are there, and for which of them can the map be trusted? With an AnnData file
-it is ``gnomon map cells.h5ad``, or ``gnomon.anndata.map(adata)`` in Python: see the guide.
+it is ``gnomon map cells.h5ad``, or ``gnomon.anndata.map(adata)`` in Python:
+:doc:`/guide/single-cell`.
 """
 
 import data_of_tasks

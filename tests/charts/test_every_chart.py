@@ -51,6 +51,9 @@ DRAWERS = {
     "images": lambda model, X: charts.images(
         np.asarray(X)[:4], (1, np.shape(X)[1]), across=2, names=HOSTILE[:2]
     ),
+    "photographs": lambda model, X: charts.images(
+        np.asarray(X)[:4], (1, np.shape(X)[1]), brightness=True
+    ),
     "signed images": lambda model, X: charts.images(
         np.asarray(X)[:4], (np.shape(X)[1], 1), signed=True
     ),

@@ -41,6 +41,15 @@ def test_values_beyond_the_limits_are_drawn_as_if_they_were_there(read):
     assert "from 0 (blank) to 16 (full)" in chart.description
 
 
+def test_photographs_go_from_black_to_white(read):
+    chart = charts.images([[0.0, 5.0, 10.0, 10.0]], (2, 2), brightness=True)
+    drawing = read(chart)
+    assert len(drawing.all("rect", "black")) == 1
+    assert areas(drawing, f"pixels white ink{INKS}") > 0
+    assert not drawing.all("path", "pixels ink")
+    assert "from 0 (black) to 10 (white)" in chart.description
+
+
 def test_signed_pictures_leave_zero_blank(read):
     drawing = read(charts.images([[-2.0, 0.0, 0.0, 2.0]], (1, 4), signed=True))
     assert len(drawing.all("path", "pixels")) == 2

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -345,9 +346,16 @@ def test_help_leads_with_examples_of_every_command(made):
     assert {line.split()[1] for line in examples} == set(COMMANDS)
     assert all(f" {line} " in text for line in examples)  # none is broken at 80 columns
     assert text.index(examples[-1]) < text.index("Options") < text.index("Exit codes")
-    for name in COMMANDS:
+    panels = ("table", "result", "page", "computed", "machine", "Options")
+    for name, module in COMMANDS.items():
         text = gnomon(name, "--help", folder=made, COLUMNS="80").stdout
         assert 0 < text.index(f" gnomon {name} ", text.index("OPTIONS")) < text.index("─ Options")
+        _, _, shown = import_module(module).HELP.partition("\b\n")
+        examples = shown.partition("\n\n")[0].splitlines()
+        assert examples
+        assert all(f" {line} " in text for line in examples)  # none of these is broken either
+        heads = [line.strip("╭╮─ ").split()[-1] for line in text.splitlines() if "╭" in line]
+        assert heads == [panel for panel in panels if panel in heads]  # in this order
         for option in ("--json", "--memory", "--quiet", "--verbose", "--debug", "--threads"):
             assert option in text
 

@@ -76,6 +76,13 @@ def test_faces_and_cells_are_read_from_the_folder_that_is_given(bundled, monkeyp
     assert data_of_tasks.cells()[0].shape == (5, 2)
 
 
+def test_faces_of_the_real_size_are_drawn(bundled, monkeypatch, tmp_path):
+    pixels = np.random.default_rng(0).integers(256, size=(40, 4096)).astype(np.uint8)
+    np.savez(tmp_path / "olivetti_faces.npz", X=pixels, y=np.arange(40, dtype=np.uint8))
+    monkeypatch.setenv("GNOMON_DATA", str(tmp_path))
+    assert any(isinstance(value, Chart) for value in run(TASKS / "plot_05_compress_faces.py"))
+
+
 def test_the_scripts_are_numbered_without_gaps_and_say_which_figure_they_make():
     numbers = [int(script.stem.split("_")[1]) for script in SCRIPTS]
     assert numbers == list(range(1, len(SCRIPTS) + 1))

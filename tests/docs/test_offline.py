@@ -33,7 +33,8 @@ def test_a_site_that_has_all_it_loads_passes(offline, site):
     write(
         site,
         '<link rel="stylesheet" href="../_static/site.css?digest=1">'
-        '<a href="https://example.org">a link is not loaded</a>'
+        '<a href="https://example.org">a link is not loaded</a><h1 id="top">Top</h1>'
+        '<a href="../index.html">back</a><a href="#row-7">a row of a map</a>'
         '<link rel="canonical" href="https://example.org/page">'
         '<img src="data:image/png;base64,AAAA"><a href="#top">up</a>',
         "guide/page.html",
@@ -68,6 +69,14 @@ def test_what_the_site_lacks_is_found(offline, site, capsys):
     write(site, '<script src="_static/not_there.js"></script>')
     assert offline.main(site) == 1
     assert "_static/not_there.js, which is not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("link", ["#bottom", "gone.html", "guide/page.html#bottom"])
+def test_a_link_that_leads_nowhere_is_found(offline, site, link, capsys):
+    write(site, '<h1 id="top">Top</h1>', "guide/page.html")
+    write(site, f'<h1 id="top">Top</h1><a href="#top"></a><a href="{link}">there</a>')
+    assert offline.main(site) == 1
+    assert capsys.readouterr().err == f"index.html links to {link}, which is not there.\n"
 
 
 def test_style_sheets_are_read_too(offline, site):

@@ -31,14 +31,15 @@ def images(
     across: int = 10,
     names: Sequence[object] | None = None,
     signed: bool = False,
+    brightness: bool = False,
     limits: tuple[float, float] | None = None,
     title: str = "Images",
 ) -> Chart:
     """Draw rows of `X` as pictures: images, their reconstructions, or components.
 
     All pictures share one scale, so that they can be compared. Plain ones go from the smallest
-    value (blank) to the largest (full ink), or from one of `limits` to the other; signed ones
-    have one colour for each side of 0.
+    value (blank) to the largest (full ink), or from one of `limits` to the other; photographs go
+    from black to white; signed ones have one colour for each side of 0.
 
     Parameters
     ----------
@@ -52,8 +53,11 @@ def images(
         A line of text above each line of pictures.
     signed : bool
         Whether values below and above 0 have different colours, for components.
+    brightness : bool
+        Whether values are brightness, as in photographs: the smallest is black and the largest
+        white, on a light and on a dark page.
     limits : pair of float, optional
-        Values of blank and of full ink; values beyond them are clipped.
+        Values of blank and of full ink, or of black and white; values beyond them are clipped.
     title : str
 
     Returns
@@ -81,6 +85,8 @@ def images(
     if names is not None and len(names) != lines:
         refuse("names", f"hold one text for each of the {lines} lines of pictures", len(names))
 
+    if signed and brightness:
+        refuse("brightness", "be False for signed pictures, which have colours", brightness)
     if limits is not None:
         low, high = _check_limits(limits, signed)
         pictures = np.clip(pictures, low, high)
@@ -89,7 +95,9 @@ def images(
         levels = _signed_levels(pictures)
     else:
         levels = _levels(pictures, float(pictures.min()), float(pictures.max()))
-    canvas = Canvas(title, _subtitle(pictures, signed, limits, height, width))
+    ends = ("black", "white") if brightness else ("blank", "full")
+    canvas = Canvas(title, _subtitle(pictures, signed, limits, height, width, ends))
+    colours = "signed" if signed else "white" if brightness else "ink"
     # Rounded to tenths, as coordinates are written, so that pixels share their edges exactly.
     room = min(LARGEST, (RIGHT - LEFT - GAP * (across - 1)) / across)
     pixel = max(np.floor(10 * room / width) / 10, 0.1)
@@ -102,7 +110,9 @@ def images(
             y += 22
         x = LEFT
         for picture in levels[line * across : (line + 1) * across]:
-            _draw(canvas, x, y, pixel, picture.reshape(height, width), signed)
+            if brightness:
+                canvas.rect(x, y, pixel * width, pixel * height, "black")
+            _draw(canvas, x, y, pixel, picture.reshape(height, width), colours)
             x += pixel * width + GAP
         y += pixel * height + GAP
     details = "" if names is None else "; ".join(clean(name) for name in names) + "."
@@ -142,7 +152,7 @@ def _signed_levels(pictures: Array) -> NDArray[np.intp]:
 
 
 def _draw(
-    canvas: Canvas, x: float, y: float, pixel: float, levels: NDArray[np.intp], signed: bool
+    canvas: Canvas, x: float, y: float, pixel: float, levels: NDArray[np.intp], colours: str
 ) -> None:
     """Draw one picture: a path per level, a rectangle per run of equal pixels in a line."""
     height, width = levels.shape
@@ -153,7 +163,8 @@ def _draw(
             f"h{coordinate(pixel * length)}l0 {coordinate(pixel)}h{coordinate(-pixel * length)}z"
             for line, start, length in _runs(levels == level)
         )
-        colour = f"d{level + DIVERGING // 2}" if signed else f"ink ink{level}"
+        signed = colours == "signed"
+        colour = f"d{level + DIVERGING // 2}" if signed else f"{colours} ink{level}"
         canvas.path(d, f"{colour} pixels")
 
 
@@ -166,13 +177,18 @@ def _runs(chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 
 
 def _subtitle(
-    pictures: Array, signed: bool, limits: tuple[float, float] | None, height: int, width: int
+    pictures: Array,
+    signed: bool,
+    limits: tuple[float, float] | None,
+    height: int,
+    width: int,
+    ends: tuple[str, str],
 ) -> str:
-    ends = limits or (pictures.min(), pictures.max())
-    low, high = (words.number(float(value)) for value in ends)
+    values = limits or (pictures.min(), pictures.max())
+    low, high = (words.number(float(value)) for value in values)
     what = f"{words.count(len(pictures), 'picture')} of {height} × {width} pixels"
     if low == high:
         return f"{what}, all constant: every pixel is {low}."
     if signed:
         return f"{what}, from {low} to {high}; blank is 0, and each side has its own colour."
-    return f"{what}, from {low} (blank) to {high} (full)."
+    return f"{what}, from {low} ({ends[0]}) to {high} ({ends[1]})."

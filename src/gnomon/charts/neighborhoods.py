@@ -65,8 +65,8 @@ def neighborhoods(scores: ScoredMap) -> Chart:
     sizes = [int(k) for k in scores.n_neighbors]
     lines = {
         "neighbours kept": (np.asarray(scores.recall.mean), "accent"),
-        "trustworthiness": (np.asarray(scores.trustworthiness.mean), "c2"),
-        "continuity": (np.asarray(scores.continuity.mean), "c1"),
+        "trustworthiness": (np.asarray(scores.trustworthiness.mean), "c9"),
+        "continuity": (np.asarray(scores.continuity.mean), "c8"),
     }
     chance = np.array([k / (scores.n - 1) for k in sizes])
     canvas = Canvas("Neighbours kept, near and far", _subtitle(sizes, lines["neighbours kept"][0]))

@@ -88,6 +88,8 @@ def _rules() -> list[str]:
         ".gn-dots.gn-small{stroke-width:2.6}",
         ".gn-dots.gn-small.gn-hole{stroke-width:1.2}",
         ".gn-pixels{shape-rendering:crispEdges}",
+        ".gn-black{fill:#000}",  # of photographs, in either scheme
+        ".gn-white{fill:#fff}",
         *(f".gn-ink{i}{{fill-opacity:{i / INKS:.2g}}}" for i in range(1, INKS + 1)),
         ".gn-many{fill-opacity:.7}",
         _paint(".gn-ring,.gn-point,.gn-halo", "surface", stroke=True),

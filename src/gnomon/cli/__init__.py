@@ -107,6 +107,7 @@ def main() -> None:
 def _main() -> None:
     """Run the command and turn errors into one sentence and an exit code."""
     click.rich_click.COLOR_SYSTEM = None if plain() else "auto"
+    click.rich_click.RANGE_STRING = ""  # limits are words of the help, or of the error
     click.rich_click.PADDING_HELPTEXT_FIRST_LINE = (0, 0, 1, 0)  # examples stand apart
     try:
         with warnings.catch_warnings(), _interrupts_passed_on():

@@ -22,9 +22,9 @@ HELP = """Lay one map on another by the rows that they share.
 \b
 gnomon align new.csv --to old.csv --id name > aligned.csv
 gnomon align b_map/map.parquet --to a_map/map.parquet -o aligned.parquet
-gnomon align new.csv --to old.csv --id cell --id name     # columns with different names
+gnomon align new.csv --to old.csv --id cell --id name   by "cell" and "name"
 gnomon align new.csv --to old.csv --scaling yes --robust tukey
-gnomon align new/ --to old/ -o aligned.parquet            # folders of files
+gnomon align new/ --to old/ -o aligned.parquet          folders of files
 
 NEW is rotated, mirrored if that helps, and moved onto OLD; rows that only NEW has move along.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of a map.parquet by gnomon map, the map is
@@ -38,19 +38,20 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
 @options.source("new")
 @options.of_table("--to", "old", metavar="OLD", required=True, help="Table that stays in place.")
 @options.pairing
+@options.out_file
 @options.of_method(
     "--scaling",
     type=click.Choice(list(SCALINGS)),
     default="no",
     show_default=True,
-    help="Scale NEW: by the best factor, or to the same spread.",
+    help="Scale NEW by the best factor (yes), or to the spread of OLD (norm-ratio).",
 )
 @options.of_method(
     "--robust",
     type=click.Choice(["no", "huber", "tukey"]),
     default="no",
     show_default=True,
-    help="Give rows that moved less weight.",
+    help="Give less weight to rows that moved on their own.",
 )
 @options.of_method(
     "--reflection",
@@ -59,7 +60,6 @@ SCALINGS: dict[str, bool | str] = {"no": False, "yes": True, "norm-ratio": "norm
     show_default=True,
     help="Allow, forbid or force a reflection of NEW.",
 )
-@options.out_file
 @options.resources
 @options.distributing
 @options.writing

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 HELP = """Check how far a map by any program can be trusted, row by row and against chance.
 
 \b
-gnomon audit umap.csv --data cells.parquet            → umap_audit/
-gnomon audit umap.csv --data cells.parquet --id cell  match rows by a column of IDs
-gnomon audit all.csv --data X.npy --columns 'umap*'   these columns are the map
-gnomon audit cells_map                                a map by gnomon map
-gnomon audit cells.h5ad --map X_umap                  a map of an AnnData file
+gnomon audit umap.csv --data cells.csv               → umap_audit/
+gnomon audit umap.csv --data cells.csv --id cell     match rows by IDs
+gnomon audit all.csv --data X.npy --columns 'umap*'  the map's columns
+gnomon audit cells_map                               a map by gnomon map
+gnomon audit cells.h5ad --map X_umap                 a map of an AnnData
 
 MAP is a table with one to three columns of positions, DATA the table that the map was made from:
 the same rows, in the same order or with the same IDs. A row is misplaced if nothing shows that it
@@ -68,8 +68,7 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 )
 @options.of_table("--label", metavar="COLUMN", help="Column of DATA that colours the map.")
 @options.features
-@options.of_table("--na", metavar="TEXT", multiple=True, help="Text that means a missing value.")
-@options.decimal
+@options.numbers
 @options.missing
 @options.of_table(
     "--scale",
@@ -78,6 +77,8 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
     show_default=True,
     help="Divide columns of DATA by their standard deviations: as the map's own program did.",
 )
+@options.out_folder("the map's name and _audit")
+@options.plain_page
 @options.of_method(
     "--metric",
     type=click.Choice(["euclidean", "cosine"]),
@@ -86,6 +87,7 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
 @options.of_method(
     "--shuffles",
     type=click.IntRange(3),
+    metavar="N",
     default=3,
     show_default=True,
     help="Number of shuffled tables to compare a map by gnomon map with.",
@@ -96,8 +98,6 @@ OUTPUTS = ("report.html", "map.parquet", "run.json")
     metavar="N",
     help="Number of rows to test (default: all of up to 5,000, and 1,000 of more).",
 )
-@options.out_folder("the map's name and _audit")
-@options.plain_page
 @options.computing
 @options.writing
 @as_one

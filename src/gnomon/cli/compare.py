@@ -26,10 +26,10 @@ HELP = """Compare two maps or embeddings: how alike they are, which rows moved, 
 \b
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
-gnomon compare a_map b_map --page               # folders of gnomon map: both maps on one page
-gnomon compare a_map b_map --columns 'pc*'
-gnomon compare a/ b/ --id cell                  # folders of files
-gnomon compare old.csv new.csv --id name --fail-if 'neighbours < 0.8'     # exit code 5
+gnomon compare a_map b_map --page              both maps on one page
+gnomon compare a_map b_map --columns 'pc*'     components, not maps
+gnomon compare a/ b/ --id cell                 folders of files
+gnomon compare a.csv b.csv --fail-if 'neighbours < 0.8'    exit code 5
 
 A and B may differ in their number of columns; rotation, shift and scale count as no difference.
 Tables are CSV, TSV, Parquet, Feather, .npy or .npz; of a map.parquet by gnomon map, the map is
@@ -44,36 +44,29 @@ random.
 @options.source("a")
 @options.source("b")
 @options.pairing
-@options.of_method(
-    "--neighbors",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Number of nearest rows whose agreement is counted.",
+@options.of_result(
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for the numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy; or "
+    "for the page: .html.",
 )
-@options.of_method(
-    "--permutations",
-    type=click.IntRange(1),
-    default=999,
-    show_default=True,
-    help="Number of shuffles for the p-value.",
-)
-@options.of_method(
+@options.of_result(
     "--fail-if",
     "conditions",
     metavar="CONDITION",
     multiple=True,
     type=ConditionType(),
-    help="End with exit code 5 if this holds: a figure "
-    "(neighbours, changed, disparity, correlation, angular_distance, rmsd, rv, "
-    "cka, p, rows, only_a, only_b), then <, <=, > or >=, then a number. May be "
-    "given again.",
+    help="End with exit code 5 if this holds: a figure (neighbours, changed, disparity, "
+    "correlation, angular_distance, rmsd, rv, cka, p, rows, only_a, only_b), then <, <=, > or >=, "
+    "then a number. May be given again.",
 )
 @options.of_page(
     "--page",
     is_flag=True,
-    help="Write a page with both maps, what changed and how "
-    "alike they are (default: A_and_B.html; with -o, its name with .html).",
+    help="Write a page with both maps, what changed and how alike they are (default: "
+    "A_and_B.html; with -o, its name with .html).",
 )
 @options.of_page(
     "--reruns",
@@ -84,14 +77,21 @@ random.
     "chance alone changes.",
 )
 @options.compared_page
-@click.option(
-    "-o",
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="File for the "
-    "numbers: .json, or one row as .csv, .tsv, .parquet, .feather or .npy; or for the "
-    "page: .html.",
+@options.of_method(
+    "--neighbors",
+    type=click.IntRange(1),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Number of nearest rows whose agreement is counted.",
+)
+@options.of_method(
+    "--permutations",
+    type=click.IntRange(1),
+    metavar="N",
+    default=999,
+    show_default=True,
+    help="Number of shuffles for the p-value.",
 )
 @options.computing
 @options.distributing

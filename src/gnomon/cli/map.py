@@ -22,12 +22,12 @@ gnomon map digits                         a first try
 gnomon map survey.csv --label region --missing drop --na n/a
 gnomon map wine -k parallel -o results
 gnomon map documents.parquet --metric cosine --text title
-gnomon map cells.parquet --sample 100000  maps so many, places the others
+gnomon map cells.parquet --sample 100000  map 100,000 rows, place the others
 
 DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy, .npz, JSON lines, an Excel workbook, a
 sparse matrix (.npz, .mtx, a 10x folder) or an AnnData file (.h5ad); a folder of such tables (of one
-kind, not sparse), which are one table; - for standard input; or the name of a sample: digits, iris,
-wine, breast-cancer, house-prices and others.
+kind, not sparse), which are one table; standard input (-); or a sample: digits, iris, wine,
+breast-cancer, house-prices and others.
 """
 OUTPUTS = ("report.html", "map.parquet", "model.gnomon", "run.json", "map.svg", "scree.svg")
 MAP_SETTINGS = (
@@ -46,17 +46,17 @@ MAP_SETTINGS = (
 
 @click.command("map", help=HELP)
 @options.source("data")
-@options.out_folder("the data's name and _map")
 @options.reading
-@options.showing
 @options.preparing
+@options.out_folder("the data's name and _map")
+@options.showing
+@options.replaying
+@options.page
 @options.components
 @options.mapping
 @options.sampling
 @options.computing
 @options.distributing
-@options.replaying
-@options.page
 @click.option(
     "--dry-run",
     is_flag=True,

@@ -18,7 +18,6 @@ __all__ = [
     "compared_page",
     "components",
     "computing",
-    "decimal",
     "distributing",
     "features",
     "mapping",
@@ -27,6 +26,7 @@ __all__ = [
     "naming",
     "new_file",
     "new_folder",
+    "numbers",
     "of_cells",
     "of_method",
     "of_table",
@@ -138,19 +138,8 @@ def source(name: str, metavar: str | None = None) -> Callable[[F], F]:
     return click.argument(name, metavar=metavar or name.upper(), shell_complete=_complete_source)
 
 
-# How numbers are written in text: `decimal`.
-decimal = of_table(
-    "--decimal",
-    type=click.Choice([".", ","]),
-    help="Decimal mark in text; the other mark may then separate thousands (default: guessed).",
-)
-# Which columns name and colour the rows: `label`, `id_`.
-_rows = _together(
-    of_table("--label", metavar="COLUMN", help="Column of groups that colours the map."),
-    of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
-)
-# How cells are read: `na`, `decimal`, `sheet`.
-_cells = _together(
+# How numbers are written in text: `na`, `decimal`.
+numbers = _together(
     of_table(
         "--na",
         metavar="TEXT",
@@ -158,10 +147,23 @@ _cells = _together(
         help="Text that means a missing value, besides an empty cell, NA, NaN and null. "
         "May be given again.",
     ),
-    decimal,
+    of_table(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="Decimal mark in text; the other mark may then separate thousands (default: guessed).",
+    ),
+)
+# How cells are read: `na`, `decimal`, `sheet`.
+_cells = _together(
+    numbers,
     of_table("--sheet", metavar="NAME", help="Sheet of an Excel workbook (default: the first)."),
 )
-naming = _together(_rows, _cells)
+# Which columns go along with the rows of a result: `label`, `id_`; how their cells are read.
+naming = _together(
+    of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows, for the result."),
+    of_table("--label", metavar="COLUMN", help="Column of groups, for the result."),
+    _cells,
+)
 # Which columns are features: `features`, `keep`, `drop`.
 features = _together(
     of_table(
@@ -199,8 +201,12 @@ of_cells = _together(
         help="Normalize the counts of an .h5ad file: scale each cell to 10,000, then log(1 + x).",
     ),
 )
-# The options that most tables need; `preparing` has the others.
-reading = _together(_rows, features)
+# The options that most tables need: `label`, `id_`, `features`, `keep`, `drop`.
+reading = _together(
+    of_table("--label", metavar="COLUMN", help="Column of groups, which colours the rows."),
+    of_table("--id", "id_", metavar="COLUMN", help="Column that names the rows."),
+    features,
+)
 # What a page shows of each row: `text`, `image`, `link`.
 showing = _together(
     of_page("--text", metavar="COLUMN", help="Column of text to show for each row, and to search."),
@@ -262,8 +268,7 @@ pairing = _together(
         multiple=True,
         help="Use only these columns: a name, or a pattern such as 'pc*'. May be given again.",
     ),
-    of_table("--na", metavar="TEXT", multiple=True, help="Text that means a missing value."),
-    decimal,
+    numbers,
     of_table(
         "--missing",
         type=click.Choice(["error", "drop", "mean", "em"]),
@@ -275,16 +280,18 @@ pairing = _together(
 components = of_method(
     "-k",
     "--components",
+    metavar="K",
     default="0.95",
     show_default=True,
-    help="Number of components, share of the variance, or a rule: mle, parallel, "
-    "broken-stick, gavish-donoho, kaiser.",
+    help="Number of components, share of the variance, or rule: mle, parallel, broken-stick, "
+    "gavish-donoho, kaiser.",
 )
 # Of the map: `perplexity`, `metric`, `dimensions`.
 mapping = _together(
     of_method(
         "--perplexity",
         type=float,
+        metavar="NUMBER",
         help="Effective number of neighbours of a row (default: 30, or a third of the rows).",
     ),
     of_method(
@@ -297,19 +304,26 @@ mapping = _together(
     of_method(
         "--dimensions",
         type=click.IntRange(1, 3),
+        metavar="N",
         default=2,
         show_default=True,
-        help="Dimensions of the map.",
+        help="Dimensions of the map, 1 to 3.",
     ),
 )
 # What may be used: `threads`, `memory`.
 resources = _together(
-    of_machine("--threads", type=int, callback=_some, help="Threads to use (default: all CPUs)."),
+    of_machine(
+        "--threads",
+        type=int,
+        callback=_some,
+        metavar="N",
+        help="Number of threads (default: all CPUs).",
+    ),
     of_machine(
         "--memory",
         type=_Memory(),
         metavar="SIZE",
-        help="Memory limit, such as 2GB, of which the libraries take about 0.3GB a process "
+        help="Memory limit, such as 2GB, of which the libraries take about 0.3GB per process "
         "(default: what is free).",
     ),
 )
@@ -344,9 +358,10 @@ computing = _together(
     of_method(
         "--seed",
         type=click.IntRange(0),
+        metavar="N",
         default=0,
         show_default=True,
-        help="Seed of everything random.",
+        help="Seed of the random numbers.",
     ),
     resources,
 )

@@ -22,15 +22,15 @@ HELP = """Place new rows on an existing map, which does not change.
 \b
 gnomon place new.csv -m cells_map > placed.csv
 gnomon place new.csv -m cells_map/model.gnomon -o placed.parquet
-gnomon place folder/ -m cells_map -o placed.parquet       # many files
+gnomon place folder/ -m cells_map -o placed.parquet  many files
 
-NEW is a file with the columns of the first table, in any order, or a folder of such files; - for
-standard input. Columns tsne1, tsne2 … are the places. distance_ratio (how far the nearest rows of
-the map are) and residual (how far the row lies outside the principal components) are about 1 for
-rows like those of the map. Rows of which unusual is true are like none of them, and their places
-mean little; why says "near nothing" or "outside the components". Of new rows like those of the map
-about 1 % are called unusual.
-Tables too large for memory are read in blocks; rows keep their order, ids and labels.
+NEW is a file with the columns of the first table, in any order, a folder of such files, or standard
+input (-). The columns tsne1, tsne2 … of the result are the positions on the map. distance_ratio
+(how far the nearest rows of the map are) and residual (how far the row lies outside the principal
+components) are about 1 for rows like those of the map. If unusual is true, the row is like none of
+them and its position means little; why says "near nothing" or "outside the components". About 1 %
+of new rows like those of the map are called unusual. Tables too large for memory are read in
+blocks; rows keep their order, ids and labels.
 """
 # Of a row in blocks: its place, ratio, residual and neighbours; and the words when it is written.
 PLACE_BYTES = 220
@@ -43,15 +43,15 @@ ONLY_DISTANCES = (
 @click.command("place", help=HELP)
 @options.source("data", metavar="NEW")
 @options.model
-@options.out_file
 @options.naming
 @options.of_cells
 @options.of_table(
     "--missing",
     "instead",
     type=click.Choice(["error", "drop", "mean", "em"]),
-    help="Missing values: as in `gnomon map` (default: what the model was made with).",
+    help="Missing values: as in gnomon map (default: as when the map was made).",
 )
+@options.out_file
 @options.resources
 @options.distributing
 @options.writing

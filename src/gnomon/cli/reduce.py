@@ -18,7 +18,7 @@ gnomon reduce wine -k parallel -o results
 gnomon reduce folder/ --workers 4         many files, on four processes
 cat x.csv | gnomon reduce - -k 2 > y.csv
 
-DATA is a file or folder as for `gnomon map`, a bundled sample, or - for standard input, whose
+DATA is a file or folder as for gnomon map, a bundled sample, or standard input (-), whose
 components go to standard output.
 """
 SCORES = "scores.parquet"
@@ -27,14 +27,14 @@ OUTPUTS = ("report.html", SCORES, "model.gnomon", "run.json", "scree.svg")
 
 @click.command("reduce", help=HELP)
 @options.source("data")
-@options.out_folder("the data's name and _reduced")
 @options.reading
-@options.showing
 @options.preparing
+@options.out_folder("the data's name and _reduced")
+@options.showing
+@options.plain_page
 @options.components
 @options.computing
 @options.distributing
-@options.plain_page
 @options.writing
 @as_one
 def command(asked: Asked) -> None:

@@ -32,7 +32,7 @@ ROUGHLY = 1e-4  # scores that differ by more, relative to the largest, are of ot
 @click.command("report", help=HELP)
 @click.argument("model", metavar="FOLDER", type=click.Path(path_type=Path))
 @options.of_table("--data", "table", metavar="FILE", help="The table, if it has moved.")
-@click.option(
+@options.of_result(
     "-o",
     "--out",
     metavar="FILE",

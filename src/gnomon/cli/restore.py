@@ -24,20 +24,20 @@ HELP = """Restore the original columns and units from principal components.
 \b
 gnomon restore data_reduced/scores.parquet -m data_reduced > data.csv
 gnomon restore changed.csv -m data_reduced/model.gnomon -o data.parquet
-gnomon restore folder/ -m data_reduced -o data.parquet    # many files
+gnomon restore folder/ -m data_reduced -o data.parquet  many files
 
-SCORES is a file with the columns pc1, pc2 … that `gnomon reduce` wrote, a folder of such files, or
-- for standard input. Fewer components than columns give the data back without the variance that
-they do not hold. Tables too large for memory are read and written in blocks; rows keep their order,
-ids and labels.
+SCORES is a file with the columns pc1, pc2 … that gnomon reduce wrote, a folder of such files, or
+standard input (-). Fewer components than columns give the data back without the variance that they
+do not hold. Tables too large for memory are read and written in blocks; rows keep their order, ids
+and labels.
 """
 
 
 @click.command("restore", help=HELP)
 @click.argument("data", metavar="SCORES")
 @options.model
-@options.out_file
 @options.naming
+@options.out_file
 @options.resources
 @options.distributing
 @options.writing
