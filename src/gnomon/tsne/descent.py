@@ -77,7 +77,7 @@ class Forces(Protocol):
         """Forces for renumbered points."""
 
     def apart(self) -> "Forces":
-        """The same forces for a branch: what it does leaves these as they are."""
+        """Forces for a branch, whose moves leave these as they are."""
 
     def refined(self, order: NDArray[np.intp]) -> "Forces":
         """The forces of the last iterations, for points in this order of the data."""

@@ -145,7 +145,7 @@ class OverMesh:
         return new
 
     def apart(self) -> "OverMesh":
-        """The same forces, whose meshes grow without these."""
+        """Forces whose meshes grow apart from the meshes of these."""
         new = object.__new__(OverMesh)
         new.__dict__.update(self.__dict__, meshes={})
         return new
@@ -153,7 +153,7 @@ class OverMesh:
     def refined(self, order: NDArray[np.intp]) -> "OverMesh":
         """Forces of the whole P and the finer mesh, for points in this order of the data.
 
-        Their meshes grow without these.
+        Their meshes grow apart from the meshes of these.
         """
         if self._fine is None:
             return self.apart()
