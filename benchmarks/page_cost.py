@@ -84,7 +84,7 @@ def measure(n: int, d: int) -> dict[str, Any]:
 def build(n: int, d: int) -> dict[str, float]:
     """Seconds, megabytes and size of the page of a table of this shape."""
     from benchmarks.memory import megabytes_of
-    from gnomon.data.prepare import prepare
+    from gnomon.data.preparation import prepare
     from gnomon.data.table import Table as Data
     from gnomon.pca import PCA
     from gnomon.pipeline.row_trust import measure_trust

@@ -14,7 +14,7 @@ COMMAND = Path(sys.executable).parent / "gnomon"
 
 
 def environment(**changes):
-    """The surroundings of a command that writes to a pipe and is told nothing about colour."""
+    """The environment of a command that writes to a pipe and is told nothing about colour."""
     told = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
     return {**{k: v for k, v in os.environ.items() if k not in told}, **changes}
 

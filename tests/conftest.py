@@ -71,7 +71,7 @@ FIRST = [
     "tests/tsne/test_novelty.py",
     "tests/models/test_mutants.py",
     "tests/cli/test_map.py",
-    "tests/cli/test_surroundings.py",
+    "tests/cli/test_environment.py",
     "tests/compute/test_kernel_cache.py",
     "tests/contract/test_sklearn_checks.py",
     "tests/tsne/test_truncation.py",

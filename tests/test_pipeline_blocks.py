@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 import gnomon.pipeline.map_budget
 from gnomon import PCA, TSNE, report, run, source
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.errors import ChangedSourceError, MissingValueError, ParameterError, TooLargeError

@@ -13,7 +13,7 @@ from gnomon import PCA
 from gnomon.data import open as opening
 from gnomon.data.formats import matrix_parts
 from gnomon.data.open import open_table
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
 from gnomon.data.spread import Tally

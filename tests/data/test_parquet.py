@@ -16,7 +16,7 @@ from gnomon.data.formats.arrow import ArrowTable
 from gnomon.data.formats.parquet import ParquetGroups
 from gnomon.data.formats.parts import beside_each_other
 from gnomon.data.open import table_of_source
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.engine import LocalEngine
 from gnomon.engine.paired_tables import pair_by_row
 from gnomon.errors import ChangedSourceError, DataError

@@ -18,7 +18,7 @@ from gnomon.data.formats import prefetch as ahead
 from gnomon.data.formats.arrow import from_both_ends
 from gnomon.data.formats.prefetch import Ahead, Coming
 from gnomon.data.open import table_of_source
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.engine import LocalEngine
 from gnomon.engine.paired_tables import pair_by_row
 from gnomon.errors import DataError

@@ -17,7 +17,7 @@ import pytest
 
 import gnomon
 from gnomon.cli.failures import sentence
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError, OptionError
 

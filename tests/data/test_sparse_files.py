@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from commands import gnomon
 
 from gnomon import TSNE, load
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError
 from gnomon.data.spread import measure_spread

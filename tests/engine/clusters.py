@@ -37,10 +37,8 @@ class Processes:
         common = ["--scheduler-file", str(self.file), "--host", "127.0.0.1", "--no-dashboard"]
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options, *common]
         log = (self.folder / f"{kind}{len(self.started)}.log").open("w")
-        surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, cwd=self.folder, env=surroundings
-        )
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=variables)
         log.close()
         self.started.append(process)
         return process

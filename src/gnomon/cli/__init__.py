@@ -91,9 +91,9 @@ class LazyGroup(click.RichGroup):
 def cli() -> None:
     """Hold the commands; look at what they need."""
     if not {"-h", "--help"}.intersection(sys.argv[1:]):
-        from gnomon.cli.surroundings import check_surroundings
+        from gnomon.cli.environment import check_environment
 
-        check_surroundings()
+        check_environment()
 
 
 def main() -> None:

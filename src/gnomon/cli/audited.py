@@ -23,8 +23,7 @@ from gnomon.cli.pairs import (
 from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
 from gnomon.cli.stored import StoredRun, load_run
-from gnomon.data.preparation import Prepared
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import Prepared, prepare
 from gnomon.data.read import read_source
 from gnomon.data.refusals import OptionError, listed
 from gnomon.data.table import Table, count

@@ -109,8 +109,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
 
 def _prepare(table: "Table", asked: Asked, words: RunLines) -> "tuple[Prepared, dict[str, Any]]":
     """The rows as a run would use them, and what is known of that; blocks are not read for it."""
-    from gnomon.data.preparation import Preparation, Prepared
-    from gnomon.data.prepare import prepare
+    from gnomon.data.preparation import Preparation, Prepared, prepare
 
     missing = asked.missing
     if not table.in_blocks:

@@ -22,7 +22,7 @@ from gnomon.cli.results import say_read
 from gnomon.cli.run_lines import RunLines
 from gnomon.data.names import find_name, is_id_like
 from gnomon.data.open import open_table
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.sources import source as source_of
 from gnomon.data.table import LeftOut, Table, count

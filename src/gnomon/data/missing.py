@@ -10,16 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.prepared import first_place
 from gnomon.data.refusals import FileError, GapError, Way, quoted
 from gnomon.data.spread import Spread
 from gnomon.data.table import Table, count
-from gnomon.engine import Engine, as_engine
+from gnomon.engine import Block, Engine, Source, as_engine
+from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
 from gnomon.pca.impute import Imputation, fill_rows
 from gnomon.typing import Vector
 
-__all__ = ["CHOICES", "FilledGaps", "fill", "learn_filling", "refuse_gaps", "refuse_infinities"]
+__all__ = [
+    "CHOICES",
+    "FilledGaps",
+    "fill",
+    "learn_filling",
+    "refuse_gaps",
+    "refuse_infinities",
+    "rows_without_gaps",
+]
 
 
 CHOICES = ("error", "drop", "mean", "em")
@@ -100,7 +108,7 @@ def refuse_gaps(
     total = int(gaps.sum())
     if total == 0:
         return
-    row, column, _ = first_place(table.X, np.isnan, as_engine(engine))
+    row, column, _ = _first_place(table.X, np.isnan, as_engine(engine))
     columns = int(np.count_nonzero(gaps))
     where = f" in {count(columns, 'column')}" if columns > 1 else ""
     raise GapError(
@@ -114,10 +122,62 @@ def refuse_infinities(table: Table, spread: Spread, engine: Engine | None = None
     """Raise an error that says where the first infinite value is."""
     if not (np.isinf(spread.low).any() or np.isinf(spread.high).any()):
         return
-    row, column, value = first_place(table.X, np.isinf, as_engine(engine))
+    row, column, value = _first_place(table.X, np.isinf, as_engine(engine))
     name = table.columns[column]
     raise FileError(
         f"{table.name}: column {quoted(name)} holds an infinite value at {table.places.of(row)}.",
         ("na", str(value)),
         ("drop", name),
     )
+
+
+def rows_without_gaps(X: Any) -> NDArray[np.bool_]:
+    """Rows that have every value, as a mask (n,)."""
+    if is_sparse(X):
+        whole = np.ones(X.shape[0], bool)
+        gaps = np.flatnonzero(np.isnan(X.data)) if X.dtype.kind == "f" else np.empty(0, np.intp)
+        whole[np.searchsorted(X.indptr, gaps, "right") - 1] = False
+        return whole
+    if X.dtype.kind != "f":
+        return np.ones(X.shape[0], bool)
+    full: NDArray[np.bool_] = ~np.isnan(X).any(axis=1)
+    return full
+
+
+def _first_place(X: Any, bad: Any, engine: Engine) -> tuple[int, int, float]:
+    """Row, column and value of the first cell for which the function `bad` is true."""
+    if not isinstance(X, Source):
+        row, column = (_first_stored if is_sparse(X) else _first)(X, bad) or (-1, -1)
+        return row, column, X[row, column]
+    places = engine.map(_FirstPlace(bad), X)
+    return next(place for place in places if place is not None)
+
+
+@dataclass(frozen=True)
+class _FirstPlace:
+    """Where the first bad cell of a block is, counted over the whole table."""
+
+    bad: Any
+
+    def __call__(self, block: Block) -> tuple[int, int, float] | None:
+        found = (_first_stored if is_sparse(block.X) else _first)(block.X, self.bad)
+        if found is None:
+            return None
+        return block.partition.start + found[0], found[1], float(block.X[found])
+
+
+def _first_stored(X: Any, bad: Any) -> tuple[int, int] | None:
+    """Row and column of the first bad entry of a CSR array."""
+    hits = np.flatnonzero(bad(X.data))
+    if not hits.size:
+        return None
+    return int(np.searchsorted(X.indptr, hits[0], "right")) - 1, int(X.indices[hits[0]])
+
+
+def _first(X: NDArray[Any], bad: Any) -> tuple[int, int] | None:
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        hits = np.argwhere(bad(X[start : start + step]))
+        if hits.size:
+            return start + int(hits[0, 0]), int(hits[0, 1])
+    return None

@@ -1,4 +1,7 @@
-"""What was done to a table before it was used, so that new rows get the same and the way back."""
+"""How a table is made ready: missing values first, then whether its columns are standardised.
+
+`prepare` learns a `Preparation` from a table; with it new rows get the same, and the way back.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,20 +9,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.missing import CHOICES, FilledGaps, fill, refuse_gaps, refuse_infinities
-from gnomon.data.prepared import PreparedTable, drop_gaps, measure, rows_without_gaps
-from gnomon.data.refusals import lacks_columns
-from gnomon.data.spread import measure_spread
+from gnomon.budget import Budget, Memory
+from gnomon.data.missing import (
+    CHOICES,
+    FilledGaps,
+    fill,
+    learn_filling,
+    refuse_gaps,
+    refuse_infinities,
+    rows_without_gaps,
+)
+from gnomon.data.prepared_source import PreparedSource, drop_gaps
+from gnomon.data.refusals import FileError, lacks_columns, quoted
+from gnomon.data.scale import Scale, choose_scale
+from gnomon.data.spread import Spread, measure_spread
 from gnomon.data.table import Table, count
 from gnomon.engine import Engine, as_engine
+from gnomon.engine.arrays import hold
 from gnomon.errors import DataError
+from gnomon.inputs import check_choice
 from gnomon.inputs.csr import is_sparse
 from gnomon.records import Record
 from gnomon.typing import Vector
 
-__all__ = ["Preparation", "Prepared"]
+__all__ = ["Preparation", "Prepared", "prepare"]
 
 
+SCALES = {"auto": None, "none": False, "standard": True}
+EM_TIMES = 5  # the table in float64, and copies of it, while gaps are filled in
 FILLING = ("centre", "unit", "mean", "components", "penalty")
 
 
@@ -94,10 +111,10 @@ class Preparation(Record):
             refuse_infinities(new, spread)
             return self.ready(new, spread.gaps)
         if self.missing != "drop":
-            return Prepared(PreparedTable(new.X, self), new, None, self)
+            return Prepared(PreparedSource(new.X, self), new, None, self)
         left, kept, _ = drop_gaps(new, self, as_engine(engine))
         if not kept.size:
-            gaps = measure(new.X, as_engine(engine)).gaps
+            gaps = measure_spread(new.X, engine).gaps
             refuse_gaps(new, gaps, ("missing", "mean"), "Every row has one.", engine=engine)
         return Prepared(left.X, left, kept if kept.size < new.n_rows else None, self)
 
@@ -106,7 +123,7 @@ class Preparation(Record):
         if table.in_blocks:
             unchanged = self.scale != "standard" and not (self.fills and gaps.any())
             return Prepared(
-                table.X if unchanged else PreparedTable(table.X, self), table, None, self
+                table.X if unchanged else PreparedSource(table.X, self), table, None, self
             )
         table, kept = self._without_gaps(table, gaps)
         return Prepared(self.scaled(table.X), table, kept, self)
@@ -265,3 +282,123 @@ class Prepared:
             nothing = np.empty((rows.size, 0))
             return replace(self, X=nothing, table=self.table.with_rows(nothing, rows), kept=kept)
         return replace(self, X=self.X[rows], table=self.table.take(rows), kept=kept)
+
+
+def prepare(
+    table: Table,
+    *,
+    missing: str = "error",
+    scale: str = "auto",
+    engine: Any = None,
+    memory: Memory = None,
+) -> Prepared:
+    """Make a table ready, and remember how.
+
+    Parameters
+    ----------
+    table : Table
+        From `gnomon.data.read` or `gnomon.data.open`; it is not changed.
+    missing : {"error", "drop", "mean", "em"}
+        What to do about missing values: refuse them, drop their rows, fill in the column's mean,
+        or what the row's other values foretell (`gnomon.pca.impute`).
+    scale : {"auto", "none", "standard"}
+        Whether columns are divided by their standard deviations; "auto" decides by `choose_scale`.
+    engine : Dask client or engine, optional
+        What works through a table in blocks; by default threads of this machine.
+    memory : int or str, optional
+        Bytes, or a size such as "2GB", that "em" may use to hold a table in blocks.
+
+    Returns
+    -------
+    Prepared
+        With `X` of shape (m, d), the rows it was made of, and the `Preparation`. A table in blocks
+        is read once, with "drop" twice; not at all if there is nothing to be found out, and its
+        gaps are then refused when they are met.
+    """
+    check_choice("missing", missing, CHOICES)
+    check_choice("scale", scale, tuple(SCALES))
+    asked, engine = SCALES[scale], as_engine(engine)
+    n, d = table.X.shape
+    idle = table.in_blocks and asked is False and missing == "error"
+    spread = Spread.unmeasured(d) if idle else measure_spread(table.X, engine)
+    refuse_infinities(table, spread, engine)
+    gaps = spread.gaps
+    if missing == "error":
+        ways = ("missing", "drop"), ("missing", "mean"), ("missing", "em")
+        refuse_gaps(table, gaps, *ways, engine=engine)
+    empty = np.flatnonzero(gaps == n)
+    if empty.size:
+        name = table.columns[empty[0]]
+        raise FileError(f"{table.name}: column {quoted(name)} has no values.", ("drop", name))
+    plain = Preparation(
+        columns=table.columns,
+        missing=missing,
+        scale="none",
+        why="",
+        n_rows=n,
+        n_missing=int(gaps.sum()),
+        n_dropped=0,
+        filled="",
+        mean=spread.mean,
+        std=spread.std,
+    )
+    if missing == "drop" and gaps.any():
+        table, spread = _drop(table, plain, spread, engine)
+        gaps = spread.gaps
+    if table.is_sparse:
+        chosen = _choose_sparse(table, asked, missing, bool(gaps.any()))
+    else:
+        chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)
+    filling, filled = None, ""
+    if missing == "em" and gaps.any():
+        filling, filled = _learn(table, spread, chosen, engine, memory)
+    preparation = replace(
+        plain,
+        scale="standard" if chosen.standardize else "none",
+        why=chosen.why,
+        n_dropped=n - table.n_rows,
+        filled=filled,
+        mean=np.zeros(d) if table.is_sparse and chosen.standardize else spread.mean,
+        std=np.where(spread.std > 0, spread.std, 1.0),
+        filling=filling,
+    )
+    ready = preparation.ready(table, gaps)
+    kept = table.places.rows if preparation.n_dropped else None
+    return replace(ready, kept=kept)
+
+
+def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:
+    """The scale of a sparse table, which stays sparse: its zeros are neither filled nor moved."""
+    if gaps and missing != "drop":
+        raise FileError(
+            f"{table.name} is a sparse matrix: filling in its missing values by {missing} would "
+            "make it dense.",
+            ("missing", "drop"),
+        )
+    if asked is None:
+        return Scale(False, "a sparse matrix: its columns are taken to be of one kind")
+    return Scale(asked, "as asked")
+
+
+def _drop(table: Table, plain: Preparation, spread: Spread, engine: Engine) -> tuple[Table, Spread]:
+    """The table without the rows that have gaps, and its spread."""
+    if not table.in_blocks:
+        table = plain.ready(table, spread.gaps).table
+        return table, measure_spread(table.X)
+    left, _, found = drop_gaps(table, plain, engine)
+    if found is None:
+        refuse_gaps(table, spread.gaps, ("missing", "mean"), "Every row has one.", engine=engine)
+        raise AssertionError("gaps were counted and not found")
+    return left, found
+
+
+def _learn(
+    table: Table, spread: Spread, chosen: Scale, engine: Engine, memory: Memory
+) -> tuple[FilledGaps, str]:
+    """What "em" fills in, learned from all rows at once: they are held while it learns."""
+    n, d = table.X.shape
+    if table.in_blocks:
+        what = f"{table.name}: filling in the gaps of {n:,} × {d:,} numbers by em"
+        Budget.from_memory(memory).check(what, EM_TIMES * 8 * n * d)
+        table = replace(table, X=hold(table.X, engine).X)
+    return learn_filling(table, spread, standardize=chosen.standardize)

@@ -102,7 +102,7 @@ def read(
     Returns
     -------
     Table
-        With `X` of shape (n, d) and NaN for missing values; see `gnomon.data.prepare`.
+        With `X` of shape (n, d) and NaN for missing values; see `gnomon.data.preparation`.
 
     Examples
     --------

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.compute.threads import map_blocks, quiet, row_blocks
+from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.inputs.csr import is_sparse
 from gnomon.typing import Vector
 
@@ -52,6 +53,12 @@ class Spread:
     high: Vector
     gaps: NDArray[np.int64]
     whole: bool
+
+    @classmethod
+    def unmeasured(cls, columns: int) -> "Spread":
+        """What is said of columns that were not measured: as if there were no values at all."""
+        zeros, nothing = np.zeros(columns), np.full(columns, np.nan)
+        return cls(zeros, zeros, nothing, nothing, np.zeros(columns, np.int64), whole=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +152,19 @@ class Tally:
         )
 
 
-def measure_spread(X: NDArray[Any], n_jobs: int | None = None) -> Spread:
-    """Measure the columns of `X`, shape (n, d); infinities show in `low` and `high`."""
+def measure_spread(X: Any, engine: Engine | None = None, *, n_jobs: int | None = None) -> Spread:
+    """Measure the columns of `X`, an array or source (n, d); infinities show in `low` and `high`.
+
+    A source is read once, by `engine`.
+    """
+    if isinstance(X, Source):
+        tally: Tally = as_engine(engine).reduce(_tally_block, X, Tally.__add__)
+        return tally.spread()
     return Tally.of(X, n_jobs).spread()
+
+
+def _tally_block(block: Block) -> Tally:
+    return Tally.of(block.X, n_jobs=1)
 
 
 def _tally_sparse(X: Any) -> Tally:

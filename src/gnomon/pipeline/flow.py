@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
 from gnomon.data.open import open_table
-from gnomon.data.preparation import Prepared
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import Prepared, prepare
 from gnomon.data.table import Table
 from gnomon.engine import Block, Engine, Source, as_engine
 from gnomon.errors import GnomonWarning, quoted

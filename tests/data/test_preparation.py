@@ -5,9 +5,9 @@ import pytest
 
 from gnomon.cli.failures import sentence
 from gnomon.data import samples
-from gnomon.data.prepare import FOLD, Preparation, Scale, choose_scale, prepare
+from gnomon.data.preparation import Preparation, prepare
 from gnomon.data.refusals import FileError, GapError
-from gnomon.data.scale import unit_of
+from gnomon.data.scale import FOLD, Scale, choose_scale, unit_of
 from gnomon.data.table import Places, Table, table_of_sample
 from gnomon.errors import DataError, MissingValueError, ParameterError
 from gnomon.pca import PCA

@@ -1,4 +1,4 @@
-"""Odd surroundings: it works, or one sentence says what is wrong. Cases 43 and 44.
+"""Odd environments: it works, or one sentence says what is wrong. Cases 43 and 44.
 
 A working directory that is gone, closed streams, names that are no UTF-8, little address space.
 """

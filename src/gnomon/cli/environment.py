@@ -5,14 +5,14 @@ import os
 from gnomon.budget import address_limit, readable_bytes
 from gnomon.errors import TooLargeError, WriteError
 
-__all__ = ["check_surroundings"]
+__all__ = ["check_environment"]
 
 # Addresses that the libraries reserve, most of which never become memory: 2.2 GB on two CPUs, and
 # 55 MB for each thread more (VmPeak of `gnomon map` of a small table).
 ADDRESSES, OF_A_THREAD = 2_300_000_000, 60_000_000
 
 
-def check_surroundings() -> None:
+def check_environment() -> None:
     """Refuse a working directory that was removed, and too small an address space.
 
     Numba cannot be imported in the first. In the second OpenBLAS ends the process, or waits.

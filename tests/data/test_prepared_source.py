@@ -5,7 +5,7 @@ import pytest
 
 from gnomon import run, source
 from gnomon.data.open import table_of_source
-from gnomon.data.prepare import prepare
+from gnomon.data.preparation import prepare
 from gnomon.data.table import Table
 from gnomon.engine import LocalEngine
 from gnomon.engine.cluster import local_cluster

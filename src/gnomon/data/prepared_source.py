@@ -1,4 +1,4 @@
-"""A table in blocks made ready: rows with gaps dropped, gaps filled in, columns scaled.
+"""A source whose blocks are made ready when read: gaps dropped or filled in, columns scaled.
 
 One pass measures every column (`gnomon.data.spread`). Dropping rows takes a second one, which finds
 the rows without gaps and measures these. Afterwards each block is made ready when it is read.
@@ -11,26 +11,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.spread import Spread, Tally, measure_spread
+from gnomon.data.missing import rows_without_gaps
+from gnomon.data.spread import Spread, Tally
 from gnomon.data.table import Table
 from gnomon.engine import Block, Engine, Partition, Source
 from gnomon.engine.source import Seal
-from gnomon.inputs.csr import is_sparse
 
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
 
-__all__ = [
-    "PreparedTable",
-    "drop_gaps",
-    "first_place",
-    "measure",
-    "rows_without_gaps",
-    "unmeasured",
-]
+__all__ = ["PreparedSource", "drop_gaps"]
 
 
-class PreparedTable(Source):
+class PreparedSource(Source):
     """The rows of another table, made ready as `preparation` says.
 
     Gaps that it neither drops nor fills in stay.
@@ -106,20 +99,6 @@ def _shortened(partitions: Sequence[Partition], kept: Sequence[int]) -> list[Par
     return found
 
 
-def measure(X: Any, engine: Engine) -> Spread:
-    """Measure the columns of an array, or of a table in blocks by one pass."""
-    if not isinstance(X, Source):
-        return measure_spread(X)
-    tally: Tally = engine.reduce(_measure, X, Tally.__add__)
-    return tally.spread()
-
-
-def unmeasured(columns: int) -> Spread:
-    """What is said of columns that were not measured: as if there were no values at all."""
-    zeros, nothing = np.zeros(columns), np.full(columns, np.nan)
-    return Spread(zeros, zeros, nothing, nothing, np.zeros(columns, np.int64), whole=False)
-
-
 def drop_gaps(
     table: Table, preparation: "Preparation", engine: Engine
 ) -> tuple[Table, NDArray[np.int64], Spread | None]:
@@ -134,25 +113,12 @@ def drop_gaps(
     ]
     kept = np.flatnonzero(np.concatenate(masks)).astype(np.int64)
     counts = [int(mask.sum()) for mask in masks]
-    ready = PreparedTable(table.X, preparation, counts)
+    ready = PreparedSource(table.X, preparation, counts)
     return (
         table.with_rows(ready, kept),
         kept,
         None if found.tally is None else found.tally.spread(),
     )
-
-
-def first_place(X: Any, bad: Any, engine: Engine) -> tuple[int, int, float]:
-    """Row, column and value of the first cell for which the function `bad` is true."""
-    if not isinstance(X, Source):
-        row, column = (_first_stored if is_sparse(X) else _first)(X, bad) or (-1, -1)
-        return row, column, X[row, column]
-    places = engine.map(_FirstPlace(bad), X)
-    return next(place for place in places if place is not None)
-
-
-def _measure(block: Block) -> Tally:
-    return Tally.of(block.X, n_jobs=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,46 +138,3 @@ def _measure_kept(block: Block) -> _Kept:
     kept = rows_without_gaps(block.X)
     tally = Tally.of(block.X[kept], n_jobs=1) if kept.any() else None
     return _Kept(tally, (np.packbits(kept),))
-
-
-def rows_without_gaps(X: Any) -> NDArray[np.bool_]:
-    """Rows that have every value, as a mask (n,)."""
-    if is_sparse(X):
-        whole = np.ones(X.shape[0], bool)
-        gaps = np.flatnonzero(np.isnan(X.data)) if X.dtype.kind == "f" else np.empty(0, np.intp)
-        whole[np.searchsorted(X.indptr, gaps, "right") - 1] = False
-        return whole
-    if X.dtype.kind != "f":
-        return np.ones(X.shape[0], bool)
-    full: NDArray[np.bool_] = ~np.isnan(X).any(axis=1)
-    return full
-
-
-@dataclass(frozen=True)
-class _FirstPlace:
-    """Where the first bad cell of a block is, counted over the whole table."""
-
-    bad: Any
-
-    def __call__(self, block: Block) -> tuple[int, int, float] | None:
-        found = (_first_stored if is_sparse(block.X) else _first)(block.X, self.bad)
-        if found is None:
-            return None
-        return block.partition.start + found[0], found[1], float(block.X[found])
-
-
-def _first_stored(X: Any, bad: Any) -> tuple[int, int] | None:
-    """Row and column of the first bad entry of a CSR array."""
-    hits = np.flatnonzero(bad(X.data))
-    if not hits.size:
-        return None
-    return int(np.searchsorted(X.indptr, hits[0], "right")) - 1, int(X.indices[hits[0]])
-
-
-def _first(X: NDArray[Any], bad: Any) -> tuple[int, int] | None:
-    step = max(1, 2**20 // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        hits = np.argwhere(bad(X[start : start + step]))
-        if hits.size:
-            return start + int(hits[0, 0]), int(hits[0, 1])
-    return None
