@@ -4,11 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from gnomon.errors import GnomonError
 from gnomon.neighbors import search as module
 from gnomon.neighbors.inverted_lists import InvertedLists
+from gnomon.neighbors.rows import METRICS
 from gnomon.neighbors.search import NeighborSearch, find_neighbors
 
 rng = np.random.default_rng(0)
@@ -32,6 +34,22 @@ def test_exact_neighbours_are_scikit_learns(exact):
     assert np.array_equal(found.indices, indices)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-12)
     assert (found.recall, found.method) == (1.0, "exact search")
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    [
+        *((metric, np.asarray) for metric in (*METRICS, "manhattan")),
+        *((metric, sp.csr_array) for metric in ("euclidean", "cosine", "hellinger", "manhattan")),
+    ],
+)
+def test_the_table_that_is_kept_has_the_distances_of_the_one_given(metric, kind):
+    rows = kind(np.abs(X[:200]) + 100.0 * (metric == "euclidean"))
+    search = NeighborSearch(rows, metric=metric)
+    again = NeighborSearch(search.table(), metric=metric)
+    found, known = again.among_themselves(12), search.among_themselves(12)
+    assert np.array_equal(found.indices, known.indices)
+    np.testing.assert_allclose(found.distances, known.distances, rtol=1e-9)
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])

@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from report.pages import Page, groups_of_rows
 
-from gnomon import PCA
+from gnomon import PCA, TSNE, stability
 from gnomon.data.table import Table
+from gnomon.errors import ParameterError
 from gnomon.pipeline import flow
 from gnomon.report import run_page as run
 from gnomon.report.build import build
@@ -66,3 +67,27 @@ def test_rows_can_be_coloured_by_what_was_left_out_as_well(tmp_path):
     (tree, _), (owner, values) = content.labels
     assert (tree, owner) == ("tree", "owner")
     assert values.tolist() == owners
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"metric": "cosine"}, {"pca": PCA(3, random_state=0)}], ids=str
+)
+def test_a_map_whose_table_is_gone_is_as_stable_as_with_it(options):
+    X, _ = groups_of_rows()
+    if "pca" in options:
+        options["pca"].fit(X)
+    pca, tsne = PCA(3, random_state=0).fit(X), TSNE(perplexity=10, max_iter=300, **options).fit(X)
+    table = Table("cells", np.empty((90, 0)), tuple("abcde"))
+    content = run.gather_without_table(
+        pca, tsne, pca.transform(X), table, Y=tsne.embedding_, stability=3
+    )
+    found, known = content.stability, stability(tsne, X, runs=3)
+    assert np.corrcoef(found.spread, known.spread)[0, 1] > 0.8  # runs differ by 0.4, by chance
+    assert found.score == pytest.approx(known.score, abs=0.05)
+
+
+def test_only_a_map_of_all_rows_is_made_again(stored):
+    pca, scores, _ = stored
+    table = Table("cells", np.empty((90, 0)), tuple("abcde"))
+    with pytest.raises(ParameterError, match="`stability` must be None without a map of all rows"):
+        run.gather_without_table(pca, None, scores, table, stability=3)

@@ -179,7 +179,6 @@ def _content(
     import numpy as np
 
     from gnomon.data.table import Table
-    from gnomon.errors import ParameterError
     from gnomon.inputs.csr import is_sparse
     from gnomon.report.run_page import gather_run, gather_without_table
 
@@ -187,11 +186,6 @@ def _content(
         table, prepared = ready
         how = record.pictures() | found
         return gather_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
-    if stability is not None:
-        why = f" as a whole, and {record.name} was read in blocks" if _in_blocks(record) else ""
-        raise ParameterError(
-            f"--stability makes the map again, which needs the data{why}: --data FILE."
-        )
     id_name, ids = stored.ids or (None, None)
     table = Table(
         record.name,
@@ -203,4 +197,6 @@ def _content(
         id_name=id_name,
     )
     found |= {"preparation": tuple(run.preparation.lines()), "roles": record.roles()}
-    return gather_without_table(run.pca, run.tsne, stored.scores, table, **found)
+    return gather_without_table(
+        run.pca, run.tsne, stored.scores, table, stability=stability, **found
+    )

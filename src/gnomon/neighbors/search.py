@@ -265,6 +265,16 @@ class NeighborSearch:
             sq[at] = np.square(Z - Q[at]).sum(axis=1)
         return self._in_units(np.sqrt(np.maximum(sq, 0.0, out=sq), out=sq))
 
+    def table(self) -> Any:
+        """Rows with the distances of the table that is searched, up to rounding.
+
+        They are shifted for Euclidean distances, of unit length for angles, and shares for
+        Hellinger's, so that the metric applied to them again finds the same.
+        """
+        known = self._by_library(self.Z)
+        rows = self.Z if known else np.ldexp(self.Z, self.exponent) + self.median
+        return rows**2 if self.metric == "hellinger" else rows
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None, "_known": None}
 

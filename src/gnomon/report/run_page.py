@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
@@ -18,6 +19,7 @@ from gnomon.errors import ParameterError, refuse
 from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
 from gnomon.procrustes.stability import Stability
+from gnomon.procrustes.stability import stability as repeat_map
 from gnomon.report.arguments import as_label
 from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
@@ -256,6 +258,7 @@ def gather_without_table(
     table: Table,
     *,
     title: str | None = None,
+    stability: int | Stability | None = None,
     image_root: Path | None = None,
     n_jobs: int | None = None,
     **found: Any,
@@ -264,7 +267,7 @@ def gather_without_table(
 
     `table` holds names, colours and descriptions of the rows; its numbers are not used.
     Neighbours are those of the table that the map stores, if there is a map; otherwise those of
-    the scores.
+    the scores. From that table the map is also computed again, where its `stability` is asked for.
     """
     rows, notes = shown_rows(len(scores), found.get("Y"))
     if rows is not None:
@@ -278,6 +281,11 @@ def gather_without_table(
     search = None if tsne is None else tsne._search
     if search is not None and len(search.Z) != len(scores):  # the map is of some of the rows
         search = None
+    if isinstance(stability, int):
+        if tsne is None or search is None:
+            refuse("stability", "be None without a map of all rows", stability)
+        again = clone(tsne).set_params(pca=None)  # the stored table is reduced already
+        stability = repeat_map(again, search.table(), runs=stability, n_jobs=n_jobs)
     if shown.image is not None:
         found["pictures"] = GivenPictures(shown.image[1].tolist(), image_root or table.folder)
     found.setdefault("ids", _ids(shown, rows))
@@ -293,6 +301,7 @@ def gather_without_table(
         labels=labels_of(shown),
         texts=shown.text,
         links=shown.link,
+        stability=stability,
         space=None if search is None else (search.Z, "the table that the map was computed from"),
         notes=(WITHOUT, *table.notes, *found.pop("notes", ()), *notes),
         total=int(pca.n_samples_),
