@@ -6,6 +6,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from gnomon import source
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError
 
@@ -126,6 +127,22 @@ def test_a_file_with_other_columns_is_named(tmp_path, second, says):
         read(write(tmp_path / "parts", parts()[0], second))
     with pytest.raises(FileError, match=says):
         read(tmp_path / "parts")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".npy"])
+def test_tables_without_rows_are_passed_over_whatever_their_format(tmp_path, ending):
+    for number, rows in enumerate((0, 3, 2)):
+        X = np.full((rows, 2), number, np.float64)
+        path, table = tmp_path / f"{number}{ending}", pa.table({"a": X[:, 0], "b": X[:, 1]})
+        if ending == ".npy":
+            np.save(path, X)
+        elif ending == ".parquet":
+            pq.write_table(table, path)
+        else:
+            pa.feather.write_feather(table, path)
+    assert read(tmp_path).X[:, 0].tolist() == [1, 1, 1, 2, 2]
+    blocks = source(tmp_path)
+    assert sum(partition.rows for partition in blocks.partitions) == 5
 
 
 def test_columns_may_stand_in_another_order(tmp_path):

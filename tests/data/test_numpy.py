@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnomon.data.open import open_table
 from gnomon.data.read import read
 from gnomon.errors import DataError, TooLargeError
 
@@ -271,3 +272,15 @@ def test_a_zip_that_lost_its_first_bytes_is_refused(tmp_path):
     whole = npz(tmp_path / "t.npz").read_bytes()
     (tmp_path / "t.npz").write_bytes(b"PK\x03\x04" + whole[13:])
     assert refused(tmp_path / "t.npz").startswith("t.npz is a damaged zip file (")
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_an_array_without_names_has_the_columns_of_a_model_in_their_order(tmp_path, in_blocks):
+    X = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "t.npy", X)
+    table = open_table(tmp_path / "t.npy", in_blocks=in_blocks, columns=["c", "a", "b"])
+    assert table.columns == ("c", "a", "b")
+    rows = table.X if not in_blocks else table.X.read(table.X.partitions[0])
+    assert np.array_equal(rows, X)
+    with pytest.raises(DataError, match=r"lacks 4 of the 4 columns of the model"):
+        open_table(tmp_path / "t.npy", in_blocks=in_blocks, columns=["c", "a", "b", "d"])

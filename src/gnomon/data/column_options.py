@@ -50,62 +50,37 @@ class ColumnOptions:
         return Reading(self.na, self.decimal or decimal, stated=self.decimal is not None)
 
 
-def as_column_options(
-    *,
-    label: Any = None,
-    id: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    na: Any = None,
-    columns: Any = None,
-    features: Any = None,
-    decimal: Any = None,
-    text: Any = None,
-    image: Any = None,
-    link: Any = None,
-    sheet: Any = None,
-    layer: Any = None,
-    use_rep: Any = None,
-    normalize: Any = None,
-) -> ColumnOptions:
-    """The options as Python gives them, checked."""
-    named = (("label", label), ("id", id), ("text", text), ("image", image), ("link", link))
-    for option, name in named:
-        if name is not None and not isinstance(name, str):
+def as_column_options(**given: Any) -> ColumnOptions:
+    """The options as Python gives them, checked: fields of `ColumnOptions`, None for its default.
+
+    Several names are a list or a tuple; one name may stand for itself.
+    """
+    options = ColumnOptions(**given)
+    for option in ("label", "id", *SHOWN):
+        if (name := getattr(options, option)) is not None and not isinstance(name, str):
             refuse(option, "be the name of a column", name, kind=True)
-    if sheet is not None and not isinstance(sheet, str):
-        refuse("sheet", "be the name of a sheet", sheet, kind=True)
-    for option, key in (("layer", layer), ("use_rep", use_rep)):
-        if key is not None and not isinstance(key, str):
+    if options.sheet is not None and not isinstance(options.sheet, str):
+        refuse("sheet", "be the name of a sheet", options.sheet, kind=True)
+    for option in ("layer", "use_rep"):
+        if (key := getattr(options, option)) is not None and not isinstance(key, str):
             refuse(option, "be a key of an AnnData file", key, kind=True)
-    if layer is not None and use_rep is not None:
+    if options.layer is not None and options.use_rep is not None:
         raise OptionError("layer and use_rep are mutually exclusive.", "Leave one out.")
-    if normalize is not None:
-        if normalize != "log1p":
-            raise OptionError(f"normalize must be log1p; got {quoted(str(normalize))}.")
-        if use_rep not in (None, "X"):
+    if options.normalize is not None:
+        if options.normalize != "log1p":
+            raise OptionError(f"normalize must be log1p; got {quoted(str(options.normalize))}.")
+        if options.use_rep not in (None, "X"):
             raise OptionError(
                 "normalize is for counts, and use_rep names a representation.", "Leave one out."
             )
-    if decimal is not None:
-        check_choice("decimal", decimal, (".", ","))
-    return ColumnOptions(
-        label=label,
-        id=id,
-        keep=as_names("keep", keep),
-        drop=as_names("drop", drop),
-        na=as_names("na", na),
-        columns=None if columns is None else as_names("columns", columns),
-        features=None if features is None else as_names("features", features),
-        decimal=decimal,
-        text=text,
-        image=image,
-        link=link,
-        sheet=sheet,
-        layer=layer,
-        use_rep=use_rep,
-        normalize=normalize,
-    )
+    if options.decimal is not None:
+        check_choice("decimal", options.decimal, (".", ","))
+    several: dict[str, Any] = {}
+    for option in ("keep", "drop", "na", "columns", "features"):
+        names = getattr(options, option)
+        if names is not None or option in ("keep", "drop", "na"):
+            several[option] = as_names(option, names)
+    return replace(options, **several)
 
 
 def found_in(options: ColumnOptions, raw: RawTable) -> ColumnOptions:

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
-from gnomon.data.refusals import FileError, OptionError, quoted
+from gnomon.data.refusals import COPIED_WHOLE, FileError, OptionError, quoted
 from gnomon.files import shown_name
 
 __all__ = [
     "COPIED",
     "GZ",
-    "STEP",
     "FileContent",
     "Stream",
     "byte_chunks",
+    "first_bytes",
     "gunzip",
     "kind_inside",
     "kind_of_file",
     "open_content",
+    "read_chunks",
 ]
 
 # What a file must begin with, by kind. Everything else is text.
@@ -114,7 +115,8 @@ def open_content(path: str | os.PathLike[str], memory: Memory = None) -> FileCon
         name, suffix, data = path.name, path.suffix, np.frombuffer(path.head, np.uint8)
         budget.check(name, data.size)
     elif os.fspath(path) == "-":
-        name, suffix, data = "standard input", "", _read_all(_standard_input(), "", budget)
+        name, suffix = "standard input", ""
+        data = _together(read_chunks(_standard_input()), name, budget)
     else:
         file = Path(path)
         name, suffix = shown_name(file), file.suffix.lower()
@@ -149,12 +151,8 @@ class Stream:
         if self.path != "-":
             self.name, self.suffix = shown_name(Path(path)), Path(path).suffix.lower()
         self.stream = _standard_input() if self.path == "-" else open(path, "rb")  # noqa: SIM115
-        parts = [b""]
-        size = 0
-        while size <= most and (part := self.stream.read(STEP)):
-            parts.append(part)
-            size += len(part)
-        self.head, self.whole = b"".join(parts), size <= most
+        self.head = first_bytes(read_chunks(self.stream), most + 1)
+        self.whole = len(self.head) <= most
 
     def __fspath__(self) -> str:
         return self.path
@@ -163,7 +161,7 @@ class Stream:
         """All bytes, `STEP` or fewer at a time after the first."""
         yield self.head
         self.head = b""
-        yield from iter(lambda: self.stream.read(STEP), b"")
+        yield from read_chunks(self.stream)
 
 
 def kind_of_file(file: Path) -> str:
@@ -177,11 +175,7 @@ def kind_of_file(file: Path) -> str:
 def kind_inside(file: Path) -> str:
     """What kind of file a gz file holds, as `FileContent.kind`."""
     name = shown_name(file)
-    head = b""
-    for chunk in byte_chunks(file, name):
-        head += chunk
-        if len(head) >= HEAD:
-            break
+    head = first_bytes(byte_chunks(file, name), HEAD)
     suffix = Path(name.lower().removesuffix(".gz")).suffix
     return _kind(np.frombuffer(head, np.uint8), name, suffix)
 
@@ -196,7 +190,7 @@ def _bytes_of(file: Path, budget: Budget, most: int | None = None) -> NDArray[np
         if file.is_file():  # a pipe has no size and cannot be mapped
             return np.memmap(file, np.uint8, "r") if size else np.empty(0, np.uint8)
         with file.open("rb") as stream:
-            return _read_all(stream, file.name, budget)
+            return _together(read_chunks(stream), file.name, budget)
     except FileNotFoundError:
         raise OptionError(f"There is no file {_path(file)}.", *_near(file)) from None
     except PermissionError:
@@ -225,26 +219,26 @@ def _near(file: Path) -> tuple[str, ...]:
     return (f"Did you mean {_path(file.with_name(close[0]))}?",) if close else ()
 
 
-def _read_all(stream: Any, name: str, budget: Budget) -> NDArray[np.uint8]:
+def _together(chunks: Iterable[bytes], name: str, budget: Budget) -> NDArray[np.uint8]:
+    """All bytes, as long as there is memory for them: how many are still to come is not known."""
     parts: list[bytes] = []
     size = 0
-    while part := stream.read(STEP):
+    for part in chunks:
         parts.append(part)
         size += len(part)
-        # The parts and their concatenation; how much is still to come is not known.
-        budget.check(name or "standard input", 2 * size, at_least=True)
+        budget.check(name, 2 * size, at_least=True)  # the parts and their concatenation
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
 def _gunzip(data: NDArray[np.uint8], name: str, budget: Budget) -> NDArray[np.uint8]:
     """All members of a gz file, in steps, so that a bomb is found before it fills the memory."""
-    parts: list[bytes] = []
-    size = 0
-    for part in gunzip((data[at : at + STEP].tobytes() for at in range(0, data.size, STEP)), name):
-        parts.append(part)
-        size += len(part)
-        budget.check(name, 2 * size, at_least=True)
-    return np.frombuffer(b"".join(parts), np.uint8)
+    chunks = (data[at : at + STEP].tobytes() for at in range(0, data.size, STEP))
+    return _together(gunzip(chunks, name), name, budget)
+
+
+def read_chunks(stream: Any) -> Iterator[bytes]:
+    """The bytes of an open file, `STEP` or fewer at a time."""
+    return iter(lambda: stream.read(STEP), b"")
 
 
 def byte_chunks(path: Path, name: str) -> Iterator[bytes]:
@@ -252,8 +246,16 @@ def byte_chunks(path: Path, name: str) -> Iterator[bytes]:
     with path.open("rb") as file:
         packed = file.read(len(GZ)) == GZ
         file.seek(0)
-        chunks = iter(lambda: file.read(STEP), b"")
+        chunks = read_chunks(file)
         yield from gunzip(chunks, name) if packed else chunks
+
+
+def first_bytes(chunks: Iterator[bytes], least: float) -> bytes:
+    """The first `least` bytes and the rest of their chunk; what follows is left in `chunks`."""
+    head = b""
+    while len(head) < least and (chunk := next(chunks, b"")):
+        head += chunk
+    return head
 
 
 def gunzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -301,6 +303,6 @@ def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:
             f"{name} is not {CALLED[claimed]} file: it begins with {head[:8]!r}."
             if head
             else f"{name} is empty.",
-            "Was it copied whole?",
+            COPIED_WHOLE,
         )
     return kind

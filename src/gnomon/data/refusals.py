@@ -14,6 +14,7 @@ import shlex
 from gnomon.errors import DataError, MissingValueError, ParameterError, Way, quoted
 
 __all__ = [
+    "COPIED_WHOLE",
     "FileError",
     "GapError",
     "LackingError",
@@ -26,6 +27,8 @@ __all__ = [
     "option",
     "quoted",
 ]
+
+COPIED_WHOLE = "Was it copied whole?"  # of a file that is damaged
 
 
 class FileError(DataError):

@@ -10,7 +10,6 @@ import numpy as np
 
 from gnomon.budget import available_bytes
 from gnomon.data.column_options import ColumnOptions, as_column_options
-from gnomon.data.file_content import kind_of_file
 from gnomon.data.folder import different_columns, files_of, join_parts, other_columns
 from gnomon.data.formats.parts import AT_ONCE, AbsentError, BlockFile, Piece
 from gnomon.data.formats.readers import open_parts
@@ -326,9 +325,7 @@ def _open_next(
             path.name, first, error.fields["absent"], error.fields["there"]
         ) from None
     except OptionError as error:
-        nameless = kind_of_file(path) == "npy"
-        how = "It has no column names." if nameless else str(error.replace(ways=()))
-        raise different_columns(path.name, first.name, how) from None
+        raise different_columns(path.name, first.name, str(error.replace(ways=()))) from None
     if (first.names is None) != (other.names is None):
         no = "no " if other.names is None else ""
         raise different_columns(path.name, first.name, f"It has {no}column names.")

@@ -38,14 +38,13 @@ from gnomon.data.formats.parts import (
 from gnomon.data.formats.prefetch import Coming
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, NoRowsError, quoted
+from gnomon.data.refusals import COPIED_WHOLE, FileError, NoRowsError, quoted
 from gnomon.data.table import Places
 from gnomon.engine.cursor import Cursor
 from gnomon.engine.source import partition_rows
 from gnomon.files import shown_name
 
 __all__ = [
-    "DAMAGED",
     "READING",
     "ArrowTable",
     "arrow_table",
@@ -57,7 +56,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-DAMAGED = "Was it copied whole?"
 # What pyarrow raises for a damaged file; names of columns may be no UTF-8.
 READING = (pa.ArrowException, OSError, UnicodeDecodeError)
 
@@ -78,7 +76,7 @@ def read_parquet(content: FileContent) -> RawTable:
         names = table.column_names
     except READING as error:
         raise FileError(
-            f"{content.name} is a damaged Parquet file ({brief(error)}).", DAMAGED
+            f"{content.name} is a damaged Parquet file ({brief(error)}).", COPIED_WHOLE
         ) from None
     return _raw(table, names, content)
 
@@ -106,7 +104,7 @@ def read_feather(content: FileContent) -> RawTable:
         names = table.column_names
     except READING as error:
         raise FileError(
-            f"{content.name} is a damaged Feather file ({brief(error)}).", DAMAGED
+            f"{content.name} is a damaged Feather file ({brief(error)}).", COPIED_WHOLE
         ) from None
     content.check(8 * table.num_rows * table.num_columns)
     return _raw(table, names, content)
@@ -116,7 +114,7 @@ def _raw(table: Any, columns: list[str], content: FileContent) -> RawTable:
     if table.num_columns == 0:
         raise FileError(f"{content.name} has no columns.")
     if table.num_rows == 0:
-        raise FileError(f"{content.name} has columns but no rows.")
+        raise NoRowsError(f"{content.name} has columns but no rows.")
     names, notes = unique_names(columns, len(columns))
     return arrow_table(content.name, names, table.columns, notes=tuple(notes))
 
@@ -152,7 +150,7 @@ def _refuse_damaged(file: str, name: str, column: Any) -> None:
         column.validate(full=not pa.types.is_primitive(column.type))
     except pa.ArrowException as error:
         raise FileError(
-            f"{file} is a damaged file (column {quoted(name)}: {brief(error)}).", DAMAGED
+            f"{file} is a damaged file (column {quoted(name)}: {brief(error)}).", COPIED_WHOLE
         ) from None
 
 
@@ -392,7 +390,7 @@ class ArrowTable(BlockFile):
     def _damaged(self, error: Exception) -> Exception:
         if getattr(error, "errno", None) is not None:  # the system's; pyarrow's own have no number
             return error
-        return FileError(f"{self.name} is a damaged file ({brief(error)}).", DAMAGED)
+        return FileError(f"{self.name} is a damaged file ({brief(error)}).", COPIED_WHOLE)
 
 
 def from_both_ends(many: range) -> list[int]:

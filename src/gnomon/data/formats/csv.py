@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from gnomon.budget import Budget
 from gnomon.data.column_options import ColumnOptions
 from gnomon.data.dialect import MISSING, Dialect, as_utf8, is_number, sniff
-from gnomon.data.file_content import GZ, FileContent
+from gnomon.data.file_content import GZ, FileContent, first_bytes
 from gnomon.data.formats.arrow import ArrowTable
 from gnomon.data.formats.csv_stream import (
     OtherEncodingError,
@@ -275,9 +275,7 @@ class CsvTable(ArrowTable):
         """Copy the rows; how many there are in each record batch of the copy."""
         (chunks, assumed), spool = text, self.spool
         assert spool is not None
-        head = b""
-        while len(head) < BEGINNING and (chunk := next(chunks, b"")):
-            head += chunk
+        head = first_bytes(chunks, BEGINNING)
         rest = next(chunks, b"")
         self.dialect = self._look_at(head, like, more=more, cut=bool(rest))
         self.notes = (*assumed, *self.notes)

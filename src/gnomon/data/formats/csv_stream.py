@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnomon.data.file_content import byte_chunks
+from gnomon.data.file_content import byte_chunks, first_bytes
 from gnomon.data.lines import (
     NEWLINE,
     QUOTE,
@@ -62,9 +62,7 @@ def text_chunks(
     Windows-1252.
     """
     chunks = byte_chunks(path, name)
-    head = b""
-    while len(head) < len(UTF8_MARK) and (chunk := next(chunks, b"")):
-        head += chunk
+    head = first_bytes(chunks, len(UTF8_MARK))
     if head.startswith(UTF16_MARKS):
         return _from_utf16(_chain(head, chunks), name), ["text is UTF-16"]
     if head.startswith(UTF8_MARK):

@@ -29,11 +29,18 @@ from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
 from gnomon.data.column_options import ColumnOptions
-from gnomon.data.formats.matrix_parts import BATCH, CsrRows, Matrix, MatrixTable, spool_csr
+from gnomon.data.formats.matrix_parts import (
+    CsrRows,
+    Entries,
+    Matrix,
+    MatrixTable,
+    spool_csr,
+    stored_entries,
+)
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.refusals import COPIED_WHOLE, FileError, OptionError, listed, quoted
 from gnomon.errors import DataError, DataWarning, GnomonError, warn_caller
 from gnomon.inputs.csr import canonical_csr, is_sparse
 
@@ -46,7 +53,6 @@ N_PCS = 50  # as `scanpy.settings.N_PCS`: more genes are represented by `X_pca`
 TARGET_COUNTS = 1e4  # counts of every cell after ``normalize="log1p"``
 MANY_CELLS = 1_000  # whose numbers are looked at for whole ones
 CHUNK_CACHE = 2**26  # bytes of unpacked chunks that a dense matrix in chunks keeps
-WHOLE = "Was it copied whole?"
 UNSAFE = 3  # exit code of the child that found something to refuse
 # Filters that every build of libhdf5 has: gzip, shuffle, fletcher32, nbit, scaleoffset; and lzf.
 CHECK = """
@@ -163,7 +169,7 @@ def _reading(path: Path) -> Iterator[Any]:
     except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise FileError(
             f"{path.name} is no AnnData file, or a damaged one ({str(error).splitlines()[0]}).",
-            WHOLE,
+            COPIED_WHOLE,
         ) from None
 
 
@@ -184,7 +190,7 @@ def _check(path: Path, size: int, changed: int) -> None:
         )
     except subprocess.TimeoutExpired:
         raise FileError(
-            f"{path.name} could not be looked through within {CHECK_SECONDS} s.", WHOLE
+            f"{path.name} could not be looked through within {CHECK_SECONDS} s.", COPIED_WHOLE
         ) from None
     if done.returncode == UNSAFE:
         raise FileError(
@@ -193,7 +199,7 @@ def _check(path: Path, size: int, changed: int) -> None:
         )
     if done.returncode != 0:
         how = "crashes HDF5's own reader" if done.returncode < 0 else "is truncated or damaged"
-        raise FileError(f"{path.name} {how}.", WHOLE)
+        raise FileError(f"{path.name} {how}.", COPIED_WHOLE)
 
 
 @dataclass(frozen=True)
@@ -255,7 +261,9 @@ class _Cells:
             raise FileError(f"{name}: {what} is empty; its shape is {shape}.")
         ids = len(_index(file["obs"], name))
         if ids != shape[0]:
-            raise FileError(f"{name} names {ids:,} cells, and {what} has {shape[0]:,}.", WHOLE)
+            raise FileError(
+                f"{name} names {ids:,} cells, and {what} has {shape[0]:,}.", COPIED_WHOLE
+            )
         if kind == "csc":
             notes.append("stored by columns (CSC): turned into rows once, which takes a copy")
         if options.normalize is not None:
@@ -267,7 +275,7 @@ class _Cells:
             genes = [_text(value) for value in _index(file["var"], name)[...].tolist()]
             if len(genes) != shape[1]:
                 raise FileError(
-                    f"{name} names {len(genes):,} genes, and {what} has {shape[1]:,}.", WHOLE
+                    f"{name} names {len(genes):,} genes, and {what} has {shape[1]:,}.", COPIED_WHOLE
                 )
             if options.columns is None and options.features is None:
                 used = _highly_variable(file, shape[1])
@@ -313,7 +321,7 @@ class _Cells:
             raise FileError(f"{name}: {error.replace(table=self.what)}") from None
         except (ValueError, TypeError, IndexError) as error:
             raise FileError(
-                f"{name}: {self.what} is a broken sparse matrix ({error}).", WHOLE
+                f"{name}: {self.what} is a broken sparse matrix ({error}).", COPIED_WHOLE
             ) from None
 
     def in_parts(self, file: Any, spool: Spool) -> Matrix:
@@ -326,11 +334,8 @@ class _Cells:
         part = file[self.key]
         indptr = np.asarray(part["indptr"][...], np.int64)
 
-        def batches() -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-            for start in range(0, self.entries, BATCH):
-                stop = min(start + BATCH, self.entries)
-                columns = np.searchsorted(indptr, np.arange(start, stop), "right") - 1
-                yield part["indices"][start:stop], columns, part["data"][start:stop]
+        def batches() -> Iterator[Entries]:
+            return stored_entries(indptr, part["indices"], part["data"], by_rows=False)
 
         return spool_csr(called, self.shape, self.dtype, batches, spool)
 
@@ -424,7 +429,9 @@ class _StoredCsr(CsrRows):
     def __init__(self, called: str, cells: _Cells, indptr: NDArray[Any]) -> None:
         super().__init__(called, cells.shape, cells.dtype, indptr)
         if int(self.indptr[-1]) > cells.entries:
-            raise FileError(f"{called} is a broken sparse matrix: entries are missing.", WHOLE)
+            raise FileError(
+                f"{called} is a broken sparse matrix: entries are missing.", COPIED_WHOLE
+            )
         self.open, self.key = _OpenFile(cells.path), cells.key
 
     def take(self, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -510,7 +517,7 @@ def _layout(part: Any, name: str, what: str) -> tuple[str, tuple[int, int], np.d
     try:
         shape = int(stored[0]), int(stored[1])
     except (TypeError, ValueError, IndexError):
-        raise FileError(f"{name}: {what} does not say what shape it has.", WHOLE) from None
+        raise FileError(f"{name}: {what} does not say what shape it has.", COPIED_WHOLE) from None
     return kind, shape, data.dtype, int(data.size)
 
 
@@ -547,7 +554,7 @@ def _index(group: Any, name: str) -> Any:
     """Names of cells or genes, as they are stored."""
     key = group.attrs.get("_index", "_index")
     if key not in group:
-        raise FileError(f"{name}: {quoted(group.name)} has no index.", WHOLE)
+        raise FileError(f"{name}: {quoted(group.name)} has no index.", COPIED_WHOLE)
     return group[key]
 
 

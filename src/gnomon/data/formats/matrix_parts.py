@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from gnomon.budget import check_free
 from gnomon.compute.threads import row_blocks
 from gnomon.data.column_options import ColumnOptions
-from gnomon.data.dialect import is_number
 from gnomon.data.formats.parts import AT_ONCE, LOOK, BlockFile, Piece, refuse_absent
 from gnomon.data.formats.spool import Spool
+from gnomon.data.matrix import number_codes
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, OptionError, quoted
+from gnomon.data.refusals import COPIED_WHOLE, FileError, OptionError, quoted
 from gnomon.data.roles import assign_roles
 from gnomon.data.table import ColumnRoles
 from gnomon.engine.source import INDEX_BYTES, partition_rows
 from gnomon.errors import DataError
 from gnomon.inputs.csr import canonical_csr
 
-__all__ = ["BATCH", "CsrFiles", "Matrix", "MatrixTable", "spool_csr"]
+__all__ = ["BATCH", "CsrFiles", "Matrix", "MatrixTable", "spool_csr", "stored_entries"]
 
 BATCH = 2**22  # entries that are turned at once
 NAME_ROWS = 2**17  # rows whose names are read at once
@@ -86,7 +86,7 @@ class CsrRows(Matrix):
             raise FileError(
                 f"{name} is a broken sparse matrix: indptr must hold {shape[0] + 1:,} whole "
                 "numbers that begin with 0 and never decrease.",
-                "Was it copied whole?",
+                COPIED_WHOLE,
             )
         self.stored = int(self.indptr[-1])
 
@@ -169,7 +169,7 @@ def spool_csr(
             if at.size and not 0 <= at.min() <= at.max() < size:
                 raise FileError(
                     f"{name} is a broken sparse matrix: a {what} is beyond its {size:,} {what}s.",
-                    "Was it copied whole?",
+                    COPIED_WHOLE,
                 )
         counts += np.bincount(rows, minlength=shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -196,6 +196,18 @@ def spool_csr(
         for array in to:
             array.flush()
     return CsrFiles(name, shape, indptr, *files)
+
+
+def stored_entries(
+    indptr: NDArray[Any], indices: Any, data: Any, *, by_rows: bool
+) -> Iterator[Entries]:
+    """Entries of a CSR matrix, or of a CSC matrix if not `by_rows`, a batch at a time."""
+    total = data.shape[0]
+    for start in range(0, total, BATCH):
+        stop = min(start + BATCH, total)
+        ends = np.searchsorted(indptr, np.arange(start, stop), "right") - 1
+        at, values = np.asarray(indices[start:stop]), np.asarray(data[start:stop])
+        yield (ends, at, values) if by_rows else (at, ends, values)
 
 
 class MatrixTable(BlockFile):
@@ -242,10 +254,11 @@ class MatrixTable(BlockFile):
             self.used = np.array([place[name] for name in numbers], np.intp)
         self.names = numbers if named else None
         self.columns, self.dtype, self.stored = len(numbers), matrix.dtype, matrix.stored
-        n = matrix.shape[0]
+        if self.codes and self.dtype.kind != "f":
+            self.dtype = np.dtype(np.float64)
         self.pieces = [
             Piece(start, stop - start, start)
-            for start, stop in row_blocks(n, partition_rows(self.columns, rows))
+            for start, stop in row_blocks(matrix.shape[0], partition_rows(self.read_columns, rows))
         ]
         self.most_bytes = max(
             matrix.row_bytes(piece.first, piece.first + piece.rows) for piece in self.pieces
@@ -254,11 +267,20 @@ class MatrixTable(BlockFile):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "beside": None}
 
+    @property
+    def read_columns(self) -> int:
+        """Columns by which rows are divided into parts."""
+        return self.columns
+
     def read(self, piece: Piece, at_once: int = AT_ONCE) -> Any:
         """Some rows, dense or CSR."""
         block = self.matrix.read(piece.first, piece.first + piece.rows)
         if self.used is not None:
             block = block[:, self.used]
+        if self.codes:
+            block = np.array(block, self.dtype)  # bytes of a file are not to be written to
+            for code in self.codes:
+                block[block == code] = np.nan
         return block if self.stored is None else canonical_csr(block)
 
     def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
@@ -282,13 +304,14 @@ class MatrixTable(BlockFile):
 
     def _roles(self, options: ColumnOptions) -> tuple[ColumnRoles, tuple[str, ...]]:
         """What columns are used for, by the first rows, and the names of the features."""
-        codes = [text for text in options.na if is_number(text)]
-        if codes:
+        self.codes = number_codes(options.na)
+        if self.codes and self.matrix.stored is not None:
             raise OptionError(
-                f"{self.name} holds a matrix, whose missing values are NaN.", "Leave na out."
+                f"{self.name} holds a sparse matrix, whose missing values are NaN.", "Leave na out."
             )
         if options.columns is not None:
-            if not self.named and len(options.columns) == len(self.matrix_names):
+            absent = not {*options.columns} <= {*self.matrix_names}
+            if absent and not self.named and len(options.columns) == len(self.matrix_names):
                 return ColumnRoles(self.matrix_names), self.matrix_names
             refuse_absent(options.columns, self.matrix_names, self.name)
             return ColumnRoles(options.columns), options.columns

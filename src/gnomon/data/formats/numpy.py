@@ -17,7 +17,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +25,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.budget import readable_bytes
-from gnomon.compute.threads import row_blocks
 from gnomon.data.column_options import ColumnOptions
-from gnomon.data.file_content import STEP, FileContent
+from gnomon.data.file_content import FileContent, read_chunks
 from gnomon.data.formats.io import Disk, Ranges
-from gnomon.data.formats.matrix_parts import MatrixTable
-from gnomon.data.formats.parts import AHEAD, AT_ONCE, LOOK, BlockFile, Piece
+from gnomon.data.formats.matrix_parts import Matrix, MatrixTable
+from gnomon.data.formats.parts import AHEAD, AT_ONCE, BlockFile, Piece
 from gnomon.data.formats.prefetch import Coming
 from gnomon.data.formats.sparse import is_sparse_npz, npz_rows, sparse_npz
 from gnomon.data.formats.spool import Spool
-from gnomon.data.matrix import number_codes
-from gnomon.data.names import find_name, unique_names
+from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, NoRowsError, listed, quoted
-from gnomon.data.roles import Roles, assign_roles
-from gnomon.data.table import ColumnRoles
-from gnomon.engine.source import partition_rows
+from gnomon.data.refusals import COPIED_WHOLE, FileError, NoRowsError, listed, quoted
 from gnomon.errors import GnomonError
 from gnomon.files import shown_name
 from gnomon.typing import Octets
@@ -62,7 +56,6 @@ UNZIPPING = (
     OverflowError,
 )
 NAMES = ("columns", "feature_names", "names", "features", "var_names", "genes")
-LOOK_BYTES = 2**24  # bytes that are looked at to see what columns hold
 
 
 def read_npy(content: FileContent) -> RawTable:
@@ -167,17 +160,14 @@ def _members(
                         # One byte more than was promised shows a directory that lies.
                         data = np.frombuffer(stream.read(entry.file_size + 1), np.uint8)
                     else:
-                        chunks = iter(partial(stream.read, STEP), b"")
-                        path = spool.store(chunks, path.name)
+                        path = spool.store(read_chunks(stream), path.name)
                         data = np.memmap(path, np.uint8, "r")
                 key = entry.filename.removesuffix(".npy")
                 yield key, data, f"{name}: {quoted(entry.filename)}", path
     except GnomonError:
         raise
     except UNZIPPING as error:
-        raise FileError(
-            f"{name} is a damaged zip file ({error}).", "Was it copied whole?"
-        ) from None
+        raise FileError(f"{name} is a damaged zip file ({error}).", COPIED_WHOLE) from None
 
 
 def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
@@ -185,11 +175,11 @@ def _array(data: NDArray[np.uint8], name: str) -> NDArray[Any]:
     dtype, shape, fortran, start = read_header(data, name)
     _check_size(name, shape, dtype, data.size - start)
     numbers = data[start:].view(np.ndarray)
-    if not _aligned(data, start, dtype):
+    if (data.ctypes.data + start) % max(1, dtype.alignment):
         numbers = numbers.copy()
     flat = numbers.view(dtype)
     if dtype.kind == "U" and not _is_text(flat):
-        raise FileError(f"{name} holds characters that do not exist.", "Was it copied whole?")
+        raise FileError(f"{name} holds characters that do not exist.", COPIED_WHOLE)
     try:
         return flat.reshape(shape, order="F" if fortran else "C")
     except ValueError:  # more axes than NumPy has, or nothing times more than it counts to
@@ -208,26 +198,31 @@ def _check_size(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], there: 
         raise FileError(
             f"{name} {less}: its header promises {readable_bytes(promised)} (shape {shape}, "
             f"{dtype}), and {readable_bytes(there)} are there.",
-            "Was it copied whole?",
+            COPIED_WHOLE,
         )
 
 
-def _check_two_dimensional(name: str, shape: tuple[int, ...]) -> None:
+def _refuse_unusable(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse what is no table of numbers, or an empty one."""
     if len(shape) != 2:
         raise FileError(
             f"{name} must hold a table of rows and columns; its shape is {shape}.",
             "Reshape it: array.reshape(len(array), -1) makes one row of each entry.",
         )
+    if dtype.kind not in "biuf":
+        what = {"c": "complex numbers", "M": "dates", "m": "time spans"}.get(dtype.kind, "text")
+        raise FileError(
+            f"{name} holds {what} ({dtype}), not numbers.", "Encode them as columns of numbers."
+        )
+    if 0 in shape:
+        what, kind = ("columns", FileError) if shape[1] == 0 else ("rows", NoRowsError)
+        raise kind(f"{name} has no {what}: its shape is {shape}.")
 
 
 def _is_text(array: NDArray[np.str_]) -> bool:
     """Whether every code is a character of Unicode; Python may crash on others."""
     codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     return bool(((codes < 0xD800) | (codes > 0xDFFF) & (codes <= 0x10FFFF)).all())
-
-
-def _aligned(data: NDArray[np.uint8], start: int, dtype: np.dtype[Any]) -> bool:
-    return bool((data.ctypes.data + start) % max(1, dtype.alignment) == 0)
 
 
 def read_header(
@@ -263,22 +258,56 @@ def read_header(
 
 
 def _raw(X: NDArray[Any], name: str, names: list[str] | None = None) -> RawTable:
-    _check_two_dimensional(name, X.shape)
-    if X.dtype.kind not in "biuf":
-        what = {"c": "complex numbers", "M": "dates", "m": "time spans"}.get(X.dtype.kind, "text")
-        raise FileError(
-            f"{name} holds {what} ({X.dtype}), not numbers.", "Encode them as columns of numbers."
-        )
-    if 0 in X.shape:
-        what = "columns" if X.shape[1] == 0 else "rows"
-        raise FileError(f"{name} has no {what}: its shape is {X.shape}.")
+    _refuse_unusable(name, X.shape, X.dtype)
     X = X.view(np.uint8) if X.dtype.kind == "b" else X
     columns, notes = unique_names(names, X.shape[1])
     return RawTable(name, {}, X, tuple(columns), notes=tuple(notes), named=names is not None)
 
 
-class NpyTable(BlockFile):
-    """The array of an ``.npy`` file in parts.
+class NpyRows(Matrix):
+    """Rows of the array of an ``.npy`` file; truth values are read as 0 and 1."""
+
+    stored = None
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.disk = path, Disk(path)
+        with path.open("rb") as file:
+            head = np.frombuffer(file.read(12 + LONGEST_HEADER), np.uint8)
+        self.type, shape, self.fortran, self.start = read_header(head, name)
+        _refuse_unusable(name, shape, self.type)
+        _check_size(name, shape, self.type, path.stat().st_size - self.start)
+        self.shape = (shape[0], shape[1])
+        self.dtype = np.dtype(np.uint8) if self.type.kind == "b" else self.type
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Some rows, in memory of their own; fewer if the file was cut short."""
+        block = (self._columns_first if self.fortran else self._rows_first)(start, stop)
+        return block.view(np.uint8) if self.type.kind == "b" else block
+
+    def span(self, start: int, stop: int) -> Ranges:
+        """Where some rows are in a file that has rows first."""
+        width = self.shape[1] * self.type.itemsize
+        return ((self.start + start * width, self.start + stop * width),)
+
+    def _rows_first(self, start: int, stop: int) -> NDArray[Any]:
+        width = self.shape[1] * self.type.itemsize
+        parts = self.disk.read_parts(self.span(start, stop)) or ((0, np.empty(0, np.uint8)),)
+        ((_, octets),) = parts
+        whole = octets[: octets.size // width * width].view(self.type).reshape(-1, self.shape[1])
+        return np.require(whole, requirements="A")  # a header may be of any length
+
+    def _columns_first(self, start: int, stop: int) -> NDArray[Any]:
+        columns = np.empty((self.shape[1], stop - start), self.type)
+        with self.path.open("rb", buffering=0) as file:
+            for j, column in enumerate(columns):
+                file.seek(self.start + self.type.itemsize * (j * self.shape[0] + start))
+                if file.readinto(column.view(np.uint8)) != column.nbytes:
+                    return np.empty((0, self.shape[1]), self.type)
+        return columns.T
+
+
+class NpyTable(MatrixTable):
+    """The array of an ``.npy`` file in parts, or one of those of an ``.npz`` file, unpacked.
 
     Parameters
     ----------
@@ -289,161 +318,76 @@ class NpyTable(BlockFile):
     among : RawTable, optional
         The table as the archive has it that the array comes from: with names, and with columns
         beside it.
+    spool : Spool, optional
+        Where the archive was unpacked.
     """
 
+    matrix: NpyRows
+
     def __init__(
-        self, path: Path, options: ColumnOptions, rows: int | None, among: RawTable | None = None
+        self,
+        path: Path,
+        options: ColumnOptions,
+        rows: int | None,
+        among: RawTable | None = None,
+        spool: Spool | None = None,
     ) -> None:
-        self.path, self.disk = path, Disk(path)
-        self.name = shown_name(path) if among is None else among.name
-        with path.open("rb") as file:
-            head = np.frombuffer(file.read(12 + LONGEST_HEADER), np.uint8)
-        self.type, shape, self.fortran, self.start = read_header(head, self.name)
-        self._check(shape, path.stat().st_size)
-        self.shape = (shape[0], shape[1])
+        name = shown_name(path) if among is None else among.name
+        matrix = NpyRows(path, name)
+        self.disk = matrix.disk
         self.coming: Coming[Piece] = Coming()
         if among is None:
-            names = tuple(unique_names(None, shape[1])[0])
-            among = RawTable(self.name, {}, None, names, named=False)
-        self.among, self.all_names, self.notes = among, among.names, among.notes
-        roles = self._roles(options)
-        self.roles = roles.names
-        self.used = None
-        if roles.numbers != among.matrix_names:
-            self.used = np.array(
-                [among.matrix_names.index(name) for name in roles.numbers], np.intp
-            )
-        self.names = roles.numbers if among.named else None
-        self.columns = shape[1] if self.used is None else self.used.size
-        self.gaps = number_codes(options.na)
-        self.dtype = np.dtype(np.uint8) if self.type.kind == "b" else self.type
-        if self.gaps and self.dtype.kind != "f":
-            self.dtype = np.dtype(np.float64)
-        self.pieces = [
-            Piece(start, stop - start, start)
-            for start, stop in row_blocks(shape[0], partition_rows(shape[1], rows))
-        ]
+            names = tuple(unique_names(None, matrix.shape[1])[0])
+            among = RawTable(name, {}, None, names, named=False)
+        columns = among.columns
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "among": None}
+        def beside(start: int, stop: int) -> dict[str, Any]:
+            return {key: cells.slice(start, stop - start) for key, cells in columns.items()}
+
+        super().__init__(
+            name,
+            matrix,
+            among.matrix_names,
+            options,
+            rows,
+            named=among.named,
+            beside=beside,
+            notes=among.notes,
+            spool=spool,
+        )
+
+    @property
+    def read_columns(self) -> int:
+        """All columns, which are read where some are used."""
+        return self.matrix.shape[1]
 
     def read(self, piece: Piece, at_once: int = AT_ONCE) -> NDArray[Any]:
         """Some rows, in memory of their own."""
-        block = self._decoded(piece)
-        block = block if self.used is None else block[:, self.used]
-        if self.gaps:
-            block = np.array(block, self.dtype)  # bytes of a file are not to be written to
-            for code in self.gaps:
-                block[block == code] = np.nan
+        if not self.matrix.fortran:
+            self.coming.asked(piece, self)
+        block: NDArray[Any] = super().read(piece, at_once)
         return block
-
-    def cells(self, names: Sequence[str]) -> Iterator[RawTable]:
-        """All cells of some columns, part after part."""
-        beside, matrix_names = self.among.columns, self.among.matrix_names
-        for piece in self.pieces:
-            inside = [name for name in names if name not in beside]
-            block = self._decoded(piece) if inside else np.empty((0, 0))
-            found = {
-                name: cells.slice(piece.first, piece.rows)
-                for name, cells in beside.items()
-                if name in names
-            }
-            for name in inside:
-                numbers = block[:, matrix_names.index(name)].copy()
-                found[name] = pa.chunked_array([pa.array(numbers)])
-            yield RawTable(self.name, found, named=self.among.named)
-
-    def _decoded(self, piece: Piece) -> NDArray[Any]:
-        """Rows with all columns; true and false as numbers."""
-        block = self._columns_first(piece) if self.fortran else self._rows_first(piece)
-        return block.view(np.uint8) if self.type.kind == "b" else block
 
     def prefetch(self, pieces: Sequence[Piece], at_once: int = AT_ONCE) -> None:
         """Prefetch the next two parts."""
         if not pieces:
             self.coming = Coming()
             self.disk.drop_all()
-        if not self.fortran:
+        if not self.matrix.fortran:
             self.coming.tell(pieces[:2], self, at_once // AHEAD)
 
     def part_bytes(self, key: Piece) -> int:
         """Bytes of a part in the file."""
-        ((start, stop),) = self._range(key)
-        return stop - start
+        return key.rows * self.matrix.shape[1] * self.matrix.type.itemsize
 
     def prefetch_part(self, key: Piece) -> None:
         """Begin to read a part, unless the system reads ahead by itself: rows come in order."""
         if self.disk.past:
-            self.disk.prefetch(self._range(key))
+            self.disk.prefetch(self.matrix.span(key.first, key.first + key.rows))
 
     def drop_part(self, key: Piece) -> None:
         """Drop a part that was prefetched."""
-        self.disk.drop(self._range(key))
-
-    def _range(self, piece: Piece) -> Ranges:
-        width = self.shape[1] * self.type.itemsize
-        start = self.start + piece.first * width
-        return ((start, start + piece.rows * width),)
-
-    def _rows_first(self, piece: Piece) -> NDArray[Any]:
-        width = self.shape[1] * self.type.itemsize
-        self.coming.asked(piece, self)
-        ((_, octets),) = self.disk.read_parts(self._range(piece)) or ((0, np.empty(0, np.uint8)),)
-        whole = octets[: octets.size // width * width].view(self.type).reshape(-1, self.shape[1])
-        return np.require(whole, requirements="A")  # a header may be of any length
-
-    def _columns_first(self, piece: Piece) -> NDArray[Any]:
-        columns = np.empty((self.shape[1], piece.rows), self.type)
-        with self.path.open("rb", buffering=0) as file:
-            for j, column in enumerate(columns):
-                file.seek(self.start + self.type.itemsize * (j * self.shape[0] + piece.first))
-                if file.readinto(column.view(np.uint8)) != column.nbytes:  # it was cut short
-                    return np.empty((0, self.shape[1]), self.type)
-        return columns.T
-
-    def _check(self, shape: tuple[int, ...], size: int) -> None:
-        _check_two_dimensional(self.name, shape)
-        if self.type.kind not in "biuf":
-            raise FileError(f"{self.name} holds {self.type}, not numbers.")
-        if 0 in shape:
-            what, kind = ("columns", FileError) if shape[1] == 0 else ("rows", NoRowsError)
-            raise kind(f"{self.name} has no {what}: its shape is {shape}.")
-        _check_size(self.name, shape, self.type, size - self.start)
-
-    def _roles(self, options: ColumnOptions) -> Roles:
-        """What columns are used for, by the first rows."""
-        width = self.shape[1] * self.type.itemsize
-        rows = min(self.shape[0], max(1, LOOK_BYTES // width), LOOK)
-        first = self._decoded(Piece(0, rows, 0))
-        among = self.among
-        beside = {name: cells.slice(0, rows) for name, cells in among.columns.items()}
-        raw = replace(among, columns=beside, matrix=first, more=rows < self.shape[0])
-        if options.columns is not None:
-            # By name: an array of as many columns as were named has them in its own order.
-            found = [
-                find_name("columns", name, among.matrix_names, self.name)
-                for name in options.columns
-            ]
-            return Roles(tuple(found), ColumnRoles(tuple(found)), {})
-        roles = assign_roles(raw, options)
-        for name in roles.numbers:
-            if name in beside:
-                raise FileError(
-                    f"{self.name}: {quoted(name)} is an array beside the table, which is no "
-                    "feature of a table that is read in blocks.",
-                    "Save both as one array with numpy.save.",
-                )
-        return roles
-
-
-class NpzTable(NpyTable):
-    """The one table of an ``.npz`` file in parts: one of its arrays, unpacked."""
-
-    def __init__(
-        self, path: Path, options: ColumnOptions, rows: int | None, among: RawTable, spool: Spool
-    ) -> None:
-        super().__init__(path, options, rows, among)
-        self.spool = spool
+        self.disk.drop(self.matrix.span(key.first, key.first + key.rows))
 
 
 def npz_parts(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> BlockFile:
@@ -453,7 +397,7 @@ def npz_parts(path: Path, options: ColumnOptions, rows: int | None, spool: Spool
         arrays[key], files[key] = _array(data, inside), file
     if not is_sparse_npz(arrays):
         table, key = _npz_table(arrays, spool.name)
-        return NpzTable(files[key], options, rows, replace(table, matrix=None), spool)
+        return NpyTable(files[key], options, rows, replace(table, matrix=None), spool)
     matrix, notes = npz_rows(arrays, spool.name, spool)
     for file in files.values():  # its rows are in files of their own
         file.unlink()

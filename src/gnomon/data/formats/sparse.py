@@ -20,14 +20,21 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gnomon.budget import Budget, Memory
+from gnomon.budget import Memory
 from gnomon.data.column_options import ColumnOptions
-from gnomon.data.file_content import FileContent, byte_chunks, open_content
-from gnomon.data.formats.matrix_parts import BATCH, CsrFiles, Entries, MatrixTable, spool_csr
+from gnomon.data.file_content import FileContent, byte_chunks, first_bytes, open_content
+from gnomon.data.formats.matrix_parts import (
+    BATCH,
+    CsrFiles,
+    Entries,
+    MatrixTable,
+    spool_csr,
+    stored_entries,
+)
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
-from gnomon.data.refusals import FileError, quoted
+from gnomon.data.refusals import COPIED_WHOLE, FileError, quoted
 from gnomon.errors import DataError
 from gnomon.inputs.csr import canonical_csr
 
@@ -56,7 +63,6 @@ FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 GENES = ("features.tsv.gz", "features.tsv", "genes.tsv.gz", "genes.tsv")
 CELLS = ("barcodes.tsv.gz", "barcodes.tsv")
 MATRIX = ("matrix.mtx.gz", "matrix.mtx")
-WHOLE = "Was it copied whole?"
 CSC = "stored by columns (CSC): turned into rows once, which takes a copy"
 HEAD_BYTES = 2**20  # in which the sizes of a Matrix Market file stand
 
@@ -77,7 +83,7 @@ def sparse_npz(arrays: Mapping[str, NDArray[Any]], name: str) -> RawTable:
             made = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[kind]
             X = made((data, arrays["indices"], arrays["indptr"]), shape=size)
     except (ValueError, TypeError, IndexError) as error:
-        raise FileError(f"{name} holds a broken sparse matrix ({error}).", WHOLE) from None
+        raise FileError(f"{name} holds a broken sparse matrix ({error}).", COPIED_WHOLE) from None
     return _raw(X, name, notes=(CSC,) if kind == "csc" else ())
 
 
@@ -116,15 +122,14 @@ def npz_rows(
     dtype = np.dtype(np.uint8) if data.dtype.kind == "b" else data.dtype.newbyteorder("=")
 
     def batches() -> Iterator[Entries]:
+        if kind != "coo":
+            yield from stored_entries(
+                arrays["indptr"], arrays["indices"], data, by_rows=kind == "csr"
+            )
+            return
         for start in range(0, data.size, BATCH):
-            stop = min(start + BATCH, data.size)
-            values = np.asarray(data[start:stop], dtype)
-            if kind == "coo":
-                yield arrays["row"][start:stop], arrays["col"][start:stop], values
-                continue
-            ends = np.searchsorted(arrays["indptr"], np.arange(start, stop), "right") - 1
-            at = np.asarray(arrays["indices"][start:stop])
-            yield (ends, at, values) if kind == "csr" else (at, ends, values)
+            some = slice(start, start + BATCH)
+            yield arrays["row"][some], arrays["col"][some], data[some]
 
     return spool_csr(name, shape, dtype, batches, spool), (CSC,) if kind == "csc" else ()
 
@@ -144,7 +149,7 @@ def _refuse_broken(
         sound = sound and indptr[0] == 0 and indptr[-1] == data.size
         sound = sound and bool((indptr[1:] >= indptr[:-1]).all())
     if not sound:
-        raise FileError(f"{name} holds a broken sparse matrix.", WHOLE)
+        raise FileError(f"{name} holds a broken sparse matrix.", COPIED_WHOLE)
 
 
 def mtx_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spool) -> MatrixTable:
@@ -182,25 +187,17 @@ def table_10x(
 
 def matrix_bytes(path: Path) -> int:
     """Bytes that a Matrix Market file takes while it is brought into memory, by its sizes."""
-    head = np.frombuffer(_head(path), np.uint8)
-    content = FileContent(path.name, head, "mtx", Budget.from_memory(None))
-    return ENTRY_BYTES * _read_sizes(content)[1]
+    return ENTRY_BYTES * _read_sizes(_head(path), path.name)[1]
 
 
 def _head(path: Path) -> bytes:
-    head = b""
-    for chunk in byte_chunks(path, path.name):
-        head += chunk
-        if len(head) >= HEAD_BYTES:
-            break
-    return head[:HEAD_BYTES]
+    return first_bytes(byte_chunks(path, path.name), HEAD_BYTES)[:HEAD_BYTES]
 
 
 def _coordinate_rows(path: Path, spool: Spool, *, transposed: bool) -> CsrFiles:
     """The entries of a Matrix Market file by rows, or by columns if `transposed`."""
     head = _head(path)
-    content = FileContent(path.name, np.frombuffer(head, np.uint8), "mtx", Budget.from_memory(None))
-    (n, d), entries, at = _read_sizes(content)
+    (n, d), entries, at = _read_sizes(head, path.name)
     _refuse_empty((n, d), path.name)
     field, symmetry = head.split(b"\n", 1)[0].decode("latin-1").lower().split()[3:5]
     if symmetry != "general":
@@ -222,7 +219,9 @@ def _coordinate_rows(path: Path, spool: Spool, *, transposed: bool) -> CsrFiles:
             rows, columns = (columns, rows) if transposed else (rows, columns)
             yield rows, columns, values.astype(dtype)
         if seen != entries:
-            raise FileError(f"{path.name} promises {entries:,} entries and has {seen:,}.", WHOLE)
+            raise FileError(
+                f"{path.name} promises {entries:,} entries and has {seen:,}.", COPIED_WHOLE
+            )
 
     shape = (d, n) if transposed else (n, d)
     return spool_csr(spool.name, shape, dtype, batches, spool)
@@ -247,7 +246,7 @@ def _numbers(path: Path, at: int, width: int) -> Iterator[NDArray[np.float64]]:
                 raise FileError(
                     f"{path.name} is a broken Matrix Market file: not every line has {width} "
                     "numbers.",
-                    WHOLE,
+                    COPIED_WHOLE,
                 ) from None
 
 
@@ -257,7 +256,7 @@ def _refuse_fractions(numbers: NDArray[np.float64], name: str) -> None:
         raise FileError(
             f"{name} is a broken Matrix Market file: numbers that should be whole and below 2^53 "
             "are not.",
-            WHOLE,
+            COPIED_WHOLE,
         )
 
 
@@ -283,22 +282,21 @@ def _read_coordinates(content: FileContent) -> Any:
     from scipy.io import mmread
 
     name = content.name
-    shape, entries, at = _read_sizes(content)
+    shape, entries, at = _read_sizes(content.data[:HEAD_BYTES].tobytes(), name)
     content.check(ENTRY_BYTES * entries + 16 * max(shape))
     if entries * LEAST_ENTRY - 1 > content.data.size - at:  # the last newline may be missing
         raise FileError(
-            f"{name} promises {entries:,} entries, and there is no space for so many.", WHOLE
+            f"{name} promises {entries:,} entries, and there is no space for so many.", COPIED_WHOLE
         )
     try:
         return mmread(io.BytesIO(content.data.tobytes()))
     except (ValueError, OverflowError, IndexError, TypeError) as error:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileError(f"{name} is a broken Matrix Market file ({what}).", WHOLE) from None
+        raise FileError(f"{name} is a broken Matrix Market file ({what}).", COPIED_WHOLE) from None
 
 
-def _read_sizes(content: FileContent) -> tuple[tuple[int, int], int, int]:
-    """Rows and columns, entries, and where the entries begin."""
-    name, text = content.name, content.data[: 2**20].tobytes()
+def _read_sizes(text: bytes, name: str) -> tuple[tuple[int, int], int, int]:
+    """Rows and columns, entries, and where the entries begin, from the first bytes of a file."""
     banner = text.split(b"\n", 1)[0].decode("latin-1").lower().split()
     if len(banner) != 5 or banner[1:3] != ["matrix", "coordinate"] or banner[3] not in FIELDS:
         raise FileError(
@@ -316,7 +314,9 @@ def _read_sizes(content: FileContent) -> tuple[tuple[int, int], int, int]:
     except ValueError:
         rows = columns = entries = -1
     if min(rows, columns, entries) < 0:
-        raise FileError(f"{name} does not say how many rows, columns and entries it has.", WHOLE)
+        raise FileError(
+            f"{name} does not say how many rows, columns and entries it has.", COPIED_WHOLE
+        )
     return (rows, columns), entries, at
 
 
@@ -337,7 +337,7 @@ def read_10x(files: Mapping[str, Path], name: str, memory: Memory = None) -> Raw
     """Cells × genes of a 10x folder, with the names of both."""
     content = open_content(files["matrix"], memory)
     if content.kind != "mtx":
-        raise FileError(f"{content.name} is no Matrix Market file.", WHOLE)
+        raise FileError(f"{content.name} is no Matrix Market file.", COPIED_WHOLE)
     X = _read_coordinates(content).T
     genes, cells = _names_10x(files, name, X.shape, memory)
     return _raw(X, name, genes, {"barcode": cells})
@@ -366,7 +366,7 @@ def _lines(path: Path, memory: Memory) -> list[list[str]]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise FileError(f"{path.name} is no text in UTF-8.", WHOLE) from None
+        raise FileError(f"{path.name} is no text in UTF-8.", COPIED_WHOLE) from None
     return [line.rstrip("\r").split("\t") for line in text.rstrip("\n").split("\n") if line]
 
 
