@@ -286,10 +286,10 @@ def test_the_map_of_a_sparse_table_is_made_again():
     assert report(found, stability=2).content.stability.mean.shape == (120, 2)
 
 
-def test_only_a_map_of_all_rows_of_blocks_is_made_again():
+def test_only_a_map_of_all_rows_is_made_again():
     found = run(source(table(120)), n_components=3, sample=60, n_jobs=1)
-    with pytest.raises(ParameterError, match="`stability` must be None for a map of a part"):
+    with pytest.raises(ParameterError, match="`stability` must be None without a map of all rows"):
         report(found, stability=2)
-    reduced = run(source(table(120)), n_components=3, dimensions=None, n_jobs=1)
+    reduced = run(in_memory(table(120)), n_components=3, dimensions=None, n_jobs=1)
     with pytest.raises(ParameterError, match="`stability` must be None without a map"):
         report(reduced, stability=2)

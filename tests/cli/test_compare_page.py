@@ -71,6 +71,16 @@ def test_folders_of_runs_are_compared_by_their_maps_with_reruns(here):
     assert "Reruns of old_map" in page
 
 
+def test_maps_by_the_cosine_have_reruns_too(here):
+    folder, _ = here
+    done = gnomon("map", "old.csv", "--metric", "cosine", "-o", "angles", folder=folder)
+    assert done.returncode == 0, done.stderr
+    order = ("compare", "angles", "old_map", "--reruns", "1", "--permutations", "9")
+    done = gnomon(*order, "-o", "angles.html", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Reruns of angles" in (folder / "angles.html").read_text(encoding="utf-8")
+
+
 def test_maps_of_the_same_data_are_ranked_by_the_neighbours_that_they_keep(here):
     folder, _ = here
     made = gnomon("map", "old.csv", "-o", "again_map", "--seed", "7", folder=folder)

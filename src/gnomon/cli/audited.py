@@ -38,7 +38,6 @@ from gnomon.tsne import TSNE
 
 __all__ = ["Audited", "is_run", "read_given", "read_run"]
 
-POSITIONS = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside others
 MOST_POSITIONS = 3
 OURS = re.compile(r"trust|trustworthiness|misplaced|unsupported")  # columns that an audit writes
 
@@ -181,10 +180,7 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     if key is not None:
         text["use_rep"] = key
     places = read_source(path, id=first, memory=memory, **text)
-    named = [name for name in places.columns if POSITIONS.fullmatch(name)]
     (chosen,) = chosen_columns([places.name], [list(places.columns)], asked.columns)
-    if not asked.columns:
-        chosen = named or chosen
     places = only(places, _positions(places, chosen), "no position")
     say_read(words, places, time.perf_counter() - start)
     start = time.perf_counter()

@@ -237,7 +237,7 @@ def _reruns(
 
     tsne = None if first.run is None else load_run(first.run).tsne
     search = None if tsne is None else tsne._search
-    if rows is None or tsne is None or search is None or tsne.metric != "euclidean":
+    if rows is None or tsne is None or search is None:
         raise ParameterError(
             f"--reruns needs a folder of gnomon map (with its model) as A; got '{first.typed}'. "
             "Leave --reruns out, or give such a folder."
@@ -247,11 +247,11 @@ def _reruns(
             f"--reruns needs a map that was made of all rows; that of '{first.typed}' was made of "
             f"{len(tsne.embedding_):,} of {pair.left.n_rows:,}. Leave --reruns out."
         )
-    maps = []
+    maps, table = [], search.table()
     for run in range(asked.reruns):
         model = clone(tsne).set_params(
-            init="random", random_state=asked.seed + run + 1, align_to=None
+            init="random", random_state=asked.seed + run + 1, align_to=None, pca=None
         )
-        maps.append(np.asarray(model.fit(search.Z).embedding_)[rows])
+        maps.append(np.asarray(model.fit(table).embedding_)[rows])
         words.say("Rerun", f"{run + 1} of {asked.reruns}")
     return maps

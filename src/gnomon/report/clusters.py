@@ -53,7 +53,7 @@ LEAST_SHARE = 0.2  # of a group's rows, below which a word is not one of the gro
 Ints = NDArray[np.int64]
 
 
-def suggest_groups(near: NDArray[Any], *, seed: int = 0) -> Ints | None:
+def suggest_groups(near: NDArray[Any]) -> Ints | None:
     """Group of each row (n,), −1 for none; None if few rows are in stable groups.
 
     `near` (n, k) holds the nearest rows of each row. Groups are numbered by size.
@@ -63,23 +63,23 @@ def suggest_groups(near: NDArray[Any], *, seed: int = 0) -> Ints | None:
         return None
     best: Ints = np.full(n, -1)
     for k, resolution in TRIES:
-        found = _stable_groups(near[:, :k], resolution, seed)
+        found = _stable_groups(near[:, :k], resolution)
         best = max(best, found, key=lambda groups: int((groups >= 0).sum()))
         if (best >= 0).mean() >= ENOUGH_GROUPED:
             break
     return best if (best >= 0).mean() >= LEAST_GROUPED and best.max() >= 1 else None
 
 
-def _stable_groups(near: NDArray[Any], resolution: float, seed: int) -> Ints:
+def _stable_groups(near: NDArray[Any], resolution: float) -> Ints:
     """Groups that recur in samples, numbered by size; −1 for all other rows."""
     n = len(near)
     graph = shared_neighbor_graph(near)
-    groups = louvain(graph, resolution, seed)
-    rng = np.random.default_rng(seed)
+    groups = louvain(graph, resolution)
+    rng = np.random.default_rng(0)
     overlaps = np.zeros(int(groups.max()) + 1)
     for _ in range(SAMPLES):
         rows = np.sort(rng.choice(n, int(SHARE * n), replace=False))
-        again = louvain(graph[rows][:, rows], resolution, seed)
+        again = louvain(graph[rows][:, rows], resolution)
         overlaps += _best_overlap(groups[rows], again, len(overlaps))
     sizes = np.bincount(groups)
     kept = np.flatnonzero((overlaps / SAMPLES >= OVERLAP) & (sizes >= LEAST_GROUP))
@@ -100,9 +100,9 @@ def shared_neighbor_graph(near: NDArray[Any]) -> Any:
     return graph
 
 
-def louvain(graph: Any, resolution: float, seed: int) -> Ints:
+def louvain(graph: Any, resolution: float) -> Ints:
     """Cluster the nodes of a weighted graph; groups are numbered from 0."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     groups: Ints = np.arange(graph.shape[0])
     total = float(graph.sum())
     if total == 0:

@@ -35,7 +35,6 @@ __all__ = [
     "LEAST_BUDGET",
     "Report",
     "build_report",
-    "find_stability",
     "gather_given",
     "report",
 ]
@@ -273,7 +272,7 @@ def gather_given(
         title=title or f"{what} of {words.count(n, 'row')}",
         ids=given_ids(ids, X, n),
         labels=read_labels(labels, n),
-        stability=find_stability(stability, table, pca, tsne, n_jobs),
+        stability=_find_stability(stability, table, pca, tsne, n_jobs),
         made=date.today().isoformat(),
         n_jobs=n_jobs,
         **(audit_found(audit, n) if map is None else judge_map(map, table, metric, audit, n_jobs)),
@@ -297,7 +296,7 @@ def _without_gaps(table: NDArray[Any], pca: PCA) -> NDArray[Any]:
     return np.asarray(pca._model().filled(table))
 
 
-def find_stability(
+def _find_stability(
     asked: int | Stability | None,
     table: NDArray[Any],
     pca: PCA,

@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from gnomon.data.preparation import Prepared
 from gnomon.data.table import Table
-from gnomon.engine import Source, as_engine
 from gnomon.errors import ParameterError, refuse
 from gnomon.inputs.csr import is_sparse
 from gnomon.pca import PCA
@@ -24,9 +23,7 @@ from gnomon.report.arguments import as_label
 from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
-from gnomon.report.report import find_stability
 from gnomon.tsne import TSNE
-from gnomon.tsne.sampled import rows_of_source
 
 __all__ = [
     "WITHOUT",
@@ -83,10 +80,7 @@ def gather_run(
     given = prepared.kept if rows is None else _of_table(prepared.kept, rows)
     if rows is not None:
         prepared = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows))
-        found |= {
-            name: part[rows] for name, part in found.items() if name in OF_ROWS and part is not None
-        }
-        found |= _of_given_map(found, rows)
+        found |= _some_rows(found, rows)
     used = prepared.table
     if rows is not None or (found.get("Y") is not None and found["Y"].shape[1] != 2):
         found.pop("replay", None)
@@ -100,7 +94,7 @@ def gather_run(
         names=used.columns,
         ids=_ids(used, rows),
         labels=labels_of(used),
-        stability=find_stability(stability, prepared.X, pca, tsne, n_jobs),
+        stability=_repeated(tsne, stability, len(prepared.X), n_jobs),
         preparation=tuple(prepared.preparation.lines()),
         total=int(pca.n_samples_),  # the components of a run are of all rows
         made=date.today().isoformat(),
@@ -119,9 +113,13 @@ def _of_table(kept: NDArray[np.int64] | None, rows: NDArray[np.int64]) -> NDArra
     return rows if kept is None else kept[rows]
 
 
-def _of_given_map(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Results of another program's map and its audit, for some of its rows."""
-    part: dict[str, Any] = {}
+def _some_rows(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Results for some of the rows: also another program's map and its audit."""
+    part = {
+        name: values[rows]
+        for name, values in found.items()
+        if name in OF_ROWS and values is not None
+    }
     if "space" in found:
         part["space"] = found["space"][0][rows], found["space"][1]
     if "tested" in found:
@@ -166,8 +164,6 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     found["preparation"] = tuple(shown.preparation.lines())
     found["given_rows"] = shown.prepared.kept
     found.pop("pixels", None)  # which need the numbers
-    if found.get("stability") is not None:
-        found["stability"] = _stability_of(result, found["stability"], found.get("n_jobs"))
     if shown.components is not None:
         return gather_without_table(shown.pca, shown.tsne, shown.components, table, **found)
     if shown.scores is not None:  # they were written as they were computed
@@ -178,15 +174,15 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     )
 
 
-def _stability_of(result: Any, asked: Any, n_jobs: int | None) -> Stability | None:
-    """Stability of a map of all rows; those of a table in blocks are read again, all at once."""
-    X = result.prepared.X
-    if result.tsne is not None and not isinstance(asked, Stability):
-        if result.sampling is not None or X.shape[0] > MOST_ROWS:
-            refuse("stability", "be None for a map of a part of the rows", asked)
-        if isinstance(X, Source):
-            X = rows_of_source(X, np.arange(X.rows), as_engine(n_jobs=n_jobs))
-    return find_stability(asked, X, result.pca, result.tsne, n_jobs)
+def _repeated(tsne: TSNE | None, asked: Any, n: int, n_jobs: int | None) -> Stability | None:
+    """Stability of a run's map of `n` rows, over `asked` maps of the table that its model keeps."""
+    if asked is None or isinstance(asked, Stability):
+        return asked
+    search = None if tsne is None else tsne._search
+    if tsne is None or search is None or search.Z.shape[0] != n:
+        refuse("stability", "be None without a map of all rows", asked)
+    again = clone(tsne).set_params(pca=None)  # the table is reduced already
+    return repeat_map(again, search.table(), runs=asked, n_jobs=n_jobs)
 
 
 def find_shown(
@@ -273,19 +269,12 @@ def gather_without_table(
     if rows is not None:
         scores = scores[rows]
         found["given_rows"] = _of_table(found.get("given_rows"), rows)
-        found |= {
-            name: part[rows] for name, part in found.items() if name in OF_ROWS and part is not None
-        }
+        found |= _some_rows(found, rows)
     nothing, at = np.empty((len(scores), 0)), np.arange(len(scores)) if rows is None else rows
     shown = table.with_rows(nothing, at)
     search = None if tsne is None else tsne._search
     if search is not None and len(search.Z) != len(scores):  # the map is of some of the rows
         search = None
-    if isinstance(stability, int):
-        if tsne is None or search is None:
-            refuse("stability", "be None without a map of all rows", stability)
-        again = clone(tsne).set_params(pca=None)  # the stored table is reduced already
-        stability = repeat_map(again, search.table(), runs=stability, n_jobs=n_jobs)
     if shown.image is not None:
         found["pictures"] = GivenPictures(shown.image[1].tolist(), image_root or table.folder)
     found.setdefault("ids", _ids(shown, rows))
@@ -301,7 +290,7 @@ def gather_without_table(
         labels=labels_of(shown),
         texts=shown.text,
         links=shown.link,
-        stability=stability,
+        stability=_repeated(tsne, stability, len(scores), n_jobs),
         space=None if search is None else (search.Z, "the table that the map was computed from"),
         notes=(WITHOUT, *table.notes, *found.pop("notes", ()), *notes),
         total=int(pca.n_samples_),

@@ -197,7 +197,7 @@ def find_islands(X: NDArray[Any], n_jobs: int | None = None) -> Ints | None:
         drawn = np.sort(np.random.default_rng(0).choice(n, ISLAND_ROWS, replace=False))
     search = NeighborSearch(np.ascontiguousarray(X[drawn]), recall=1.0, n_jobs=n_jobs)
     near = search.nearest(min(NEAR, len(drawn) - 1), n_jobs)
-    groups = louvain(shared_neighbor_graph(near), 1.0, 0)
+    groups = louvain(shared_neighbor_graph(near), 1.0)
     links = _links(groups, near)
     _, island = connected_components(np.maximum(links, links.T) > LINKED, directed=False)
     joined = island[groups]
