@@ -11,7 +11,7 @@ from gnomon.charts.arrows import Arrow, draw_arrows, name_arrows, shafts
 from gnomon.charts.canvas import Canvas
 from gnomon.charts.chart import Chart
 from gnomon.charts.fitted import FittedPCA, check_axes, column_names
-from gnomon.charts.groups import Group, draw_key, draw_points, group_rows, name_groups
+from gnomon.charts.groups import Group, draw_key, draw_points, drawn_rows, group_rows, name_groups
 from gnomon.charts.label_placement import Box
 from gnomon.charts.plane import Plane, draw_plane, plane_around
 from gnomon.errors import DataError
@@ -90,10 +90,8 @@ def biplot_data(
     known = np.asarray(model.transform(X)) if scores is None else scores
     points, arrows = _coordinates(model, known, pair, _POWER[scaling])
     total = len(points)
-    rows = np.arange(total)
-    if total > most_points:
-        rows = np.sort(np.random.default_rng(0).choice(total, most_points, replace=False))
-        points = points[rows]
+    rows = drawn_rows(total, most_points)
+    points = points[rows]
     groups, span = group_rows(labels, total, rows)
     stretch = _stretch(points, arrows)
     lengths = np.hypot(*arrows.T)

@@ -17,7 +17,15 @@ from gnomon.charts.text import clean, shorten, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
 
-__all__ = ["Group", "draw_key", "draw_points", "group_rows", "name_groups", "natural"]
+__all__ = [
+    "Group",
+    "draw_key",
+    "draw_points",
+    "drawn_rows",
+    "group_rows",
+    "name_groups",
+    "natural",
+]
 
 SHAPES = ("round", "open", "triangle")
 # Each has its own colour, and each shade of the hues a shape; rarer groups share a muted mark.
@@ -52,6 +60,13 @@ class Group:
     rows: NDArray[np.intp]
     colour: str
     shape: str = "round"
+
+
+def drawn_rows(total: int, most: int) -> NDArray[np.intp]:
+    """Rows that are drawn, in order: all, or `most` of them at random, the same every time."""
+    if total <= most:
+        return np.arange(total)
+    return np.sort(np.random.default_rng(0).choice(total, most, replace=False))
 
 
 def group_rows(

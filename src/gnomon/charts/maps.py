@@ -8,7 +8,7 @@ import numpy as np
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.groups import draw_key, draw_points, group_rows
+from gnomon.charts.groups import draw_key, draw_points, drawn_rows, group_rows
 from gnomon.charts.projection import read_positions, seen
 from gnomon.charts.text import clean, shorten
 from gnomon.charts.theme import SIZES
@@ -72,9 +72,7 @@ def maps(
     if len(sizes) > 1:
         refuse("positions", "all hold the same rows", f"{sorted(sizes)} rows")
     (total,) = sizes
-    rows = np.arange(total)
-    if total > MOST_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(total, MOST_POINTS, replace=False))
+    rows = drawn_rows(total, MOST_POINTS)
     groups, span = group_rows(labels, total, rows, unlabelled)
     said = {name: [clean(line) for line in (notes or {}).get(name, ())] for name in tables}
 

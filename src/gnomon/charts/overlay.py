@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gnomon.charts import words
 from gnomon.charts.canvas import LEFT, Canvas, coordinate
 from gnomon.charts.chart import Chart
+from gnomon.charts.groups import drawn_rows
 from gnomon.charts.plane import plane_around
 from gnomon.charts.projection import read_positions
 from gnomon.charts.text import clean, shorten, width
@@ -66,9 +67,7 @@ def overlay_data(
     texts = None if labels is None else [clean(label) for label in np.asarray(labels).tolist()]
     if texts is not None and len(texts) != len(X):
         refuse("labels", f"hold one name for each of the {len(X)} rows", len(texts))
-    rows = np.arange(len(X))
-    if len(X) > most_points:
-        rows = np.sort(np.random.default_rng(0).choice(len(X), most_points, replace=False))
+    rows = drawn_rows(len(X), most_points)
     called = clean(names[0]), clean(names[1])
     few = texts if len(X) <= FEW_POINTS else None
     return OverlayData(X[rows], Y[rows], rows, called, few, _subtitle(X, Y, called))

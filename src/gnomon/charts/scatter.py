@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gnomon.charts import words
 from gnomon.charts.canvas import Canvas
 from gnomon.charts.chart import Chart
-from gnomon.charts.groups import Group, draw_key, draw_points, group_rows, name_groups
+from gnomon.charts.groups import Group, draw_key, draw_points, drawn_rows, group_rows, name_groups
 from gnomon.charts.plane import plane_around
 from gnomon.charts.projection import read_positions, seen
 from gnomon.inputs import check_integer
@@ -59,9 +59,7 @@ def scatter_data(
     """Compute what the scatter chart of `positions` shows."""
     Y = read_positions(positions)
     total = len(Y)
-    rows = np.arange(total)
-    if total > check_integer("most_points", most_points, 1):
-        rows = np.sort(np.random.default_rng(0).choice(total, most_points, replace=False))
+    rows = drawn_rows(total, check_integer("most_points", most_points, 1))
     points, depth = seen(Y[rows], turn)
     mean = Y.mean(axis=0)
     # On a line the height is only for points to be seen.
