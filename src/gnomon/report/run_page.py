@@ -263,7 +263,7 @@ def gather_without_table(
 
     `table` holds names, colours and descriptions of the rows; its numbers are not used.
     Neighbours are those of the table that the map stores, if there is a map; otherwise those of
-    the scores. From that table the map is also computed again, where its `stability` is asked for.
+    the scores. From that table the map is also computed again, if its `stability` is requested.
     """
     rows, notes = shown_rows(len(scores), found.get("Y"))
     if rows is not None:
