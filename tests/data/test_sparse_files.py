@@ -16,7 +16,7 @@ from gnomon.data.preparation import prepare
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError
 from gnomon.data.spread import measure_spread
-from gnomon.errors import TooLargeError
+from gnomon.errors import ParameterError, TooLargeError
 from gnomon.pipeline.flow import run
 
 
@@ -242,3 +242,14 @@ def test_a_map_of_float32_that_was_reduced_by_pca_is_loaded_again(tmp_path):
     again = load(tmp_path / "m.gnomon")
     assert again.pca_.components_.dtype == np.float32
     np.testing.assert_array_equal(again.transform(X), tsne.transform(X))
+
+
+def test_a_sparse_table_is_mapped_by_euclidean_distances_alone(tmp_path):
+    X = sp.random(60, 20, 0.3, format="csr", random_state=0)
+    with pytest.raises(ParameterError, match="`metric` must be 'euclidean' for a sparse table"):
+        run(X, metric="cosine")
+    scipy.io.mmwrite(tmp_path / "t.mtx", X)
+    for command in ("map", "inspect"):
+        done = gnomon(command, "t.mtx", "--metric", "cosine", folder=tmp_path)
+        assert done.returncode == 2
+        assert "error: --metric must be 'euclidean' for a sparse table" in done.stderr

@@ -81,7 +81,7 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
     n = prepared.X.shape[0]
     most = n if asked.sample is None else min(asked.sample, n)
     usual = usual_perplexity(most) if asked.perplexity is None else asked.perplexity
-    check_run(prepared, usual, most)
+    check_run(prepared, usual, most, asked.metric)
     pca = PCA(options.parse_components(asked.components), n_jobs=asked.threads)
     with budget.explained():
         plan = pca.plan(prepared.X, memory=budget.limit if table.in_blocks else None)

@@ -1,4 +1,4 @@
-"""Checks before a run: whether the table has enough rows for a map or a PCA."""
+"""Checks before a run: whether the table has what a map or a PCA needs, rows above all."""
 
 import warnings
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from gnomon.data.preparation import Prepared
 from gnomon.data.refusals import FileError
 from gnomon.data.table import count
-from gnomon.errors import DataWarning
+from gnomon.errors import DataWarning, refuse
 from gnomon.inputs import check_real
 from gnomon.inputs.csr import is_sparse
 from gnomon.scores.few import few_rows
@@ -29,13 +29,21 @@ def usual_perplexity(n: int) -> float:
     return min(PERPLEXITY, max(1.0, (n - 1) / 3))
 
 
-def check_run(prepared: Prepared, perplexity: float | None, mapped: int | None = None) -> None:
+def check_run(
+    prepared: Prepared,
+    perplexity: float | None,
+    mapped: int | None = None,
+    metric: Any = "euclidean",
+) -> None:
     """Refuse a table without a map, or without a PCA if `perplexity` is None, before any work.
 
     `mapped` is the number of rows of the map, if not all.
     """
     X, name = prepared.X, prepared.table.name
     check_row_count(name, X.shape[0], perplexity, mapped)
+    if perplexity is not None and prepared.table.is_sparse and metric != "euclidean":
+        way_out = "Reduce it to components first, and map these."
+        refuse("metric", "be 'euclidean' for a sparse table", metric, way_out)
     if perplexity is None or prepared.table.in_blocks:  # TSNE refuses equal rows itself
         return
     if _are_equal(X):

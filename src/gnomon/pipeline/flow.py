@@ -140,7 +140,7 @@ def run(
             frames = Frames() if replay else None
             if (watched := both(on, frames)) is not None:
                 tsne.set_callbacks(Watch(watched))
-        check_run(prepared, usual, most)
+        check_run(prepared, usual, most, metric)
         warn_of_few_rows(n if tsne is None else most, mapped=tsne is not None)
         fit = RunBudget(budget, table, prepared, pca, usual, placer.processes)
         sampling = None if tsne is None else fit.choose(sample, seed)
