@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gnomon.errors import refuse
 from gnomon.inputs import as_table, check_integer, is_sparse
 from gnomon.records import Record
-from gnomon.scores.few import trusted
+from gnomon.scores.few_rows import trusted
 from gnomon.scores.neighbourhoods import USUAL, trustworthiness_by_chance
 from gnomon.scores.placement import placement_p_values
 from gnomon.scores.sample import make_generator, none_if_nan

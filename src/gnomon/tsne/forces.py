@@ -14,8 +14,8 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import beside, map_blocks, row_blocks
 from gnomon.tsne.attraction import Attraction, log_masses
 from gnomon.tsne.convolve import kernel_width, padded_nodes
-from gnomon.tsne.cut import cut
 from gnomon.tsne.direct import direct_push
+from gnomon.tsne.largest_entries import cut
 from gnomon.tsne.mesh import Mesh, nodes_for
 from gnomon.tsne.tree import ANGLE, tree_push
 from gnomon.typing import Floats32, Floats64, Table

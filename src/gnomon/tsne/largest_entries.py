@@ -1,4 +1,4 @@
-"""P without its smallest entries: two fifths of them hold nine tenths of every row.
+"""P cut to its largest entries: two fifths of them hold nine tenths of every row.
 
 Row i keeps its largest entries, as many as hold `SHARE` of its mass. An entry p_ij stays if row i
 or row j keeps it, so that what is left is symmetric and every row still holds that share or more.
