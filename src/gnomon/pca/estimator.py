@@ -50,12 +50,9 @@ from gnomon.typing import Matrix, Table, Vector
 if TYPE_CHECKING:
     from sklearn import decomposition
 
-DEFAULT_TOL = 1e-5
+DEFAULT_TOL = 1e-5  # residual relative to λ₁; time against error, in `benchmarks/pca.py`
 EXACT = 256 * float(np.finfo(np.float64).eps)  # times √d: residuals that rounding alone can leave
-FEATURE_WEIGHTS = (
-    1e-100,
-    1e100,
-)  # range of weights: their squares, and sums of those, are finite
+FEATURE_WEIGHTS = (1e-100, 1e100)  # range: squares of weights, and sums of those, are finite
 
 # float32 sums are repeated in float64 if their rounding exceeds this share of the smallest variance
 # requested: its direction would be lost.

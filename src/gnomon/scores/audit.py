@@ -33,7 +33,7 @@ from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
 LEVEL = 0.05  # limit of the false discovery rate
-SHUFFLES = 3  # default, and minimum
+SHUFFLES = 3  # shuffled tables: default, and minimum
 
 Bools = NDArray[np.bool_]
 

@@ -26,10 +26,12 @@ from gnomon.scores.sample import make_generator, none_if_nan, say
 from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices
 
-PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
-GROUPS = 20  # a standard error from 20 parts is itself known to about 16 %
+# Pairs: all of 1,000 rows; of more rows a sample with an error of about 0.002, which
+# `benchmarks/scores.py` times.
+PAIRS = 500_000
+GROUPS = 20  # parts; a standard error from 20 of them is itself known to about 16 %: 1/√(2 · 19)
 LEAST_PAIRS = 10 * GROUPS
-BLOCK = 8192
+BLOCK = 8192  # pairs at a time
 
 __all__ = ["PAIRS", "RankCorrelation", "correlate_pairs", "order_within", "rank_correlation"]
 

@@ -7,7 +7,7 @@ __all__ = ["FEW_ROWS", "TRUSTED", "clear_correlation", "few_rows_warning", "trus
 # From this many rows on, (n − 1)/3, the default perplexity of small tables, is at least 5, the
 # smallest that [van der Maaten & Hinton 2008] recommend; and correlations of 0.5 are rarely chance.
 FEW_ROWS = 16
-TRUSTED = 15  # number of neighbours of a row's `trust`, if there are enough rows
+TRUSTED = 15  # neighbours of a row's `trust`, if there are enough rows: by definition
 
 
 def trusted(n: int) -> int:

@@ -16,10 +16,12 @@ from gnomon.inputs import check_integer
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
-# All rows of 5,000 are as many distances as 1,000 rows of 25,000. A sample of 1,000 rows gives any
-# share a standard error of at most 0.5/√1000 = 0.016; `benchmarks/scores.py` times both.
-EXACT_UP_TO = 5_000
-SAMPLE = 1_000
+# Time against a standard error. Scoring all of 5,000 rows takes two or three times as long as a
+# sample (`benchmarks/crossovers.py`, "sample"); all rows of 5,000 are as many distances as 1,000
+# rows of 25,000. A sample of 1,000 rows gives any share a standard error of at most 0.5/√1000 =
+# 0.016.
+EXACT_UP_TO = 5_000  # rows
+SAMPLE = 1_000  # rows
 
 __all__ = ["EXACT_UP_TO", "SAMPLE", "PointScores", "choose_rows", "make_generator"]
 

@@ -31,9 +31,9 @@ from gnomon.typing import Floats32, Floats64
 
 LEAST_BLOCK, MOST_BLOCKS = 16_384, 8  # points spread into one mesh, and how many such meshes
 READ = 4096  # points read at a time
-MARGIN = 3  # nodes beyond the outermost points
-GROWTH = 1.05  # of a mesh that has become too small; more while it costs little
-QUICK_GROWTH, QUICK_BELOW = 1.15, 200
+MARGIN = 3  # nodes beyond the outermost points: more than a spline reaches
+GROWTH = 1.05  # times, of a mesh that has become too small; more while it costs little
+QUICK_GROWTH, QUICK_BELOW = 1.15, 200  # the same of an axis of fewer nodes
 
 __all__ = ["MARGIN", "Mesh", "nodes_for"]
 

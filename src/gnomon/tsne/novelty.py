@@ -48,11 +48,12 @@ __all__ = [
 ]
 
 
-RARE = 0.01  # share of new rows of the same kind that are called unusual
+RARE = 0.01  # share of new rows of the same kind that are called unusual, by definition
 # Share of the variance that an auxiliary PCA of a table of up to 100 columns keeps. With less, much
 # of a usual row is outside as well; with more, little of an unusual one. At 0.9, 0.95, 0.98 and
 # 0.99 the share flagged of digits with independent normal columns is 96, 96, 92 and 87 %, that of
-# smooth curves on 30 columns with their columns shuffled 61, 84, 98 and 99.7 %.
+# smooth curves on 30 columns with their columns shuffled 61, 84, 98 and 99.7 %. Other kinds of
+# rows: `benchmarks/foreign.py`.
 HELD = 0.98
 # Residuals below this share of the table's spread are rounding: a new row may come as float32.
 SMALLEST = 1e-5
@@ -60,7 +61,7 @@ SMALLEST = 1e-5
 # beyond a 1 % limit is known to 0.1/√m: 0.3 % of 1,000 rows, 0.14 % of 5,000.
 LEAST_ROWS, MOST_ROWS = 1000, 5000
 MOST_NUMBERS = 2**23  # of those rows, where they are long
-LEAST_LONG = 300
+LEAST_LONG = 300  # rows, however long they are
 
 REASONS = ("", "near nothing", "outside the components")
 

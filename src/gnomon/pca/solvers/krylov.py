@@ -41,9 +41,9 @@ NEEDS_ARRAY = False  # parts of the table are enough
 PASSES = 2  # over the table, beside one for each block
 
 # Narrow blocks converge further for the same number of columns; found by benchmarks/crossovers.py.
-BLOCK = 16
+BLOCK = 16  # columns
 OVERSAMPLING = 10  # extra columns when few components are requested
-MOST_BLOCKS = 40
+MOST_BLOCKS = 40  # blocks: 640 columns of basis
 ROWS_AT_ONCE = 2048  # rows of the basis per product when it is orthogonalised
 SHORT_TOL = 1e-6  # smallest tolerance for which the basis of a float32 table is float32
 APART = 1e-3  # least distance of a column from those before it, relative to its length
