@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, random_generator
 from gnomon.records import Record
-from gnomon.scores.sample import make_generator, none_if_nan, say
+from gnomon.scores.sample import none_if_nan, say
 from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices
 
@@ -101,7 +101,7 @@ def rank_correlation(
         Threads; they do not change the result.
     """
     Z, W = read_data_or_distances(X, Y, metric)
-    return correlate_pairs(Z, W, pairs, make_generator(random_state), n_jobs=n_jobs)
+    return correlate_pairs(Z, W, pairs, random_generator(random_state), n_jobs=n_jobs)
 
 
 def correlate_pairs(

@@ -20,7 +20,6 @@ both are the largest there is.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +96,7 @@ class Novelty:
             return np.full(X.shape[0], np.nan)
         model = components if self.auxiliary is None else self.auxiliary
         assert model is not None
-        rows = _as_compared(X, metric)
+        rows = changed_rows(X, metric)
         return np.sqrt(measure_rows(model, rows, n_jobs).sq_residuals) / self.residual_unit
 
     def reasons(self, ratio: Floats64, residual: Floats64) -> NDArray[np.uint8]:
@@ -139,7 +138,7 @@ def learn_novelty(
         Copies that each row stands for.
     """
     (n, d), auxiliary = X.shape, None
-    rows = _as_compared(X, metric)
+    rows = changed_rows(X, metric)
     if pca is None and metric != "precomputed":
         k = min(REDUCED, n, d) if d > WIDE else HELD
         pca = auxiliary = PCA(k, n_jobs=n_jobs).fit(rows, sample_weight=weights)
@@ -201,18 +200,16 @@ def _ratios(mine: Floats64, theirs: Floats64) -> Floats64:
     return ratios
 
 
-def joint_limits(
-    a: Floats64, b: Floats64, weights: Floats64 | None = None, share: float = RARE
-) -> tuple[float, float]:
-    """A limit for each of two numbers, that about `share` of new rows are beyond at least one.
+def joint_limits(a: Floats64, b: Floats64, weights: Floats64 | None = None) -> tuple[float, float]:
+    """A limit for each of two numbers, that about `RARE` of new rows are beyond at least one.
 
-    Both are the t-th largest of the rows at hand, for the largest t for which no more than `share`
+    Both are the t-th largest of the rows at hand, for the largest t for which no more than `RARE`
     of the rows would be beyond the limits that the others alone give: those of which a number is
     above the (t + 1)-th largest. At least t = 1, the largest themselves.
     """
     m = a.size
     w = np.ones(m) if weights is None else weights
-    most = share * (float(w.sum()) + 1)
+    most = RARE * (float(w.sum()) + 1)
     first, second = np.sort(a)[::-1], np.sort(b)[::-1]
     t = 1
     while t + 1 < m and t + 1 <= most:
@@ -233,11 +230,6 @@ def unusual_words(reason: NDArray[np.uint8], called: str = "unusual") -> str:
     whys = [f"{count:,} {why}" for why, count in count_reasons(reason).items() if count]
     said = f"{np.count_nonzero(reason):,} of them {called}"
     return f"{said} ({', '.join(whys)})" if whys else said
-
-
-def _as_compared(X: Table, metric: Any) -> Any:
-    """The rows as distances see them: of length 1 for cosine, for instance."""
-    return changed_rows(X, metric)
 
 
 def novelty_field(auxiliary: Field) -> RecordOf:

@@ -282,9 +282,9 @@ def _value_at(stages: Floats64, iteration: int) -> float:
     return float(stages[np.searchsorted(stages[:, 0], iteration, side="right") - 1, 1])
 
 
-def usual_iterations(n: int, quality: str = "balanced") -> int:
+def usual_iterations(n: int) -> int:
     """How many iterations a map of `n` rows usually takes, cooling included."""
-    schedule = make_schedule(n, n, dof=1.0, exaggeration=1.0, quality=quality)
+    schedule = make_schedule(n, n, dof=1.0, exaggeration=1.0, quality="balanced")
     return schedule.annealed + schedule.usual_iter + COOLING_ITER
 
 

@@ -97,14 +97,16 @@ def solve(problem: Problem) -> Solution:
         whole=False,
         residuals=residuals / divisor,
         formation=product_error(view, (kept[0] + operator.uncentred) / divisor),
-        following=following(
+        following=following_bound(
             values, found.residuals / divisor + precision * values[0], variances, scaling.total, d
         ),
         passes=passes + (1 if operator.side == d else 3),
     )
 
 
-def following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
+def following_bound(
+    values: Vector, residuals: Vector, variances: Vector, total: float, d: int
+) -> float:
     """Upper bound of the variance after those kept, unless the iteration missed it altogether.
 
     An estimate is below its variance by about its residual at most, and no variance is larger than
