@@ -27,6 +27,7 @@ from gnomon.inputs import (
     check_weights,
     column_name,
     is_sparse,
+    random_generator,
     refuse_bad_values,
 )
 
@@ -436,3 +437,10 @@ def test_an_array_of_another_library_is_converted_or_refused_in_one_sentence(dis
         for fit in (PCA(2).fit, TSNE().fit, lambda Z: Procrustes().fit(Z, X)):
             with pytest.raises(DataTypeError, match="NumPy cannot read, on device gpu:0"):
                 fit(Foreign(X, readable=False))
+
+
+@pytest.mark.parametrize("bad", [-1, "seed", 0.5, True, object()])
+def test_a_seed_is_an_integer_or_a_generator(bad):
+    must = "`random_state` must be None, a non-negative integer or a NumPy generator"
+    with pytest.raises(ParameterTypeError, match=must):
+        random_generator(bad)

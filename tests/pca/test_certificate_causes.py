@@ -7,7 +7,7 @@ from pca.extended import LONG, exact_pca, largest_sine
 from gnomon import PCA, samples
 from gnomon.errors import GnomonWarning
 from gnomon.numeric.certificate import Measured
-from gnomon.pca.solvers.krylov import following, leading
+from gnomon.pca.solvers.krylov import following_bound, leading
 
 EPS = np.finfo(np.float64).eps
 SOLVERS = ["covariance", "gram", "svd", "deflation", "krylov"]
@@ -230,7 +230,7 @@ def test_an_estimate_that_has_not_converged_may_lie_far_below_its_variance():
     )
     V, kept = found.vectors, found.values[:3]
     residuals = np.linalg.norm(apply(V) - V * kept, axis=0)
-    after = following(found.values, found.residuals, kept, float(values.sum()), 505)
+    after = following_bound(found.values, found.residuals, kept, float(values.sum()), 505)
     stated = Measured(kept, residuals, 0.0, after).sines()
     true = [np.linalg.norm(np.delete(V[:, i], i)) for i in range(3)]
     assert (true <= stated).all()

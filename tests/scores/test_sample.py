@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from gnomon.scores.sample import EXACT_UP_TO, SAMPLE, PointScores, choose_rows, make_generator
+from gnomon.inputs import random_generator
+from gnomon.scores.sample import EXACT_UP_TO, SAMPLE, PointScores, choose_rows
 
 
 def rows(n, sample, random_state=None):
-    return choose_rows(n, sample, make_generator(random_state))
+    return choose_rows(n, sample, random_generator(random_state))
 
 
 def test_all_rows_are_scored_up_to_a_size_and_a_sample_beyond_it():
@@ -27,12 +28,6 @@ def test_a_sample_is_drawn_once_each_ascending_and_the_same_for_the_same_seed():
 def test_a_sample_is_a_number_of_rows(bad):
     with pytest.raises((ValueError, TypeError), match=r"`sample` must be .* 2 to 1000"):
         rows(1000, bad)
-
-
-@pytest.mark.parametrize("bad", [-1, "seed", 0.5, True, object()])
-def test_a_seed_is_an_integer_or_a_generator(bad):
-    with pytest.raises((ValueError, TypeError), match="`random_state` must be None, an integer"):
-        make_generator(bad)
 
 
 def test_the_standard_error_covers_the_mean_of_all_rows():

@@ -13,8 +13,8 @@ from gnomon.numeric.scaling import working_type
 from gnomon.pca import PCA
 from gnomon.pca.plan import make_plan
 from gnomon.pca.rank import Request
-from gnomon.scores.few import trusted
-from gnomon.scores.kept import neighbors_kept
+from gnomon.scores.few_rows import trusted
+from gnomon.scores.neighbors_kept import neighbors_kept
 from gnomon.tsne import TSNE
 
 __all__ = ["map", "pca", "tsne"]

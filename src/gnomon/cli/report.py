@@ -92,7 +92,7 @@ def _trust(run: "StoredRun", stored: Any) -> Any:
 
     Those of the first edition counted all other rows as neighbours.
     """
-    from gnomon.scores.few import TRUSTED, trusted
+    from gnomon.scores.few_rows import TRUSTED, trusted
 
     counted_alike = run.tsne is None or trusted(len(run.tsne.embedding_)) == TRUSTED
     return stored.trust if counted_alike else None

@@ -63,7 +63,7 @@ def say_read(
 
     That is not for rows that are placed, or compared with others.
     """
-    from gnomon.scores.few import FEW_ROWS
+    from gnomon.scores.few_rows import FEW_ROWS
 
     title = table.title()
     if few and table.n_rows < FEW_ROWS:
@@ -99,7 +99,7 @@ def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
         words.say("t-SNE", text, seconds)
         words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":
-        from gnomon.scores.few import FEW_ROWS
+        from gnomon.scores.few_rows import FEW_ROWS
 
         kept, scores = what
         far = scores.distances.value
@@ -148,7 +148,7 @@ def _pca_words(pca: Any) -> str:
 
 def _chance_words(n: int) -> str:
     """Share of neighbours that a random map of `n` rows keeps, where that is much."""
-    from gnomon.scores.few import trusted
+    from gnomon.scores.few_rows import trusted
 
     chance = trusted(n) / (n - 1)
     return f" (by chance {chance:.2f})" if chance >= MUCH else ""

@@ -176,8 +176,14 @@ def _client_of(X: Any) -> Any:
 
 def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
     """Read `table` into memory, repartitioned by `partition_rows`."""
-    if table.is_sparse:
-        return _hold_sparse(table, engine, on)
+    X = (_sparse_array if table.is_sparse else _dense_array)(table, engine, on)
+    held = ArraySource(X, table.part_rows, table.names, checked=False)
+    held.held_from = table
+    return held
+
+
+def _dense_array(table: Source, engine: Any, on: On | None) -> NDArray[Any]:
+    """The blocks of a dense table as one array."""
     X = np.empty(table.shape, table.dtype)
     done = 0
 
@@ -187,12 +193,10 @@ def hold(table: Source, engine: Any, *, on: On | None = None) -> ArraySource:
         done += len(rows)
 
     engine.write(_rows_of, table, add, on=on)
-    held = ArraySource(X, table.part_rows, table.names, checked=False)
-    held.held_from = table
-    return held
+    return X
 
 
-def _hold_sparse(table: Source, engine: Any, on: On | None) -> ArraySource:
+def _sparse_array(table: Source, engine: Any, on: On | None) -> Any:
     """The blocks of a sparse table as one CSR array."""
     assert table.stored is not None
     n, most = table.rows, table.stored
@@ -208,10 +212,7 @@ def _hold_sparse(table: Source, engine: Any, on: On | None) -> ArraySource:
         row, at = row + rows.shape[0], end
 
     engine.write(_rows_of, table, add, on=on)
-    X = sp.csr_array((data[:at], indices[:at], indptr), shape=table.shape)
-    held = ArraySource(X, table.part_rows, table.names, checked=False)
-    held.held_from = table
-    return held
+    return sp.csr_array((data[:at], indices[:at], indptr), shape=table.shape)
 
 
 def _index_type(largest: int) -> type[np.signedinteger[Any]]:

@@ -17,6 +17,7 @@ from gnomon.inputs import check_integer
 __all__ = ["connected", "local_cluster", "require_dask"]
 
 LOOPBACK = "127.0.0.1"
+# Patience: chosen, not measured.
 ALLOWED_DEATHS = 2  # of workers on one partition; the third is an error
 CONNECT_SECONDS = 10.0  # seconds that a scheduler has to answer
 CLOSE_SECONDS = 8.0  # seconds that a client has to close, and a cluster

@@ -28,7 +28,7 @@ from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
 
-PARTITIONS_PER_THREAD = 2  # partitions submitted per thread of the cluster
+PARTITIONS_PER_THREAD = 2  # partitions submitted per thread of the cluster: one runs, one waits
 
 __all__ = ["DaskEngine", "dask_setup"]
 

@@ -28,6 +28,7 @@ from gnomon.errors import ClusterError, GnomonError, Parameter, PartitionError, 
 
 T = TypeVar("T")
 
+# Patience: chosen, not measured.
 RETRY_SECONDS = 0.1  # seconds before a lost result is requested again
 POLL_SECONDS = 1.0  # seconds without a result before the cluster is polled
 ANSWER_SECONDS = 10.0  # timeout in seconds of the scheduler's answer, and of a small result

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 __all__ = ["LocalEngine"]
 
-PREFETCH_PARTITIONS = 8  # partitions that a source prefetches
+PREFETCH_PARTITIONS = 8  # partitions that a source prefetches; see benchmarks/outofcore.py
 
 
 class LocalEngine(Engine):

@@ -33,8 +33,8 @@ Seal: TypeAlias = int | tuple[tuple[int, int, "Seal"], ...]
 # partition, and 4,096 rows may be added in float32 (`numeric.moments`). `benchmarks/part_rows.py`
 # compares these lengths with others.
 PARTITION_NUMBERS = 2**20
-WIDE_TIMES = 4
-WIDE_ROWS = 4096
+WIDE_TIMES = 4  # times PARTITION_NUMBERS, at most
+WIDE_ROWS = 4096  # rows, at most, of tables of more than 256 columns
 INDEX_BYTES = 4  # of the column of an entry of a CSR array; 8 beyond 2^31 entries
 
 

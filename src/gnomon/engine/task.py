@@ -21,7 +21,7 @@ from gnomon.errors import ChangedSourceError, GnomonError, PartitionError
 T = TypeVar("T")
 Seals = tuple[tuple[int, Seal], ...]
 
-ATTEMPTS = 3
+ATTEMPTS = 3  # at reading a partition
 RETRY_SECONDS = 0.05  # seconds before the second attempt; twice as long before the third
 
 OTHER = "its numbers are not those of the first time"

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from gnomon.engine.task import Part
 
 T = TypeVar("T")
-FAN = 16
+FAN = 16  # children of a node, by definition: the bits of sums follow from it
 
 __all__ = ["FAN", "Tree", "fold"]
 

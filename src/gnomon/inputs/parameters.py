@@ -74,11 +74,13 @@ def check_weights(
 
 
 def random_generator(random_state: Any) -> np.random.Generator:
-    """Create a generator; None means a fixed seed, and a RandomState is drawn from."""
+    """Create a generator; None means seed 0 (decision 0013), and a RandomState is drawn from."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
+    must = "be None, a non-negative integer or a NumPy generator"
+    if isinstance(random_state, bool):
+        refuse("random_state", must, random_state, kind=True)
     try:
         return np.random.default_rng(0 if random_state is None else random_state)
     except (TypeError, ValueError):
-        must = "be None, a non-negative integer or a NumPy generator"
         refuse("random_state", must, random_state, kind=True)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Sizes = dict[str, int]
-LARGEST_WHOLE = 2**62
+LARGEST_WHOLE = 2**62  # largest whole number accepted from a file: within int64, beyond any count
 LARGEST_EXPONENT = 5000  # largest exponent of a power of two; float64 needs 2,100
 
 

@@ -1,6 +1,6 @@
 """Saving and loading models.
 
-1. The model returns its state as plain values and arrays (`classes.py`, `fields.py`).
+1. The model returns its state as plain values and arrays (`registry.py`, `fields.py`).
 2. Values become JSON, arrays stay arrays (`plain.py`), stored as safetensors.
 3. Both go into one archive (`archive.py`), with checksums (`document.py`), written atomically.
 
@@ -21,11 +21,10 @@ from gnomon.models.archive import read_archive, write_archive
 from gnomon.models.document import read_document, write_document
 from gnomon.models.fields import UnfitError
 from gnomon.models.plain import Packed, pack, unpack_value
-from gnomon.models.registry import Stored, name_of
+from gnomon.models.registry import CLASSES, Stored, name_of
 
 __all__ = ["load", "read_model", "save"]
 
-KINDS = ("PCA", "TSNE", "Procrustes")
 SAVE_AGAIN = "Save the model again."
 
 
@@ -61,7 +60,7 @@ def save(model: Any, path: Path | str, *, force: bool = False) -> None:
     if not isinstance(model, dict) and name_of(model) is None:
         refuse(
             "model",
-            f"be a {', '.join(KINDS)} or a dictionary of parts",
+            f"be a {', '.join(CLASSES)} or a dictionary of parts",
             type(model).__name__,
             kind=True,
         )

@@ -57,8 +57,12 @@ from gnomon.numeric.scaling import Scaling, scale_rows
 from gnomon.records import Record
 from gnomon.typing import Floats32, Floats64, Indices
 
-SMALL_UP_TO = 2_500  # rows below which compiling a kernel costs more than it saves
-EXACT_UP_TO = 8_000  # rows; lists would save 0.15 s of processor time of 8,000
+# Rows up to which compiling kernels, 2.5 s of processor time on a new machine, costs more than it
+# saves (`benchmarks/crossovers.py`, "neighbors" and "ranks").
+SMALL_UP_TO = 2_500
+# Rows; of 8,000 inverted lists would save 0.15 s of processor time, and lose up to 5 % of
+# neighbours (`benchmarks/crossovers.py`, "lists").
+EXACT_UP_TO = 8_000
 FEW = 15  # neighbours that fewer lists hold to the same recall
 PROBE = 300  # rows searched exactly to measure the recall
 SAMPLE = 4096  # rows sampled for the medians

@@ -43,12 +43,16 @@ __all__ = [
     "rescale",
 ]
 
-FLUSH_ROWS = 4096  # longest sum in the table's own precision (step 1)
+# Rows: longest sum in the table's own precision (step 1). More round more, and fewer cost more
+# additions of d × d sums; errors and times are in `benchmarks/pca.py`.
+FLUSH_ROWS = 4096
 MOST_WEIGHT = 1e300  # largest total weight accepted from a model file
 ROUNDED = 1.000001  # tolerance of Schwarz's inequality, for rounding
 RANGE_NUMBERS = 2**20  # numbers per thread and range, when rows are short
 COLUMN_SUM_RANGES = 8  # ranges of rows of a sparse table, each with sums of its own
-SHORT_NUMBERS = 2**16  # tables up to this size are summed in float64 directly
+# Numbers of a table that is summed in float64 directly, since comparing the rounding of float32
+# costs more than float32 saves there (`benchmarks/crossovers.py`, "sums").
+SHORT_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)

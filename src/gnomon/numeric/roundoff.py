@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from gnomon.numeric.scaling import Scaling, ShiftSample, evenly_spaced
 
+# Measured as the head says.
 ROUNDINGS = 8.0  # assumed error of a sum in units of eps · λ₁, at least
 MARGIN = 2.5  # whole tables were off by up to 1.7 times the error of the rows compared
 COMPARED_SIDE = 256  # columns or rows of the product that is compared
-FEW_VALUES = 8
+FEW_VALUES = 8  # distinct values in a column
 FEW_VALUES_SIDE = 64  # rows, and columns, that are searched for few values
 FEW_VALUES_FACTOR = 8.0  # factor of the error for columns of few values
 PRECISION = 2.0**-52

@@ -13,7 +13,7 @@ from gnomon.compute.threads import map_blocks, quiet, row_blocks
 from gnomon.numeric.scaling import Rows
 from gnomon.typing import Floats
 
-ROWS = 256
+ROWS = 256  # rows of a product, by definition: the bits of results follow from it
 RANGE_ROWS = 16 * ROWS  # rows that a thread takes at a time
 
 __all__ = ["RANGE_ROWS", "ROWS", "row_product"]

@@ -33,12 +33,13 @@ from gnomon.errors import DataError
 from gnomon.inputs import is_sparse
 from gnomon.typing import Floats, Table
 
-# A block of this many bytes stays in a core's cache while it is shifted and multiplied.
+# A block of this many bytes stays in a core's cache while it is shifted and multiplied:
+# `benchmarks/pca.py` times fits.
 BLOCK_BYTES = 1_500_000
-LONG_NUMBERS = (
-    2**26
-)  # numbers; for smaller tables, loading a compiled loop costs more than it saves
-SAMPLE_ROWS = 1024
+# Numbers of a table in columns; below, loading a compiled loop costs more than it saves, by
+# `benchmarks/crossovers.py`, "columns".
+LONG_NUMBERS = 2**26
+SAMPLE_ROWS = 1024  # rows that a shift is taken from; any shift near the data will do
 SAMPLE_NUMBERS = 2**18  # fewer rows when they are long
 
 __all__ = [

@@ -99,7 +99,7 @@ class Supplements(Measurement):
         """
         if holds_labels(Z):
             return self.categories(X, Z, sample_weight)
-        scores = self._scores(X)[:, : self.rank_]
+        scores = self._scores(self._rows(X))[:, : self.rank_]
         n, k = scores.shape[0], self.components_.shape[0]
         columns = self._numbers(Z, n)
         weights = _frequencies(sample_weight, n)
@@ -133,8 +133,7 @@ class Supplements(Measurement):
         n = rows.shape[0]
         columns = read_labels(labels, n)
         weights = _frequencies(sample_weight, n)
-        scores = self._model().project(rows, self.n_jobs)
-        self._refuse_bad(rows, scores)
+        scores = self._scores(rows)
         starts = np.cumsum([0, *(len(column.levels) for column in columns)])
         barycentres, sizes = _barycentres(rows, columns, starts, weights, self.n_jobs)
         coordinates = barycentres @ self.components_.T

@@ -62,7 +62,7 @@ class Diagnostics(Supplements, Limits, Likelihood):
             if sample_weight is not None:
                 refuse("sample_weight", "be None for the contributions of columns", "weights")
             return 100.0 * self.components_.T**2
-        scores = self._scores(X)
+        scores = self._scores(self._rows(X))
         shares = 100.0 * scores**2 * (self._inverse_variances() / self._divisor())
         weights = check_weights("sample_weight", sample_weight, scores.shape[0], of="row")
         return shares if weights is None else shares * weights[:, None]

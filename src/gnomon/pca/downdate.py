@@ -32,7 +32,7 @@ STEPS, CLOSE = 60, 1e-10
 TINY = 2.0**-104  # share of a squared length that is rounding
 EDGE = 1e-12  # share of a gap within which a root is taken for its end
 CHUNK_NUMBERS = 2**18  # numbers per thread and chunk, so that they stay in the cache
-DRAWN_ROWS = 4096
+DRAWN_ROWS = 4096  # normal rows in place of those that came in batches
 TAIL_ROWS = 5  # rows that must lie beyond an empirical quantile
 
 __all__ = ["SampledRows", "draw_left_out", "held_out_errors", "upper_quantile"]

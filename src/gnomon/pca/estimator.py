@@ -1,7 +1,6 @@
 """The PCA estimator: checks, plan, solver, certificate, and the methods of a fitted model."""
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ from gnomon.late import Shown
 from gnomon.models.estimators import estimator_state, new_estimator
 from gnomon.models.registry import Saved
 from gnomon.numeric.apply import check_rows
-from gnomon.numeric.certificate import Groups, Measured, certify, inseparable_groups
+from gnomon.numeric.certificate import Measured, certify, inseparable_groups
 from gnomon.numeric.moments import Moments, moments_of
 from gnomon.numeric.scaling import evenly_spaced, working_type
 from gnomon.numeric.view import View, sample_passes, view_array, view_table
@@ -36,7 +35,7 @@ from gnomon.pca.diagnose import Diagnostics
 from gnomon.pca.downdate import SampledRows
 from gnomon.pca.export import as_sklearn
 from gnomon.pca.impute import angles_lost, impute
-from gnomon.pca.pca_schema import FIELDS, unpack
+from gnomon.pca.pca_schema import FIELDS, SOLVED, unpack
 from gnomon.pca.pca_warnings import log_ignored_parameters, warn_of_giants, warn_of_solution
 from gnomon.pca.plan import ALIASES, SOLVER_NAMES, SOLVERS, Plan, krylov_passes, make_plan
 from gnomon.pca.rank import Request
@@ -45,17 +44,14 @@ from gnomon.pca.solvers import covariance
 from gnomon.pca.solvers.problem import Problem, Question, Solution
 from gnomon.pca.transform import ComponentTransformer
 from gnomon.progress import CallbackSupportMixin, Steps, with_callbacks
-from gnomon.typing import Matrix, Table, Vector
+from gnomon.typing import Table, Vector
 
 if TYPE_CHECKING:
     from sklearn import decomposition
 
-DEFAULT_TOL = 1e-5
+DEFAULT_TOL = 1e-5  # residual relative to λ₁; time against error, in `benchmarks/pca.py`
 EXACT = 256 * float(np.finfo(np.float64).eps)  # times √d: residuals that rounding alone can leave
-FEATURE_WEIGHTS = (
-    1e-100,
-    1e100,
-)  # range of weights: their squares, and sums of those, are finite
+FEATURE_WEIGHTS = (1e-100, 1e100)  # range: squares of weights, and sums of those, are finite
 
 # float32 sums are repeated in float64 if their rounding exceeds this share of the smallest variance
 # requested: its direction would be lost.
@@ -65,43 +61,6 @@ HOLD_FACTOR = 2  # free memory needed to hold a table, in multiples of its bytes
 SPARSE_HOLD_FACTOR = 5  # of a sparse one, of which krylov makes copies (`plan`)
 
 LEAST_SAMPLED = 200  # rows that limits for new rows are estimated from, if there are so many
-
-# Attributes that `partial_fit` defers until they are first accessed.
-_SOLVED = frozenset(
-    {
-        "components_",
-        "explained_variance_",
-        "explained_variance_ratio_",
-        "singular_values_",
-        "spectrum_",
-        "total_variance_",
-        "captured_variance_",
-        "lost_variance_",
-        "noise_variance_",
-        "n_components_",
-        "rank_",
-        "mean_",
-        "scale_",
-        "loadings_",
-        "certificate_",
-        "plan_",
-        "solver_",
-        "n_samples_",
-        "_shift",
-        "_offset",
-        "_exponent",
-        "_variances",
-        "_spectrum",
-        "_unit",
-        "_total",
-        "_noise",
-        "_whole",
-        "_working_variances",
-        "_scale",
-        "_factors",
-        "_n_features_out",
-    }
-)
 
 
 class PCA(
@@ -414,7 +373,7 @@ class PCA(
 
     def __getattr__(self, name: str) -> Any:
         """Solve for the components when they are first accessed after `partial_fit`."""
-        if name in _SOLVED and self.__dict__.get("moments_") is not None:
+        if name in SOLVED and self.__dict__.get("moments_") is not None:
             if "components_" not in self.__dict__:
                 self._solve_moments()
             if name in self.__dict__:
@@ -585,7 +544,7 @@ class PCA(
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Delete the attributes of an earlier fit."""
-        for name in [*_SOLVED, "moments_", "missing_", "_sample", "_held_out_errors"]:
+        for name in [*SOLVED, "moments_", "missing_", "_sample", "_held_out_errors"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)
@@ -611,9 +570,12 @@ class PCA(
                 refuse("like", f"have {components.shape[1]} columns", theirs)
             components = align_to(components, like.components_, groups)
         stored = components.astype(working_type(dtype))
-        given = partial(
-            _given_out, before=solution.components, turned=components, stored=stored, groups=groups
-        )
+
+        def given(measured: Measured) -> Measured:
+            """Error bounds of the components turned within `groups`, then rounded for storage."""
+            turned = measured.turned(solution.components, components, groups)
+            return turned.rounded(components, stored)
+
         self.certificate_ = certify(
             solver=plan.solver,
             components=stored,
@@ -700,13 +662,6 @@ class PCA(
         tags.input_tags.allow_nan = self.missing == "em"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _given_out(
-    measured: Measured, before: Matrix, turned: Matrix, stored: Matrix, groups: Groups
-) -> Measured:
-    """Error bounds of components that were rotated within `groups`, then rounded for storage."""
-    return measured.turned(before, turned, groups).rounded(turned, stored)
 
 
 def _too_coarse(solution: Solution, problem: Problem) -> bool:

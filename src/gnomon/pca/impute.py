@@ -30,11 +30,11 @@ from gnomon.pca.solvers.problem import ColumnFactors, Problem, Solution
 from gnomon.records import Record
 from gnomon.typing import Matrix, Table
 
-MOVED = 1e-6
-MOST_ITERATIONS = 1000
+MOVED = 1e-6  # of the columns' spreads
+MOST_ITERATIONS = 1000  # then `NotConvergedWarning`
 FREE_PENALTY = 1e-10  # negligible penalty, instead of 0
 REFITS = 2  # refits with as many cells hidden again
-REFIT_MOVED = 1e-3
+REFIT_MOVED = 1e-3  # of a column's spread: an angle to a digit or two is enough
 REFIT_ITERATIONS = 30
 CHUNK_NUMBERS = 2**22  # numbers per chunk when new rows are filled in
 

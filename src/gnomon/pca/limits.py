@@ -29,7 +29,9 @@ class Limits(Measurement):
         out. `t2_limit` gives the limit of ordinary rows.
         """
         check_is_fitted(self)
-        t2: Vector = np.einsum("ij,j->i", self._scores(X) ** 2, self._inverse_variances())
+        t2: Vector = np.einsum(
+            "ij,j->i", self._scores(self._rows(X)) ** 2, self._inverse_variances()
+        )
         return t2
 
     def prediction_error(self, X: Any) -> Vector:

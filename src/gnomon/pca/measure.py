@@ -61,15 +61,12 @@ class Measurement:
         check_is_fitted(self)
         return _working_rows(self._model(), self._check(X, reset=False, min_rows=0))
 
-    def _refuse_bad(self, rows: Rows, result: NDArray[Any]) -> None:
-        _refuse_bad(self._model(), rows, result)
-
-    def _scores(self, X: Any) -> Matrix:
-        """Scores t, not whitened, shape (n, k)."""
-        rows = self._rows(X)
-        scores = self._model().project(rows, self.n_jobs)
-        self._refuse_bad(rows, scores)
-        return scores.astype(np.float64, copy=False)
+    def _scores(self, rows: Rows) -> Matrix:
+        """Scores t of working rows, not whitened, shape (n, k)."""
+        model = self._model()
+        scores = model.project(rows, self.n_jobs)
+        _refuse_bad(model, rows, scores)
+        return scores
 
     def _measure(self, X: Any) -> "RowMeasures":
         """Scores, distances from the mean and distances from the model."""

@@ -25,7 +25,7 @@ from gnomon.typing import Array, Vector
 Kind = type[np.float32] | type[np.float64]
 
 EXACT_SIDE = 1000  # the shorter side up to which LAPACK is as quick (benchmarks/crossovers.py)
-BLOCK = 16
+BLOCK = 16  # columns, as in `krylov`
 TOL = 8e-3  # largest residual, relative to the eigenvalue
 FAINT = 1e-4  # share of the largest eigenvalue below which float32 is too coarse
 ROWS_AT_ONCE = 1024  # rows of L drawn together

@@ -80,6 +80,7 @@ MOMENTS = {
     "moments_": Either.none_or(moments_field("d", square=True)),
     "missing_": IMPUTATION,
 }
+# Attributes that `partial_fit` defers until they are first accessed.
 SOLVED = {
     "n_samples_": Whole(),
     "n_components_": Whole(0, size="k"),

@@ -24,7 +24,7 @@ EXACT_SLOWDOWN = 3.0  # slowdown of an exact solver up to which it is preferred 
 
 # How often krylov reads a large table at most: blocks are as wide as there are components, and a
 # spectrum that needs more of them is so flat that its components are hardly separated.
-MOST_PASSES = 16
+MOST_PASSES = 16  # `benchmarks/outofcore.py` has times and residuals
 LARGE_BYTES = 2**30  # above this, a pass over the table costs more than wider blocks
 
 FILLING_TABLES = 6.0  # float64 tables that `impute.py` holds at most; 5.3 to 5.6 were measured

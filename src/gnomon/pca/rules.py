@@ -18,8 +18,8 @@ from gnomon.pca.null import draw_seconds, null_eigenvalues
 from gnomon.typing import Vector
 
 PERCENTILE = 95  # of the null eigenvalues in parallel analysis
-MOST_DRAWS, FEWEST_DRAWS = 100, 5
-DRAWING_SECONDS = 3.0
+MOST_DRAWS, FEWEST_DRAWS = 100, 5  # null tables
+DRAWING_SECONDS = 3.0  # of all null tables together: time against the precision of the percentile
 FIRST_BARS = 8  # eigenvalues of the null tables that are computed first
 
 

@@ -7,9 +7,8 @@ Both are settled by rules that depend only on the subspace, not on how it was co
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.numeric.certificate import Groups
 from gnomon.typing import Matrix
-
-Groups = tuple[tuple[int, ...], ...]
 
 NEAR = 1e-3  # loadings within this relative distance of the largest are tied with it
 

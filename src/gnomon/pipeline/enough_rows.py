@@ -11,7 +11,7 @@ from gnomon.data.table import count
 from gnomon.errors import DataWarning, refuse
 from gnomon.inputs import check_real
 from gnomon.inputs.csr import is_sparse
-from gnomon.scores.few import few_rows
+from gnomon.scores.few_rows import few_rows_warning
 
 __all__ = [
     "check_row_count",
@@ -75,5 +75,5 @@ def check_row_count(name: str, n: int, perplexity: float | None, mapped: int | N
 
 def warn_of_few_rows(n: int, *, mapped: bool) -> None:
     """Warn if `n` rows, of a map or of a PCA alone, are too few for conclusions."""
-    if said := few_rows(n, mapped=mapped):
+    if said := few_rows_warning(n, mapped=mapped):
         warnings.warn(said, DataWarning, stacklevel=3)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from gnomon.numeric.apply import plain_transform
 from gnomon.scores import MapScores, score_map
-from gnomon.scores.few import trusted
-from gnomon.scores.kept import neighbors_kept
+from gnomon.scores.few_rows import trusted
+from gnomon.scores.neighbors_kept import neighbors_kept
 from gnomon.tsne import TSNE
 
 __all__ = ["measure_trust"]

@@ -22,7 +22,7 @@ from gnomon.procrustes.fit_warnings import warn_of_similarity
 from gnomon.procrustes.leave_one_out import leave_one_out
 from gnomon.procrustes.matched_tables import open_matched, pair_tables
 from gnomon.procrustes.moved_rows import SimilarityTransformer
-from gnomon.procrustes.procrustes_schema import FIELDS, unpack
+from gnomon.procrustes.procrustes_schema import FIELDS, SOLVED, unpack
 from gnomon.procrustes.robust import ROBUST, fit_robust
 from gnomon.procrustes.rotation_certificate import certify_rotation
 from gnomon.procrustes.row_pairs import PairView, Weights, view_pair
@@ -35,26 +35,6 @@ SCALINGS = (False, True, "norm-ratio")
 # it would take twice as long; `residuals` computes them on demand.
 CHEAP = 2**31
 
-# Attributes that are computed on first access after `partial_fit`.
-_SOLVED = frozenset(
-    {
-        "rotation_",
-        "scale_",
-        "translation_",
-        "disparity_",
-        "residual_sum_",
-        "rmsd_",
-        "reflected_",
-        "reflection_margin_",
-        "angle_",
-        "rank_",
-        "singular_values_",
-        "certificate_",
-        "n_samples_",
-        "_frame",
-        "_n_features_out",
-    }
-)
 _OF_ROWS = frozenset({"residuals_", "weights_"})
 
 
@@ -338,7 +318,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Solve for the map when it is first accessed after `partial_fit`."""
-        if name in _SOLVED and self.__dict__.get("moments_") is not None:
+        if name in SOLVED and self.__dict__.get("moments_") is not None:
             if "rotation_" not in self.__dict__:
                 self._solve_moments()
             if name in self.__dict__:
@@ -459,7 +439,7 @@ class Procrustes(SimilarityTransformer, Saved, BaseEstimator):
 
     def _forget(self, *, keep_columns: bool = False) -> None:
         """Delete the attributes of an earlier fit."""
-        for name in [*_SOLVED, *_OF_ROWS, "moments_", "_n_rows"]:
+        for name in [*SOLVED, *_OF_ROWS, "moments_", "_n_rows"]:
             self.__dict__.pop(name, None)
         if not keep_columns:
             self.__dict__.pop("feature_names_in_", None)

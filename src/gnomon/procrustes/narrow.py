@@ -25,7 +25,9 @@ from gnomon.typing import Floats64
 # `width-…` of `benchmarks/procrustes.py`: 2.6 ms against 13 at 2 columns, 7 against 17 at 6.
 WIDEST = 8
 BLOCK = 16384  # rows; a block of a few columns stays in a core's cache
-SMALL_UP_TO = 2_500  # rows of a block for which compiling a kernel costs more than it saves
+# Rows of a block up to which compiling the loops costs more than it saves
+# (`benchmarks/crossovers.py`, "narrow").
+SMALL_UP_TO = 2_500
 
 DOUBLE = np.dtype(np.float64)
 

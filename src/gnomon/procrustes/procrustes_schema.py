@@ -82,6 +82,7 @@ CERTIFICATE = RecordOf(
     },
 )
 
+# Attributes that `partial_fit` defers until they are first accessed.
 SOLVED = {
     "_frame": FRAME,
     "_n_features_out": Whole(1, size="D"),

@@ -25,8 +25,8 @@ from gnomon.report.encode import map_bits, morton_codes
 from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
 from gnomon.scores import Audit, MapScores, score_map
-from gnomon.scores.few import FEW_ROWS, trusted
-from gnomon.scores.kept import neighbors_kept
+from gnomon.scores.few_rows import FEW_ROWS, trusted
+from gnomon.scores.neighbors_kept import neighbors_kept
 from gnomon.scores.table_pair import METRICS
 from gnomon.tsne import TSNE
 from gnomon.typing import Array

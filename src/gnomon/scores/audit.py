@@ -21,19 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import refuse
-from gnomon.inputs import as_table, check_integer, is_sparse
+from gnomon.inputs import as_table, check_integer, is_sparse, random_generator
 from gnomon.records import Record
-from gnomon.scores.few import trusted
+from gnomon.scores.few_rows import trusted
 from gnomon.scores.neighbourhoods import USUAL, trustworthiness_by_chance
 from gnomon.scores.placement import placement_p_values
-from gnomon.scores.sample import make_generator, none_if_nan
+from gnomon.scores.sample import none_if_nan
 from gnomon.scores.shuffled import Remake, noise_test, remake_by_model, remake_with, space_of
 from gnomon.scores.summary import MapScores, score_map
 from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
 LEVEL = 0.05  # limit of the false discovery rate
-SHUFFLES = 3  # default, and minimum
+SHUFFLES = 3  # shuffled tables: default, and minimum
 
 Bools = NDArray[np.bool_]
 
@@ -255,7 +255,7 @@ def audit(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    generator = make_generator(random_state).spawn(1)[0]
+    generator = random_generator(random_state).spawn(1)[0]
     p_misplaced = placement_p_values(Z, W, scores.rows, k, generator, n_jobs=n_jobs)
     found = Audit(scores, k, p_misplaced)
     if remake is None:

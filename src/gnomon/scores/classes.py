@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, random_generator
 from gnomon.scores.ranks import find_nearest, rank_block_rows
-from gnomon.scores.sample import choose_rows, make_generator
+from gnomon.scores.sample import choose_rows
 from gnomon.scores.table_pair import read_points
 from gnomon.typing import Indices32
 
@@ -51,7 +51,7 @@ def class_accuracy(
     n = len(W)
     k = check_integer("n_neighbors", n_neighbors, 1, n - 1, f"There are {n} rows.")
     codes = read_codes(labels, n)
-    rows = choose_rows(n, sample, make_generator(random_state))
+    rows = choose_rows(n, sample, random_generator(random_state))
     right = np.empty(len(rows))
 
     def block(start: int, stop: int) -> None:

@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, random_generator
 from gnomon.records import Record
-from gnomon.scores.sample import make_generator, none_if_nan, say
+from gnomon.scores.sample import none_if_nan, say
 from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices
 
-PAIRS = 500_000  # all pairs of 1,000 rows; of more rows a sample with an error of about 0.002
-GROUPS = 20  # a standard error from 20 parts is itself known to about 16 %
+# Pairs: all of 1,000 rows; of more rows a sample with an error of about 0.002, which
+# `benchmarks/scores.py` times.
+PAIRS = 500_000
+GROUPS = 20  # parts; a standard error from 20 of them is itself known to about 16 %: 1/√(2 · 19)
 LEAST_PAIRS = 10 * GROUPS
-BLOCK = 8192
+BLOCK = 8192  # pairs at a time
 
 __all__ = ["PAIRS", "RankCorrelation", "correlate_pairs", "order_within", "rank_correlation"]
 
@@ -99,7 +101,7 @@ def rank_correlation(
         Threads; they do not change the result.
     """
     Z, W = read_data_or_distances(X, Y, metric)
-    return correlate_pairs(Z, W, pairs, make_generator(random_state), n_jobs=n_jobs)
+    return correlate_pairs(Z, W, pairs, random_generator(random_state), n_jobs=n_jobs)
 
 
 def correlate_pairs(

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.errors import refuse
-from gnomon.inputs import check_integer
+from gnomon.inputs import check_integer, random_generator
 from gnomon.scores.classes import vote
 from gnomon.scores.distances import order_within
 from gnomon.scores.ranks import Ranks, rank_block_rows, rank_rows
-from gnomon.scores.sample import choose_rows, make_generator
+from gnomon.scores.sample import choose_rows
 from gnomon.scores.table_pair import GivenDistances, read_data_or_distances
 from gnomon.typing import Floats64, Indices32
 
@@ -141,7 +141,7 @@ def _score(
 ) -> RowScores:
     Z, W = read_data_or_distances(X, Y, metric)
     sizes = check_sizes(check_integer("n_neighbors", k, 1), len(Z))
-    rows = choose_rows(len(Z), sample, make_generator(random_state))
+    rows = choose_rows(len(Z), sample, random_generator(random_state))
     return score_rows(Z, W, rows, sizes, n_jobs=n_jobs)
 
 
@@ -170,7 +170,7 @@ def score_rows(
     *,
     n_jobs: int | None = None,
 ) -> RowScores:
-    """Compute all neighbourhood scores of `rows`, in prepared tables (see `tables.read_pair`).
+    """Compute all neighbourhood scores of `rows`, in prepared tables (see `table_pair.read_pair`).
 
     With `codes`, one label code for each of the n rows, also the votes of the neighbours.
     """

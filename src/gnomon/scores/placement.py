@@ -25,7 +25,8 @@ from gnomon.neighbors.search import find_neighbors
 from gnomon.scores.ranks import find_nearest, rank_block_rows, sq_distances_from
 from gnomon.typing import Floats64, Indices, Indices32
 
-# The smallest p-value is then 1/20,001: the 5 % limit of the best of 1,000 sampled rows.
+# Positions per row. The smallest p-value is then 1/20,001: the 5 % limit of the best of 1,000
+# sampled rows.
 MOST_PLACEMENTS = 20_000
 
 __all__ = ["MOST_PLACEMENTS", "placement_p_values"]

@@ -31,8 +31,10 @@ from gnomon.typing import Floats64, Indices32
 
 TILE_NUMBERS = 2**14  # numbers per tile of rows: 128 KB, which fit a core's L2 cache
 BLOCK_NUMBERS = 2**21  # distances per block: 16 MB per table and thread
-MOST_ROWS = 32
-SMALL_NUMBERS = 2**18  # numbers in a table beyond which SciPy takes a second longer than the loops
+MOST_ROWS = 32  # rows per block: memory against reading the table more often
+# Numbers in a table up to which SciPy takes half of what compiling the loops does, 0.5 s; compiled
+# they are quicker (`benchmarks/crossovers.py`, "wide-ranks").
+SMALL_NUMBERS = 2**18
 
 __all__ = ["Ranks", "find_nearest", "rank_block_rows", "rank_rows", "sq_distances_from"]
 

@@ -16,12 +16,14 @@ from gnomon.inputs import check_integer
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
-# All rows of 5,000 are as many distances as 1,000 rows of 25,000. A sample of 1,000 rows gives any
-# share a standard error of at most 0.5/√1000 = 0.016; `benchmarks/scores.py` times both.
-EXACT_UP_TO = 5_000
-SAMPLE = 1_000
+# Time against a standard error. Scoring all of 5,000 rows takes two or three times as long as a
+# sample (`benchmarks/crossovers.py`, "sample"); all rows of 5,000 are as many distances as 1,000
+# rows of 25,000. A sample of 1,000 rows gives any share a standard error of at most 0.5/√1000 =
+# 0.016.
+EXACT_UP_TO = 5_000  # rows
+SAMPLE = 1_000  # rows
 
-__all__ = ["EXACT_UP_TO", "SAMPLE", "PointScores", "choose_rows", "make_generator"]
+__all__ = ["EXACT_UP_TO", "SAMPLE", "PointScores", "choose_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,18 +112,3 @@ def choose_rows(n: int, sample: Any, generator: np.random.Generator) -> NDArray[
     if size == n:
         return np.arange(n, dtype=np.int64)
     return np.sort(generator.choice(n, size, replace=False)).astype(np.int64)
-
-
-def make_generator(random_state: Any) -> np.random.Generator:
-    """Create the random generator of all samples; None means seed 0 (decision 0013)."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    must = "be None, an integer ≥ 0 or a numpy.random.Generator"
-    if isinstance(random_state, (bool, float, str)):
-        refuse("random_state", must, random_state, kind=True)
-    try:
-        return np.random.default_rng(0 if random_state is None else random_state)
-    except TypeError:
-        refuse("random_state", must, random_state, kind=True)
-    except ValueError:
-        refuse("random_state", must, random_state)

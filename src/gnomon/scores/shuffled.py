@@ -22,7 +22,7 @@ from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
 FEW_COLUMNS = 3  # a map of two or three dimensions preserves any such table
-TOO_FAITHFUL = 0.95
+TOO_FAITHFUL = 0.95  # mean score of noise; `benchmarks/audit.py` has those of noise and of data
 
 # Maps a table to the space in which it is scored, and to its map.
 Remake = Callable[[NDArray[Any]], tuple[Any, Any]]

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.inputs import random_generator
 from gnomon.records import Record
 from gnomon.scores.classes import read_codes
 from gnomon.scores.distances import PAIRS, RankCorrelation, correlate_pairs
 from gnomon.scores.neighbourhoods import check_sizes, recall_by_chance, score_rows
-from gnomon.scores.sample import PointScores, choose_rows, make_generator, say
+from gnomon.scores.sample import PointScores, choose_rows, say
 from gnomon.scores.table_pair import read_data_or_distances
 
 __all__ = ["MapScores", "score_map"]
@@ -223,7 +224,7 @@ def score_map(
     n = len(Z)
     sizes = check_sizes(n_neighbors, n)
     codes = None if labels is None else read_codes(labels, n)
-    generator = make_generator(random_state)
+    generator = random_generator(random_state)
     rows = choose_rows(n, sample, generator)
     distances = correlate_pairs(Z, W, pairs, generator, n_jobs=n_jobs)
     found = score_rows(Z, W, rows, sizes, codes, n_jobs=n_jobs)

@@ -24,7 +24,7 @@ LEAST_ROWS = 3  # fewest rows for which one neighbour is less than half of them
 
 SAFE_EXPONENT = 200  # exponent up to which squares of differences neither overflow nor underflow
 LARGEST_EXPONENT = 1020  # exponent: differences of numbers up to 2^1020 are finite
-SAMPLE_ROWS = 1024
+SAMPLE_ROWS = 1024  # rows, or up to twice as many, that medians are taken of
 EXACT_INTEGERS = 2**53  # float64 represents all integers up to this
 
 __all__ = ["METRICS", "GivenDistances", "read_data_or_distances", "read_pair", "read_points"]

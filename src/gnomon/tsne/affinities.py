@@ -33,8 +33,8 @@ from gnomon.errors import refuse
 from gnomon.neighbors.search import Neighbors
 from gnomon.typing import Floats32, Floats64, Table
 
-STEPS = 200  # more than the digits of a double need
-ROWS = 1024
+STEPS = 200  # of the search for σ: more than the digits of a double need
+ROWS = 1024  # rows at a time
 GROUP_BITS, MOST_GROUPS = 8, 512  # rows of a group, which a core's cache holds the entries of
 MOST_BLOCKS = 64  # of rows whose entries are dealt
 

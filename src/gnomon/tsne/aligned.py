@@ -26,7 +26,7 @@ from gnomon.procrustes import Procrustes
 from gnomon.records import Record
 from gnomon.typing import Floats64, Table
 
-ROWS = 1024
+ROWS = 1024  # rows at a time
 
 __all__ = [
     "MapAlignment",

@@ -26,7 +26,7 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Floats32, Floats64, Table
 
-ROWS = 2048
+ROWS = 2048  # of P at a time
 # Where the first and the second coordinate lie within the 64 bits of a point in the plane.
 X_BITS, Y_BITS = (np.uint64(at) for at in ((0, 32) if sys.byteorder == "little" else (32, 0)))
 

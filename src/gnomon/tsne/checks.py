@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
 
-LEAST_ROWS = 3
+LEAST_ROWS = 3  # of a map: two points have one distance, which fits any data
 LEAST, LARGEST = 1e-30, 1e30  # factors that float32 can hold
 MOST_MOMENTUM = 0.999  # velocities last 1,000 iterations
 # Below, one point's neighbourhood is smaller than float32 can show; above, K is a Gaussian.

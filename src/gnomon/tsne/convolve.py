@@ -33,6 +33,8 @@ from gnomon.typing import Floats32, Floats64
 
 Cells = tuple[int, ...]
 
+# Time at the same force error as one part (decision 0018): `benchmarks/tsne_force.py` measures the
+# error, `benchmarks/tsne_crossover.py` the time.
 REACH = 20  # nodes after which the near part has ended
 COARSER = 4  # spacing of the far mesh, in nodes of the near one
 WIDTH = 5.0  # standard deviation of the Gaussian that divides near from far, in nodes

@@ -9,7 +9,7 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Floats, Floats64
 
-ROWS = 16_384
+ROWS = 16_384  # points at a time
 BITS = 16  # of the curve, on each axis; fewer where there are more than four
 
 __all__ = ["along_curve"]

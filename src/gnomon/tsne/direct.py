@@ -16,8 +16,10 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import fold_blocks, row_blocks
 from gnomon.typing import Floats32
 
-TILE = 512  # points
-AT_ONCE = 3000  # up to so many points, waking a second thread costs more than it does
+TILE = 512  # points: its coordinates and sums, 4 to 12 KB, stay in a core's first cache
+# Points up to which waking a second thread costs more than it does: `benchmarks/crossovers.py`,
+# "push".
+AT_ONCE = 3000
 
 __all__ = ["direct_push"]
 

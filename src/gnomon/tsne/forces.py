@@ -14,8 +14,8 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import beside, map_blocks, row_blocks
 from gnomon.tsne.attraction import Attraction, log_masses
 from gnomon.tsne.convolve import kernel_width, padded_nodes
-from gnomon.tsne.cut import cut
 from gnomon.tsne.direct import direct_push
+from gnomon.tsne.largest_entries import cut
 from gnomon.tsne.mesh import Mesh, nodes_for
 from gnomon.tsne.tree import ANGLE, tree_push
 from gnomon.typing import Floats32, Floats64, Table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROWS = 64  # of all pairs at a time
 PULL_ROWS = 1024  # of P at a time
-WORTH_WAKING = 150_000  # entries of P for which a second thread is worth waking
+WORTH_WAKING = 150_000  # entries of P worth a second thread (benchmarks/crossovers.py, "pull")
 FINEST = 4  # halvings of the spacing while the map is small
 CUT_FROM = 20_000  # rows for which rough forces leave small entries of P out
 ROUGH = 1.4  # times the spacing, for rough forces

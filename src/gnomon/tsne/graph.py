@@ -23,9 +23,9 @@ from gnomon.pca import PCA
 from gnomon.tsne.affinities import Conditional, gaussian_rows, uniform_rows
 from gnomon.typing import Floats64, Table
 
-WIDE = 100  # more columns than this go through PCA
-REDUCED = 50  # and become this many
-UNIFORM_NEIGHBORS = 15
+WIDE = 100  # columns; more than this go through PCA
+REDUCED = 50  # columns that they become: a convention of the field, not fitted
+UNIFORM_NEIGHBORS = 15  # of `affinity="uniform"`, by definition
 IDENTICAL = "All rows are identical: there is nothing to tell apart. Check how X was read."
 
 __all__ = [

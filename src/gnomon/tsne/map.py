@@ -16,8 +16,8 @@ from gnomon.compute.blas import one_blas_thread
 from gnomon.inputs import refuse_bad_values
 from gnomon.neighbors.search import NeighborSearch
 from gnomon.pca.components import Components
-from gnomon.scores.few import trusted
-from gnomon.scores.kept import share_kept
+from gnomon.scores.few_rows import trusted
+from gnomon.scores.neighbors_kept import share_kept
 from gnomon.tsne.graph import nearest_given
 from gnomon.tsne.novelty import Novelty, distance_ratios
 from gnomon.tsne.place import NEIGHBORS, PERPLEXITY, Placement, PlacingField

@@ -15,7 +15,7 @@ from gnomon.typing import Floats64
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
-SAMPLED = 256
+SAMPLED = 256  # points whose exact force is summed: time against the error of a mean
 
 __all__ = ["FieldCheck", "MapCertificate", "certify_map", "check_field"]
 

@@ -8,7 +8,7 @@ so one charge c_j a point (1, or its weight) is enough, for any degrees of freed
 dimension:
 
 1. Spread every charge over the 4 nearest nodes of each axis with cubic B-spline weights, into one
-   mesh for each fixed block of points; the block meshes are added in order (`spread.py`).
+   mesh for each fixed block of points; the block meshes are added in order (`splines.py`).
 2. Convolve with K by Fourier transforms (`convolve.py`).
 3. Read φ with the spline's weights and ∇φ with its derivative's.
 4. Take out what each point did to itself: through the mesh its own φ averages 0.984 instead of 1 at
@@ -31,9 +31,9 @@ from gnomon.typing import Floats32, Floats64
 
 LEAST_BLOCK, MOST_BLOCKS = 16_384, 8  # points spread into one mesh, and how many such meshes
 READ = 4096  # points read at a time
-MARGIN = 3  # nodes beyond the outermost points
-GROWTH = 1.05  # of a mesh that has become too small; more while it costs little
-QUICK_GROWTH, QUICK_BELOW = 1.15, 200
+MARGIN = 3  # nodes beyond the outermost points: more than a spline reaches
+GROWTH = 1.05  # times, of a mesh that has become too small; more while it costs little
+QUICK_GROWTH, QUICK_BELOW = 1.15, 200  # the same of an axis of fewer nodes
 
 __all__ = ["MARGIN", "Mesh", "nodes_for"]
 

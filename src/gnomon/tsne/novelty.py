@@ -20,7 +20,6 @@ both are the largest there is.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +47,12 @@ __all__ = [
 ]
 
 
-RARE = 0.01  # share of new rows of the same kind that are called unusual
+RARE = 0.01  # share of new rows of the same kind that are called unusual, by definition
 # Share of the variance that an auxiliary PCA of a table of up to 100 columns keeps. With less, much
 # of a usual row is outside as well; with more, little of an unusual one. At 0.9, 0.95, 0.98 and
 # 0.99 the share flagged of digits with independent normal columns is 96, 96, 92 and 87 %, that of
-# smooth curves on 30 columns with their columns shuffled 61, 84, 98 and 99.7 %.
+# smooth curves on 30 columns with their columns shuffled 61, 84, 98 and 99.7 %. Other kinds of
+# rows: `benchmarks/foreign.py`.
 HELD = 0.98
 # Residuals below this share of the table's spread are rounding: a new row may come as float32.
 SMALLEST = 1e-5
@@ -60,7 +60,7 @@ SMALLEST = 1e-5
 # beyond a 1 % limit is known to 0.1/√m: 0.3 % of 1,000 rows, 0.14 % of 5,000.
 LEAST_ROWS, MOST_ROWS = 1000, 5000
 MOST_NUMBERS = 2**23  # of those rows, where they are long
-LEAST_LONG = 300
+LEAST_LONG = 300  # rows, however long they are
 
 REASONS = ("", "near nothing", "outside the components")
 
@@ -96,7 +96,7 @@ class Novelty:
             return np.full(X.shape[0], np.nan)
         model = components if self.auxiliary is None else self.auxiliary
         assert model is not None
-        rows = _as_compared(X, metric)
+        rows = changed_rows(X, metric)
         return np.sqrt(measure_rows(model, rows, n_jobs).sq_residuals) / self.residual_unit
 
     def reasons(self, ratio: Floats64, residual: Floats64) -> NDArray[np.uint8]:
@@ -138,7 +138,7 @@ def learn_novelty(
         Copies that each row stands for.
     """
     (n, d), auxiliary = X.shape, None
-    rows = _as_compared(X, metric)
+    rows = changed_rows(X, metric)
     if pca is None and metric != "precomputed":
         k = min(REDUCED, n, d) if d > WIDE else HELD
         pca = auxiliary = PCA(k, n_jobs=n_jobs).fit(rows, sample_weight=weights)
@@ -200,18 +200,16 @@ def _ratios(mine: Floats64, theirs: Floats64) -> Floats64:
     return ratios
 
 
-def joint_limits(
-    a: Floats64, b: Floats64, weights: Floats64 | None = None, share: float = RARE
-) -> tuple[float, float]:
-    """A limit for each of two numbers, that about `share` of new rows are beyond at least one.
+def joint_limits(a: Floats64, b: Floats64, weights: Floats64 | None = None) -> tuple[float, float]:
+    """A limit for each of two numbers, that about `RARE` of new rows are beyond at least one.
 
-    Both are the t-th largest of the rows at hand, for the largest t for which no more than `share`
+    Both are the t-th largest of the rows at hand, for the largest t for which no more than `RARE`
     of the rows would be beyond the limits that the others alone give: those of which a number is
     above the (t + 1)-th largest. At least t = 1, the largest themselves.
     """
     m = a.size
     w = np.ones(m) if weights is None else weights
-    most = share * (float(w.sum()) + 1)
+    most = RARE * (float(w.sum()) + 1)
     first, second = np.sort(a)[::-1], np.sort(b)[::-1]
     t = 1
     while t + 1 < m and t + 1 <= most:
@@ -232,11 +230,6 @@ def unusual_words(reason: NDArray[np.uint8], called: str = "unusual") -> str:
     whys = [f"{count:,} {why}" for why, count in count_reasons(reason).items() if count]
     said = f"{np.count_nonzero(reason):,} of them {called}"
     return f"{said} ({', '.join(whys)})" if whys else said
-
-
-def _as_compared(X: Table, metric: Any) -> Any:
-    """The rows as distances see them: of length 1 for cosine, for instance."""
-    return changed_rows(X, metric)
 
 
 def novelty_field(auxiliary: Field) -> RecordOf:

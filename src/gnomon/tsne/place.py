@@ -31,14 +31,16 @@ from gnomon.tsne.mesh import Mesh
 from gnomon.tsne.novelty import REASONS, unusual_words
 from gnomon.typing import Floats32, Floats64
 
+# Time against how often a new row's neighbours on the map have its label:
+# `benchmarks/tsne_transform.py`.
 PERPLEXITY = 5.0
-NEIGHBORS = 15
+NEIGHBORS = 15  # rows of the map
 MARGIN = 5.0  # of mesh around the map, in units of the map
-STEPS = 250
+STEPS = 250  # at most
 STILL = 1e-4  # of a step, in units of the map
 FIRST_STEP, LONGER, SHORTER = 1.0, 1.1, 0.3  # of the step above
 REST = 0.2  # share of resting rows that are worth taking out
-ROWS = 2048
+ROWS = 2048  # new rows at a time
 
 __all__ = ["NEIGHBORS", "PERPLEXITY", "Placement", "PlacingField"]
 

@@ -18,7 +18,7 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.inputs import is_sparse
 from gnomon.typing import Floats64, Table
 
-ROWS = 64
+ROWS = 64  # points at a time
 
 __all__ = ["field", "kl_divergence", "kl_gradient", "row_costs"]
 

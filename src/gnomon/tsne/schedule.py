@@ -37,6 +37,7 @@ from gnomon.errors import refuse
 from gnomon.inputs import check_integer, check_real
 from gnomon.typing import Floats64
 
+# Time against KL, over the tables of `benchmarks/tsne_sets.py` (decision 0023).
 EARLY_ITER = 30
 ANNEAL_ITER = ((1_500, 200), (10_000, 100), (float("inf"), 50))  # up to so many rows, so long
 EARLY_MOMENTUM, LEAST_MOMENTUM = 0.8, 0.8  # the second is what the watch goes down to
@@ -46,7 +47,7 @@ STEP = 0.225  # c / (1 + μ)
 LARGEST_STEP = 2.0  # of M / ex
 LOOK_EVERY, EARLY_LOOK_EVERY = 10, 50  # iterations between two looks at KL
 SETTLING_ITER = 50  # from rest, before a rule may end the run: momentum needs them to build up
-MOST_LOWERED = 10
+MOST_LOWERED = 10  # times that momentum is lowered
 ASKED_ITER = 10_000  # iterations for which a function is called
 FROM_MAP = 0.1  # of the usual tolerance, for a map that continues another
 
@@ -80,6 +81,7 @@ class Quality:
     usual_iter: int
 
 
+# Time against KL, over the tables of `benchmarks/tsne_sets.py`.
 QUALITIES = {
     "fast": Quality(0.5, 0.05, 50),
     "balanced": Quality(1.0, 0.02, 70),
@@ -280,9 +282,9 @@ def _value_at(stages: Floats64, iteration: int) -> float:
     return float(stages[np.searchsorted(stages[:, 0], iteration, side="right") - 1, 1])
 
 
-def usual_iterations(n: int, quality: str = "balanced") -> int:
+def usual_iterations(n: int) -> int:
     """How many iterations a map of `n` rows usually takes, cooling included."""
-    schedule = make_schedule(n, n, dof=1.0, exaggeration=1.0, quality=quality)
+    schedule = make_schedule(n, n, dof=1.0, exaggeration=1.0, quality="balanced")
     return schedule.annealed + schedule.usual_iter + COOLING_ITER
 
 

@@ -22,7 +22,7 @@ from gnomon.typing import Floats64, Table
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
-SPREAD = 1e-4
+SPREAD = 1e-4  # standard deviation of the first axis: small beside the width of K, as above
 FARTHEST = 1e6  # of a given start: beyond it a mesh in float32 cannot tell places apart
 
 SPECTRAL_BLOCK = 8  # columns of its blocks beyond those wanted

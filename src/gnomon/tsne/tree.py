@@ -27,11 +27,12 @@ from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.tsne.convolve import kernel_width
 from gnomon.typing import Floats32
 
+# Time against force error: `benchmarks/tsne_space.py` has both.
 LEAF = 32  # points
 ARITY = 8  # nodes that have one parent
 ANGLE = 0.5  # θ: force error of 0.1 % on a grown map of 20,000 points, 1 % on one held together
-LEAVES = 16  # that one task goes through
-BUFFER = 1024  # sources at a time
+LEAVES = 16  # leaves that one task goes through
+BUFFER = 1024  # sources at a time: 16 KB, half of a core's first cache
 BITS = 10  # of each coordinate in the place on the curve
 
 __all__ = ["ANGLE", "tree_push"]

@@ -13,8 +13,8 @@ from gnomon.compute.kernels import kernel
 from gnomon.compute.threads import map_blocks, row_blocks
 from gnomon.typing import Floats, Floats64
 
-ROWS = 16_384
-LONGEST_STEP = 5.0
+ROWS = 16_384  # points at a time
+LONGEST_STEP = 5.0  # in units of the map: chosen, not fitted
 HUGE = 1e15  # of a step before it is shortened, so that its square exists
 
 __all__ = ["Factors", "Moved", "update"]

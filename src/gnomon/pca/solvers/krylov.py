@@ -41,9 +41,9 @@ NEEDS_ARRAY = False  # parts of the table are enough
 PASSES = 2  # over the table, beside one for each block
 
 # Narrow blocks converge further for the same number of columns; found by benchmarks/crossovers.py.
-BLOCK = 16
+BLOCK = 16  # columns
 OVERSAMPLING = 10  # extra columns when few components are requested
-MOST_BLOCKS = 40
+MOST_BLOCKS = 40  # blocks: 640 columns of basis
 ROWS_AT_ONCE = 2048  # rows of the basis per product when it is orthogonalised
 SHORT_TOL = 1e-6  # smallest tolerance for which the basis of a float32 table is float32
 APART = 1e-3  # least distance of a column from those before it, relative to its length
@@ -97,14 +97,16 @@ def solve(problem: Problem) -> Solution:
         whole=False,
         residuals=residuals / divisor,
         formation=product_error(view, (kept[0] + operator.uncentred) / divisor),
-        following=following(
+        following=following_bound(
             values, found.residuals / divisor + precision * values[0], variances, scaling.total, d
         ),
         passes=passes + (1 if operator.side == d else 3),
     )
 
 
-def following(values: Vector, residuals: Vector, variances: Vector, total: float, d: int) -> float:
+def following_bound(
+    values: Vector, residuals: Vector, variances: Vector, total: float, d: int
+) -> float:
     """Upper bound of the variance after those kept, unless the iteration missed it altogether.
 
     An estimate is below its variance by about its residual at most, and no variance is larger than

@@ -7,7 +7,7 @@ from gnomon.charts.words import listing, percent
 from gnomon.report.content import PageContent
 from gnomon.report.drawn import plain_picture, signed_picture
 from gnomon.report.section import Bullets, Figures, Pictures, Section, shown
-from gnomon.scores.few import FEW_ROWS, clear_correlation
+from gnomon.scores.few_rows import FEW_ROWS, clear_correlation
 from gnomon.typing import Array
 
 __all__ = ["components"]

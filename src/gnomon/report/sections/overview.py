@@ -8,7 +8,7 @@ from gnomon.charts.fitted import components_needed, known_shares
 from gnomon.charts.words import count, hold, percent, stopped
 from gnomon.report.content import PageContent
 from gnomon.report.section import Facts, Section, names, shown
-from gnomon.scores.few import FEW_ROWS, few_rows
+from gnomon.scores.few_rows import FEW_ROWS, few_rows_warning
 
 __all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "perplexity"]
 
@@ -73,7 +73,7 @@ def _behind(content: PageContent) -> int:
 
 def _warned(content: PageContent) -> str:
     """Warning of the run about few rows, which the first sentence repeats."""
-    return few_rows(_behind(content), mapped=content.Y is not None)
+    return few_rows_warning(_behind(content), mapped=content.Y is not None)
 
 
 def _few(content: PageContent) -> str:

@@ -7,7 +7,7 @@ from gnomon.charts.words import number, percent
 from gnomon.procrustes.stability import Stability
 from gnomon.report.content import PageContent
 from gnomon.report.section import Facts, Figures, Grid, Section, row_link
-from gnomon.scores.few import FEW_ROWS
+from gnomon.scores.few_rows import FEW_ROWS
 
 __all__ = ["refits"]
 

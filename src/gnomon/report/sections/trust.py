@@ -11,7 +11,7 @@ from gnomon.report.content import PageContent
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
 from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
 from gnomon.scores import MapScores
-from gnomon.scores.few import FEW_ROWS
+from gnomon.scores.few_rows import FEW_ROWS
 from gnomon.typing import Array
 
 __all__ = ["trust"]

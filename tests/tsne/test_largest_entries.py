@@ -7,7 +7,7 @@ from gnomon.models import load, save
 from gnomon.neighbors.search import find_neighbors
 from gnomon.tsne import forces
 from gnomon.tsne.affinities import gaussian_rows, joint
-from gnomon.tsne.cut import SHARE, cut
+from gnomon.tsne.largest_entries import SHARE, cut
 
 DIGITS = samples.load("digits").X[:1200]
 P = joint(gaussian_rows(find_neighbors(DIGITS, 60), 20))

@@ -14,7 +14,7 @@ from gnomon.neighbors.search import find_neighbors
 
 __all__ = ["neighbors_kept", "share_kept"]
 
-BLOCK = 8192
+BLOCK = 8192  # rows compared at a time
 
 
 def neighbors_kept(

@@ -2,12 +2,12 @@
 
 from math import sqrt
 
-__all__ = ["FEW_ROWS", "TRUSTED", "clear_correlation", "few_rows", "trusted"]
+__all__ = ["FEW_ROWS", "TRUSTED", "clear_correlation", "few_rows_warning", "trusted"]
 
 # From this many rows on, (n − 1)/3, the default perplexity of small tables, is at least 5, the
 # smallest that [van der Maaten & Hinton 2008] recommend; and correlations of 0.5 are rarely chance.
 FEW_ROWS = 16
-TRUSTED = 15  # number of neighbours of a row's `trust`, if there are enough rows
+TRUSTED = 15  # neighbours of a row's `trust`, if there are enough rows: by definition
 
 
 def trusted(n: int) -> int:
@@ -27,7 +27,7 @@ def clear_correlation(n: int) -> float:
     return 2 / sqrt(n)
 
 
-def few_rows(n: int, *, mapped: bool) -> str:
+def few_rows_warning(n: int, *, mapped: bool) -> str:
     """Warning text if `n` rows are few; otherwise empty."""
     if n >= FEW_ROWS:
         return ""
