@@ -516,6 +516,33 @@ def test_figures_hold_what_is_seen_with_legend_title_and_caption(visit, path, co
     assert root.find(f"{space}rect").get("fill") == "#14171c"
 
 
+def test_no_name_stands_on_another_group(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"the group called {letter}" for letter in "abcdefgh"]
+    group = np.arange(320) % len(names)
+    X = rng.normal(size=(320, 6))
+    Y = np.column_stack([rng.normal(size=320), 0.6 * group + 0.1 * rng.normal(size=320)])
+    Y = np.concatenate([Y, [[-9, -6], [9, 10]]])  # so that the column is a small part of the map
+    X = np.concatenate([X, X[:2]])
+    labels = {"group": np.array([*names, None], object)[[*group, -1, -1]]}
+    page = visit(report(X, map=Y, labels=labels).save(tmp_path / "report.html"))
+    page.click("#map-figure summary")
+    root = ET.fromstring(download(page, "#map-svg")[1])
+    space = "{http://www.w3.org/2000/svg}"
+    up = []  # where the groups are, in pixels from the top
+    for path in root.iter(f"{space}path"):
+        places = np.array([place.split("h")[0].split() for place in path.get("d").split("M")[1:]])
+        if len(places) == 40:
+            up.append(float(places[:, 1].astype(float).mean()))
+    assert len(up) == len(names)
+    up.sort(reverse=True)
+    written = [text for text in root.iter(f"{space}text") if text.get("class") == "name"]
+    assert written
+    for text in written:
+        middle = float(text.get("y")) - 0.35 * float(text.get("font-size"))
+        assert names[int(np.abs(np.array(up) - middle).argmin())] == text.text
+
+
 def test_ids_are_copied(visit, path, content):
     page = visit(path)
     page.fill("#map-search", "plant-00")

@@ -57,3 +57,15 @@ def test_a_word_longer_than_the_line_is_shortened():
     assert all(
         text.width(line, 12) <= 100 for line in text.wrap("see " + "x" * 99 + " there", 100, 12)
     )
+
+
+def test_names_that_begin_alike_are_told_apart_by_their_ends():
+    names = [
+        "CD8+ a kind of cells with a long name, naive",
+        "CD8+ a kind of cells with a long name, memory",
+    ]
+    short = text.shorten_apart([*names, "CD34+"], 130, 12)
+    assert short[0].endswith("naive")
+    assert short[1].endswith("memory")
+    assert short[2] == "CD34+"
+    assert all("…" in name and text.width(name, 12) <= 130 for name in short[:2])

@@ -74,7 +74,7 @@ export interface WrittenName {
   line: [number, number, number, number] | null;
 }
 
-/** Names at places where none covers another; larger groups choose first. */
+/** Names at places where none covers another or stands on another group; larger groups choose first. */
 export function layNames(context: CanvasRenderingContext2D, scene: Scene): WrittenName[] {
   const { view, size } = scene;
   const taken: Box[] = [];
@@ -104,7 +104,8 @@ export function layNames(context: CanvasRenderingContext2D, scene: Scene): Writt
       top: Math.min(Math.max(box.top, 4), size.height - height - 4),
     });
     const free = (one: Box) => !taken.some((other) => overlaps(one, other)) && !crosses(x, y, one, taken);
-    const box = places(x, y, view.scale, spot, width, height).map(inside).find(free);
+    const own = (one: Box) => single || isNearest(spot, scene, one);
+    const box = places(x, y, view.scale, spot, width, height).map(inside).find((one) => free(one) && own(one));
     if (!box) continue;
     taken.push(box);
     const near = nearestOn(box, x, y);
@@ -115,6 +116,18 @@ export function layNames(context: CanvasRenderingContext2D, scene: Scene): Writt
     });
   }
   return written;
+}
+
+/** Whether a name here would be read as that of its own group: no other group is nearer. */
+function isNearest(spot: Spot, { view, size, spots }: Scene, { left, top, width, height }: Box): boolean {
+  const away = ({ x, y, reach }: Spot) => {
+    const [across, down] = toScreen(view, size, x, y);
+    const aside = Math.abs(across - left - width / 2) - view.scale * reach.across;
+    const above = Math.abs(down - top - height / 2) - view.scale * reach.up;
+    return Math.hypot(Math.max(aside, 0), Math.max(above, 0));
+  };
+  const own = away(spot);
+  return spots.every((other) => away(other) >= own);
 }
 
 const isFar = (x: number, y: number, [across, down]: [number, number]) => Math.hypot(across - x, down - y) > FAR;

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gnomon.charts import colours, words
 from gnomon.charts.canvas import LEFT, RIGHT, Canvas, coordinate
 from gnomon.charts.label_placement import Box, Wanted, around_point, place
-from gnomon.charts.text import clean, shorten, width
+from gnomon.charts.text import clean, shorten, shorten_apart, width
 from gnomon.charts.theme import SIZES
 from gnomon.errors import refuse
 
@@ -177,18 +177,21 @@ def name_groups(
 ) -> tuple[list[Box], bool]:
     """Write each group's name at its centre; return the boxes taken and whether a key is needed.
 
-    A key is needed if not every name fits.
+    A key is needed if not every name fits: a name that stands nearer to the centre of another group
+    would name that one.
     """
     named = [group for group in groups if group.name and group.rows.size]
     if not named or len(named) > MOST_NAMED_GROUPS:
         return [], bool(named)
     size = SIZES["label"]
-    texts = [shorten(group.name, 130, size, bold=True) for group in named]
+    texts = shorten_apart([group.name for group in named], 130, size, bold=True)
+    centres = np.array([np.median([points[row] for row in group.rows], axis=0) for group in named])
     wanted = []
-    for group, text in zip(named, texts, strict=True):
-        x, y = np.median([points[row] for row in group.rows], axis=0)
+    for i, text in enumerate(texts):
         room = width(text, size, bold=True) + 16
-        wanted.append(Wanted(room, size, around_point(float(x), float(y), size)))
+        spots = around_point(float(centres[i, 0]), float(centres[i, 1]), size)
+        own = [spot for spot in spots if _nearest(centres, spot.box(room, size)) == i]
+        wanted.append(Wanted(room, size, own))
     boxes = []
     for label, spot in zip(wanted, place(wanted, bounds, avoid=avoid), strict=True):
         if spot is None:
@@ -201,6 +204,12 @@ def name_groups(
         baseline = box.bottom - 0.25 * size - 1
         canvas.text(box.left + 16, baseline, text, "label ink bold", tip=group.name)
     return boxes, False
+
+
+def _nearest(centres: NDArray[np.float64], box: Box) -> int:
+    """Group whose centre is nearest to the middle of a box."""
+    middle = ((box.left + box.right) / 2, (box.top + box.bottom) / 2)
+    return int(np.hypot(*(centres - middle).T).argmin())
 
 
 def draw_key(
@@ -227,8 +236,8 @@ def draw_key(
         canvas.text(right, y + 19, words.number(span[1]), "tick soft", "end")
         return y + 20
     x, size = LEFT, SIZES["label"]
-    for group in groups:
-        name = shorten(group.name, 160, size)
+    names = shorten_apart([group.name for group in groups], 230, size)
+    for group, name in zip(groups, names, strict=True):
         if x > LEFT and x + 16 + width(name, size) > RIGHT:
             x, y = LEFT, y + 22
         draw_mark(canvas, x + 5, y - 5, 4.5, group)

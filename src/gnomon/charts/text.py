@@ -8,8 +8,10 @@ common sans-serif fonts, slightly too wide.
 import html
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 
-__all__ = ["clean", "escape", "shorten", "width", "wrap"]
+__all__ = ["clean", "escape", "shorten", "shorten_apart", "width", "wrap"]
 
 # A longer name would not be read, and a chart with 200 of them would grow without limit.
 LONGEST = 300
@@ -73,6 +75,27 @@ def shorten(text: str, longest: float, size: float, *, bold: bool = False) -> st
             break
         kept += character
     return kept.rstrip() + "…"
+
+
+def shorten_apart(
+    texts: Sequence[str], longest: float, size: float, *, bold: bool = False
+) -> list[str]:
+    """Shorten `texts`; of those that would be cut to the same text, the middle is left out."""
+    cut = [shorten(text, longest, size, bold=bold) for text in texts]
+    counts = Counter(cut)
+    return [
+        _without_middle(text, longest, size, bold) if short != text and counts[short] > 1 else short
+        for text, short in zip(texts, cut, strict=True)
+    ]
+
+
+def _without_middle(text: str, longest: float, size: float, bold: bool) -> str:
+    room = longest - width("…", size, bold=bold)
+    tail = ""
+    while width(text[-len(tail) - 1 :], size, bold=bold) <= room / 2:
+        tail = text[-len(tail) - 1 :]
+    head = shorten(text, longest - width(tail, size, bold=bold), size, bold=bold)
+    return head + tail.lstrip()
 
 
 def wrap(text: str, longest: float, size: float) -> list[str]:
