@@ -9,7 +9,7 @@ from gnomon.engine import dask_run
 from gnomon.engine.arrays import ArraySource
 from gnomon.engine.cluster import connected
 from gnomon.engine.dask import DaskEngine
-from gnomon.engine.task import Part
+from gnomon.engine.task import PartResult
 from gnomon.errors import ClusterError, PartitionError
 
 
@@ -31,7 +31,7 @@ class Future:
 
     def result(self, timeout):
         self.allowed.append(timeout)
-        return Part(1, (), 15)
+        return PartResult(1, (), 15)
 
     def release(self):
         self.released = True

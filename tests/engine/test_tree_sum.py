@@ -1,6 +1,6 @@
 import pytest
 
-from gnomon.engine.task import Part
+from gnomon.engine.task import PartResult
 from gnomon.engine.tree_sum import FAN, Tree, fold
 
 
@@ -9,7 +9,7 @@ def nested(a, b):
 
 
 def level_by_level(leaves):
-    parts = [Part(leaf, ((leaf, 0),), 7) for leaf in leaves]
+    parts = [PartResult(leaf, ((leaf, 0),), 7) for leaf in leaves]
     while len(parts) > 1:
         parts = [fold(parts[at : at + FAN], nested) for at in range(0, len(parts), FAN)]
     return parts[0]

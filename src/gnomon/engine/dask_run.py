@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from gnomon.engine.source import Block, Partition, Seal, Source
-from gnomon.engine.task import ATTEMPTS, Part, Task
+from gnomon.engine.task import ATTEMPTS, PartResult, Task
 from gnomon.engine.tree_sum import fold
 from gnomon.errors import ClusterError, GnomonError, Parameter, PartitionError, Remedy
 
@@ -115,7 +115,7 @@ class ClusterPass:
         self.made += 1
         return self._submit(fold, children, combine, key=f"{self.name}-sum{self.made}", priority=1)
 
-    def take(self, future: Any) -> Part[Any]:
+    def take(self, future: Any) -> PartResult[Any]:
         """Wait for the result and return it; record its checksums."""
         self.wait(future)
         self.well = time.monotonic()  # the result may be old: restart the timeout
@@ -127,7 +127,7 @@ class ClusterPass:
                 self.wait(future)
                 seconds = ANSWER_SECONDS + self._bytes(future) / SLOW_BYTES_PER_SECOND
             try:
-                part: Part[Any] = future.result(timeout=seconds)
+                part: PartResult[Any] = future.result(timeout=seconds)
             except TimeoutError:
                 continue
             except Exception as error:
@@ -298,5 +298,5 @@ def _unpack(packed: bytes) -> Task[Any]:
     return task
 
 
-def _work(task: Task[T], partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
+def _work(task: Task[T], partition: Partition, seal: Seal | None, beside: Any) -> PartResult[T]:
     return task(partition, seal, beside)

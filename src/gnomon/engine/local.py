@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gnomon.compute.threads import fold_blocks, row_blocks, thread_count
 from gnomon.engine.engine import Engine
 from gnomon.engine.source import Block, Source
-from gnomon.engine.task import Part, Task
+from gnomon.engine.task import PartResult, Task
 from gnomon.events import On, both, report_rows
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class LocalEngine(Engine):
         extras = [None] * len(partitions) if beside is None else beside
         threads = 1 if len(partitions) == 1 else self.workers  # counting CPUs is slow
 
-        def run(at: int, _: int) -> Part[T]:
+        def run(at: int, _: int) -> PartResult[T]:
             partition, next_ = partitions[at], at + threads
             if next_ < len(partitions) and not source.scattered:
                 source.prefetch(partitions[next_ : next_ + PREFETCH_PARTITIONS])
@@ -65,7 +65,7 @@ class LocalEngine(Engine):
         worked, reports = 0, both(self.on, on)
         total = sum(partition.rows for partition in partitions)  # may be a subset
 
-        def take(part: Part[T]) -> None:
+        def take(part: PartResult[T]) -> None:
             nonlocal worked
             add(part.value)
             source.seals.update(part.seals)

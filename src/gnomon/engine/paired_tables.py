@@ -48,7 +48,7 @@ def called(source: Source, otherwise: str) -> str:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PartitionSlice:
     """Rows `start` to `stop` of a partition."""
 
     partition: Partition
@@ -126,7 +126,7 @@ class PairedSource(Source):
             blocks.append(_stack(parts))
         return self._beside(*blocks), tuple(seals)
 
-    def _sealed(self, side: int, piece: Piece) -> tuple[Array, Seal]:
+    def _sealed(self, side: int, piece: PartitionSlice) -> tuple[Array, Seal]:
         """Rows of a piece, and the checksum of its whole partition.
 
         A partition that several blocks have pieces of is cached, so that it is read only once.
@@ -266,9 +266,9 @@ def pair_by_row(left: Source, right: Source) -> PairedSource:
                 break
             low, high = max(partition.start, other.start), min(stop, other.stop)
             if high > low:
-                pieces.append(Piece(other, low - other.start, high - other.start))
+                pieces.append(PartitionSlice(other, low - other.start, high - other.start))
         if partition.rows:
-            own = (Piece(partition, 0, partition.rows),)
+            own = (PartitionSlice(partition, 0, partition.rows),)
             mine, theirs = (own, tuple(pieces)) if wide == 0 else (tuple(pieces), own)
             partitions.append(_joined(partitions, partition, mine, theirs, partition.rows))
     return PairedSource(left, right, partitions)
@@ -297,8 +297,8 @@ def pair_by_id(left: Source, right: Source, name: str, engine: Engine) -> Paired
     partitions: list[Partition] = []
     for (partition, others), count in zip(candidates, counts, strict=True):
         if count:
-            own = (Piece(partition, 0, partition.rows),)
-            pieces = tuple(Piece(other, 0, other.rows) for other in others)
+            own = (PartitionSlice(partition, 0, partition.rows),)
+            pieces = tuple(PartitionSlice(other, 0, other.rows) for other in others)
             partitions.append(_joined(partitions, partition, own, pieces, count))
     if not partitions:
         a, b = names
@@ -309,8 +309,8 @@ def pair_by_id(left: Source, right: Source, name: str, engine: Engine) -> Paired
 def _joined(
     before: Sequence[Partition],
     partition: Partition,
-    mine: tuple[Piece, ...],
-    theirs: tuple[Piece, ...],
+    mine: tuple[PartitionSlice, ...],
+    theirs: tuple[PartitionSlice, ...],
     rows: int,
 ) -> Partition:
     start = before[-1].stop if before else 0

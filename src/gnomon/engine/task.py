@@ -26,11 +26,11 @@ RETRY_SECONDS = 0.05  # seconds before the second attempt; twice as long before 
 
 OTHER = "its numbers are not those of the first time"
 
-__all__ = ["ATTEMPTS", "Part", "Seals", "Task", "changed"]
+__all__ = ["ATTEMPTS", "PartResult", "Seals", "Task", "changed"]
 
 
 @dataclass(frozen=True)
-class Part(Generic[T]):
+class PartResult(Generic[T]):
     """A result over some partitions: their number of rows, and their checksums by index."""
 
     value: T
@@ -47,7 +47,7 @@ class Task(Generic[T]):
 
     def __call__(
         self, partition: Partition, seal: Seal | None = None, beside: Any = None
-    ) -> Part[T]:
+    ) -> PartResult[T]:
         """Run the function on one partition; `seal` is the partition's checksum, once known."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -63,7 +63,7 @@ class Task(Generic[T]):
                 time.sleep(RETRY_SECONDS * attempt)
         raise AssertionError("unreachable")
 
-    def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> Part[T]:
+    def _once(self, partition: Partition, seal: Seal | None, beside: Any) -> PartResult[T]:
         X, found = self.source.read_checked(partition)
         if self.source.scattered:
             self.source.release(but=partition)  # the next partition may be in the same row group
@@ -75,7 +75,7 @@ class Task(Generic[T]):
             raise changed(partition)
         with one_blas_thread():
             value = self.function(Block(partition, X, beside))
-        return Part(value, ((partition.index, found),), partition.rows)
+        return PartResult(value, ((partition.index, found),), partition.rows)
 
 
 def changed(partition: Partition, how: str = OTHER) -> ChangedSourceError:

@@ -9,7 +9,7 @@ adjacent results (`fold`) add the same numbers in the same order.
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from gnomon.engine.task import Part
+from gnomon.engine.task import PartResult
 
 T = TypeVar("T")
 FAN = 16  # children of a node, by definition: the bits of sums follow from it
@@ -17,13 +17,13 @@ FAN = 16  # children of a node, by definition: the bits of sums follow from it
 __all__ = ["FAN", "Tree", "fold"]
 
 
-def fold(parts: Sequence[Part[T]], combine: Callable[[T, T], T]) -> Part[T]:
+def fold(parts: Sequence[PartResult[T]], combine: Callable[[T, T], T]) -> PartResult[T]:
     """Add up one node: `parts` from left to right. `combine` must not modify its operands."""
     value, seals = parts[0].value, list(parts[0].seals)
     for part in parts[1:]:
         value = combine(value, part.value)
         seals += part.seals
-    return Part(value, tuple(seals), sum(part.rows for part in parts))
+    return PartResult(value, tuple(seals), sum(part.rows for part in parts))
 
 
 class Tree(Generic[T]):

@@ -40,7 +40,7 @@ from gnomon.tsne.checks import (
 from gnomon.tsne.connect import connect
 from gnomon.tsne.descent import Descent, DescentReport, Forces, State, Stop, begin
 from gnomon.tsne.forces import make_forces, node_spacing
-from gnomon.tsne.left_out import LeftOut, rows_of_fit, split_rows
+from gnomon.tsne.left_out import LeftOutRows, rows_of_fit, split_rows
 from gnomon.tsne.map import MOST_AXES, Map, make_map
 from gnomon.tsne.map_certificate import certify_map
 from gnomon.tsne.map_warnings import warn_if_risen
@@ -305,10 +305,10 @@ class TSNE(
         self._typical, self._novelty = graph.typical, graph.novelty
         with self._stage("start"):
             start = choose_start(self, graph, self._shared, rng, weights, fitted)
-        self._left_out: LeftOut | None = None
+        self._left_out: LeftOutRows | None = None
         if fitted is not None:
             unmoved = make_map(self, start, float(self.dof), 1.0)
-            self._left_out = LeftOut.find(others, fitted, unmoved, self.n_jobs)
+            self._left_out = LeftOutRows.find(others, fitted, unmoved, self.n_jobs)
         self._mesh_cells: dict[float, tuple[int, ...]] = {}
         forces = make_forces(self)
         self._state = replace(begin(start, forces), forces=None)  # type: ignore[arg-type]

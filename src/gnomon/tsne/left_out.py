@@ -18,11 +18,11 @@ from gnomon.typing import Floats64, Table
 if TYPE_CHECKING:
     from gnomon.tsne.estimator import TSNE
 
-__all__ = ["LeftOut", "rows_of_fit", "split_rows"]
+__all__ = ["LeftOutRows", "rows_of_fit", "split_rows"]
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeftOutRows:
     """The rows that a fit left out, and the rows of the fit that they are placed by.
 
     Attributes
@@ -41,7 +41,7 @@ class LeftOut:
     @classmethod
     def find(
         cls, X: Table, fitted: NDArray[np.intp], fixed: Map | None, n_jobs: int | None
-    ) -> "LeftOut":
+    ) -> "LeftOutRows":
         """Search the rows of a map that are nearest to `X`, the rows that were left out."""
         assert fixed is not None  # `rows_of_fit` refused what places no rows
         return cls(fitted, *fixed.nearest(X, n_jobs))

@@ -37,7 +37,7 @@ from gnomon.pca import PCA
 from gnomon.pca.pca_schema import components_field
 from gnomon.tsne.aligned import MapAlignment, Shared
 from gnomon.tsne.descent import State, Stop
-from gnomon.tsne.left_out import LeftOut
+from gnomon.tsne.left_out import LeftOutRows
 from gnomon.tsne.map import MOST_AXES, Map, make_map
 from gnomon.tsne.map_certificate import MapCertificate
 from gnomon.tsne.novelty import novelty_field
@@ -94,7 +94,7 @@ class MapField(Field):
         return Fields({"dof": Real(1e-6, 1e6), "spacing": Real(TINY, 1e30)}).unpack(value, sizes)
 
 
-class FittedPCA(Field):
+class PCAField(Field):
     """A PCA of this table's columns, to as many as the named size `components` is."""
 
     def __init__(self, components: str) -> None:
@@ -108,7 +108,7 @@ class FittedPCA(Field):
         return value
 
 
-class FormerAuxiliary(FittedPCA):
+class FormerAuxiliary(PCAField):
     """The components of a PCA: drafts of format 3 held the whole of it."""
 
     def unpack(self, value: Any, sizes: Sizes) -> Any:
@@ -253,7 +253,7 @@ TRUNCATION = RecordOf(
 )
 
 LEFT_OUT = RecordOf(
-    LeftOut,
+    LeftOutRows,
     {
         "fitted": Array("i8", "n", low=0),
         "indices": Array("i4", "left_out", "near", low=0),
@@ -276,7 +276,7 @@ FIELDS = Fields(
         "affinities_": Csr("n"),
         "certificate_": CERTIFICATE,
         "alignment_": Either.none_or(ALIGNMENT),
-        "pca_": Either.none_or(FittedPCA("reduced")),
+        "pca_": Either.none_or(PCAField("reduced")),
         "_reduced": Text(),
         "_search": Either.none_or(SearchField("n", "reduced")),
         "_found": TupleOf((Text(), Real(0.0, 1.0), Whole())),
@@ -371,7 +371,7 @@ def restore_map(model: "TSNE") -> Map | None:
     return make_map(model, places, stored["dof"], stored["spacing"])
 
 
-def _check_rows_of_fit(left_out: LeftOut | None, sizes: Sizes) -> None:
+def _check_rows_of_fit(left_out: LeftOutRows | None, sizes: Sizes) -> None:
     """All rows are those of the fit and those that were left out, which have rows near them."""
     if left_out is None:
         if sizes["rows"] != sizes["n"]:
