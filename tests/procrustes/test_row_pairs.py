@@ -78,13 +78,13 @@ def test_residuals_are_those_of_the_map(d, centering):
 def test_short_blocks_agree_with_the_compiled_loops(monkeypatch, dx, dy):
     random = np.random.default_rng(1)
     m, D = 1_000, max(dx, dy)
-    x, y, w = random.normal(size=(dx, m)), random.normal(size=(dy, m)), random.random(m)
-    R, ox, oy = random.normal(size=(dx, D)), random.normal(size=dx), random.normal(size=dy)
+    columns, w = random.normal(size=(dx + dy, m)), random.random(m)
+    R, offset = random.normal(size=(dx, D)), random.normal(size=dx + dy)
 
     def both():
         sums, sq = np.empty(2 * (dx + dy) + dx * dy), np.empty(m)
-        narrow.pair_sums(x, y, w, sums)
-        narrow.sq_residuals(x, y, R, 0.7, 1.3, ox, oy, sq)
+        narrow.pair_sums(columns, dx, w, sums)
+        narrow.sq_residuals(columns, R, 0.7, 1.3, offset, sq)
         return sums, sq
 
     short = both()

@@ -340,6 +340,8 @@ def _sums_of(view: View, weights: NDArray[np.float64] | None, product: "Product"
 
 
 Product = Callable[[Floats, Floats], None]
+# Named here: annotations of inner functions are evaluated in every call, once for each part.
+RangeSums = tuple[NDArray[np.float64], NDArray[Any]]  # of the rows, and of their products
 
 
 def _symmetric(a: Floats, out: Floats) -> None:
@@ -403,17 +405,18 @@ def _sums(
     shape = (d,) if product is _diagonal else (d, d)
     total: list[NDArray[np.float64]] = []  # of the left, and of the products
 
-    def share(start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    def share(start: int, stop: int) -> RangeSums:
         """Blocks that stay in the cache."""
         step = rows.scaling.block_rows()
         ours = scratch((step, d), rows.work)
+        equal = np.ones(step, rows.work)
         precise = np.float64 if stop - start > FLUSH_ROWS else rows.work
         left, second = np.zeros(d), np.zeros(shape, precise)
         squares = np.empty(shape, rows.work)
         for at in range(start, stop, step):
             end = min(at + step, stop)
             a = rows.read(at, end, ours)
-            ones = np.ones(end - at, rows.work)
+            ones = equal[: end - at]
             if roots is not None:
                 ones = roots[at:end].astype(rows.work)
                 a *= ones[:, None]
@@ -422,7 +425,7 @@ def _sums(
             second += squares
         return left, second
 
-    def add(part: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
+    def add(part: RangeSums) -> None:
         if total:
             for one, more in zip(total, part, strict=True):
                 one += more

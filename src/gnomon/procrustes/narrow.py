@@ -12,7 +12,8 @@ layout of the table, so the bits depend only on the numbers.
 
 Compiling the loops takes a second of processor time on a new machine. Blocks of up to `SMALL_UP_TO`
 rows, a short table or the end of a long one, are computed by NumPy instead, in the same layout; the
-loops round differently. Sums are pairwise, not BLAS: they do not depend on memory addresses.
+loops round differently. BLAS is not used: its sums may depend on memory addresses. Products
+are summed as they are formed, and what is kept meanwhile is in buffers of the thread.
 """
 
 import numpy as np
@@ -34,10 +35,19 @@ DOUBLE = np.dtype(np.float64)
 __all__ = ["BLOCK", "WIDEST", "column_block", "pair_sums", "sq_residuals"]
 
 
-def column_block(rows: Rows, start: int, stop: int, slot: int) -> Floats64:
-    """Rows `start` to `stop` as columns (d, stop − start), shifted, in a buffer of this thread."""
-    d = rows.shape[1]
-    out: Floats64 = scratch((d, stop - start), DOUBLE, slot)  # type: ignore[assignment]
+def column_block(left: Rows, right: Rows, start: int, stop: int) -> Floats64:
+    """Rows `start` to `stop` of X and Y as columns (dx + dy, stop − start), shifted.
+
+    In a buffer of this thread; the columns of X come first.
+    """
+    dx, dy = left.X.shape[1], right.X.shape[1]
+    columns = _buffer((dx + dy, stop - start), 0)
+    _fill(left, start, stop, columns[:dx])
+    _fill(right, start, stop, columns[dx:])
+    return columns
+
+
+def _fill(rows: Rows, start: int, stop: int, out: Floats64) -> None:
     X = rows.X
     how = rows.scaling
     plain = how.exponent == 0 and how.offset is None and how.shift.dtype == DOUBLE
@@ -47,43 +57,45 @@ def column_block(rows: Rows, start: int, stop: int, slot: int) -> Floats64:
     elif loop:
         np.subtract(X[start:stop].T, how.shift[:, None], out=out)
     else:
-        z = rows.read(start, stop, scratch((stop - start, d), rows.work, slot + 1))
+        z = rows.read(start, stop, scratch((stop - start, len(out)), rows.work, 1))
         out[...] = z.T
-    return out
 
 
-def pair_sums(x: Floats64, y: Floats64, w: Floats64, out: Floats64) -> None:
-    """Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ of x (dx, m), y (dy, m), one after the other in `out`."""
-    if x.shape[1] > SMALL_UP_TO:
-        _pair_sums(x, y, w, out)
+def pair_sums(columns: Floats64, dx: int, w: Floats64, out: Floats64) -> None:
+    """Σwx, Σwy, Σwx², Σwy² and Σwxyᵀ of a block of columns, one after the other in `out`."""
+    if columns.shape[1] > SMALL_UP_TO:
+        _pair_sums(columns[:dx], columns[dx:], w, out)
         return
-    wx, wy = w * x, w * y
-    products = (wx, wy, wx * x, wy * y, (wx[:, None] * y).reshape(-1, w.size))
-    np.concatenate(products).sum(axis=-1, out=out)
+    d = len(columns)
+    weighted = np.multiply(columns, w, out=_buffer(columns.shape, 2))
+    np.add.reduce(weighted, axis=1, out=out[:d])
+    np.einsum("im,im->i", weighted, columns, out=out[d : 2 * d])
+    cross = out[2 * d :].reshape(dx, d - dx)
+    np.einsum("im,jm->ij", weighted[:dx], columns[dx:], out=cross)
 
 
 def sq_residuals(
-    x: Floats64,
-    y: Floats64,
-    R: Floats64,
-    s: float,
-    u: float,
-    ox: Floats64,
-    oy: Floats64,
-    out: Floats64,
+    columns: Floats64, R: Floats64, s: float, u: float, offset: Floats64, out: Floats64
 ) -> None:
-    """out[i] = ‖s·(x − ox)R − u·(y − oy)‖² of columns x (dx, m) and y (dy, m); R is (dx, D).
+    """out[i] = ‖s·(x − ox)R − u·(y − oy)‖² of a block of columns; R is (dx, D).
 
-    Columns of R beyond those of y are compared to zero.
+    `offset` is ox and oy. Columns of R beyond those of y are compared to zero.
     """
-    if x.shape[1] > SMALL_UP_TO:
-        _sq_residuals(x, y, R, s, u, ox, oy, out)
+    dx, D = R.shape
+    if columns.shape[1] > SMALL_UP_TO:
+        _sq_residuals(columns[:dx], columns[dx:], R, s, u, offset[:dx], offset[dx:], out)
         return
-    away = np.zeros((R.shape[1], x.shape[1]))
-    away[: len(y)] = -u * (y - oy[:, None])
-    for turn, here in zip(s * R, x - ox[:, None], strict=True):
-        away += turn[:, None] * here
-    np.square(away, out=away).sum(axis=0, out=out)
+    centred = np.subtract(columns, offset[:, None], out=_buffer(columns.shape, 2))
+    y = centred[dx:]
+    y *= u
+    away = _buffer((D, columns.shape[1]), 3)
+    np.einsum("ce,cm->em", s * R, centred[:dx], out=away)
+    away[: len(y)] -= y
+    np.einsum("em,em->m", away, away, out=out)
+
+
+def _buffer(shape: tuple[int, int], slot: int) -> Floats64:
+    return scratch(shape, DOUBLE, slot)  # type: ignore[return-value]
 
 
 @kernel

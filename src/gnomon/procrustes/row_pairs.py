@@ -18,7 +18,7 @@ Tables of up to `narrow.WIDEST` columns go through compiled loops, wider ones th
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -55,6 +55,7 @@ Parts = list[tuple[int, int]]  # rows from, to
 
 ONES = np.ones(BLOCK)
 WIDE = np.dtype(np.float64)
+LEAST_SQUARE = 1e-280  # a sum of squares below has lost digits to underflow
 
 __all__ = [
     "Pair",
@@ -78,7 +79,7 @@ class Pair:
     @property
     def is_narrow(self) -> bool:
         """Whether the compiled loops are used."""
-        return max(self.left.shape[1], self.right.shape[1]) <= WIDEST
+        return bool(max(self.left.X.shape[1], self.right.X.shape[1]) <= WIDEST)
 
 
 class Work(Protocol[T_co]):
@@ -151,18 +152,18 @@ class PairView:
 
     def total(self, work: Work[T], weights: Weights = None) -> T:
         """Add up `work` over all ranges, in a fixed order."""
-        array = self._array()
+        array = self._array
         if array is not None:
-            return _total(work, array, weights, self._n_jobs, self._parts())
+            return _total(work, array, weights, self._n_jobs, self._parts)
         function, beside = self._of_block(partial(_total, work)), self._beside(weights)
         total: T = self.engine.reduce(function, self.table, operator.add, beside=beside)
         return total
 
     def each_row(self, work: RowWork, weights: Weights = None, lines: int = 1) -> Floats64:
         """Compute `lines` numbers for every row, shape (lines, n)."""
-        array = self._array()
+        array = self._array
         if array is not None:
-            return _each_row(work, lines, array, weights, self._n_jobs, self._parts())
+            return _each_row(work, lines, array, weights, self._n_jobs, self._parts)
         out, done = np.empty((lines, self.rows)), 0
 
         def add(part: Floats64) -> None:
@@ -177,7 +178,7 @@ class PairView:
     def row_total(self, values: Floats64, weights: Weights = None) -> float:
         """Weighted sum of one number per row, part by part, with the bits of `total`."""
         tree: Tree[float] = Tree(operator.add)
-        for start, stop in self._parts():
+        for start, stop in self._parts:
             own = None if weights is None else weights[start:stop]
             tree.add(sum_rows(values[start:stop], own))
         return tree.total()
@@ -201,9 +202,10 @@ class PairView:
     def moments(self, weights: Weights = None) -> CrossMoments:
         """Count, means, column variances and Σ w (x − μₓ)(y − μᵧ)ᵀ."""
         found = _Sums(self, self.total(_PAIR_SUMS, weights), weights)
-        if not found.finite:
+        finite = found.finite
+        if not finite:
             self.refuse_bad_values()
-        if not found.finite or found.vanished:  # too large or small to square
+        if not finite or found.vanished:  # too large or small to square
             view = self._measured()
             found = _Sums(view, view.total(_PAIR_SUMS, weights), weights)
         return found.about_the_means()
@@ -230,6 +232,7 @@ class PairView:
         """Threads for work in one process."""
         return self.engine.n_jobs if isinstance(self.engine, LocalEngine) else 1
 
+    @cached_property
     def _array(self) -> Pair | None:
         """Both tables as arrays, if they are in memory and processed in this process."""
         both = self.table.array() if self.engine.is_local else None
@@ -242,12 +245,13 @@ class PairView:
     def _beside(self, weights: Weights) -> Sequence[Any] | None:
         if weights is None:
             return None
-        return [weights[start:stop] for start, stop in self._parts()]
+        return [weights[start:stop] for start, stop in self._parts]
 
     def _of_block(self, of: OfPair[T]) -> "_OfBlock":
         """Wrap `of` as a function of blocks."""
         return _OfBlock(self.left, self.right, of, self._n_jobs)
 
+    @cached_property
     def _parts(self) -> Parts:
         return [(part.start, part.stop) for part in self.table.partitions]
 
@@ -260,7 +264,7 @@ class PairView:
 
     def amplitudes(self) -> Floats64:
         """Largest |x − shift| and |y − shift| of the whole tables, in one pass."""
-        array = self._array()
+        array = self._array
         if array is not None:
             return np.array(_largest(array, None, self._n_jobs))
         parts = self.engine.map(self._of_block(_largest), self.table)
@@ -410,12 +414,11 @@ _PAIR_SUMS = _PairSums()
 
 
 def _narrow_sums(pair: Pair, weights: Weights, start: int, stop: int) -> Floats64:
-    x = column_block(pair.left, start, stop, 0)
-    y = column_block(pair.right, start, stop, 2)
+    columns = column_block(pair.left, pair.right, start, stop)
     w = ONES[: stop - start] if weights is None else weights[start:stop]
-    dx, dy = x.shape[0], y.shape[0]
-    out = np.empty(2 * (dx + dy) + dx * dy)
-    pair_sums(x, y, w, out)
+    dx, d = pair.left.X.shape[1], len(columns)
+    out = np.empty(2 * d + dx * (d - dx))
+    pair_sums(columns, dx, w, out)
     return out
 
 
@@ -469,10 +472,15 @@ class _Sums:
     def vanished(self) -> bool:
         """Whether a table's squares underflow, though it is not zero."""
         first = self.dx + self.dy
-        squares = self.sums[first : first + self.dx], self.sums[first + self.dx : 2 * first]
+        squares = self.sums[first : 2 * first]
+        if squares.min() >= LEAST_SQUARE:
+            return False
         small = [
-            scaling.exponent == 0 and side.max(initial=0.0) < 1e-280
-            for scaling, side in zip((self.view.left, self.view.right), squares, strict=True)
+            scaling.exponent == 0 and side.max() < LEAST_SQUARE
+            for scaling, side in (
+                (self.view.left, squares[: self.dx]),
+                (self.view.right, squares[self.dx :]),
+            )
         ]
         return any(small) and bool((self.view.amplitudes()[small] > 0).any())
 

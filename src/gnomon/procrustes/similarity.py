@@ -30,7 +30,7 @@ from gnomon.numeric.moments import Moments
 from gnomon.numeric.row_product import row_product
 from gnomon.numeric.scaling import Rows, Scaling, working_type
 from gnomon.procrustes.cross_moments import CrossMoments
-from gnomon.procrustes.narrow import BLOCK, column_block, sq_residuals
+from gnomon.procrustes.narrow import BLOCK, WIDEST, column_block, sq_residuals
 from gnomon.procrustes.row_pairs import Pair, PairView, Weights, pair_block_rows, sum_rows
 from gnomon.procrustes.solve import Rotation, refuse_too_large, solve
 from gnomon.typing import Floats64, Table
@@ -99,7 +99,7 @@ class Similarity:
     @property
     def least_squares_scale(self) -> float:
         """Best scale, in units of 2^(y.exponent − x.exponent)."""
-        return max(self.rotation.trace, 0.0) / self.sq_x if self.sq_x > 0 else 0.0
+        return _least_squares_scale(self.rotation, self.sq_x)
 
     @property
     def is_best(self) -> bool:
@@ -172,11 +172,8 @@ class Similarity:
 
         Rows are centred if the map is.
         """
-        left, right = self.scalings()
-        pair = Pair(Rows(X, left), Rows(Y, right))
-        (_narrow_squares if pair.is_narrow else _wide_squares)(
-            pair, self.rotation.matrix, scales, out
-        )
+        work = _narrow_squares if max(X.shape[1], Y.shape[1]) <= WIDEST else _wide_squares
+        work(self, X, Y, scales, out)
 
     def with_rows(
         self, view: PairView, weights: Weights, *, keep: bool = True
@@ -204,7 +201,7 @@ class Similarity:
     def is_close(self) -> bool:
         """Whether the residual sum is a small difference of large numbers."""
         x, y = self.moments.x, self.moments.y
-        eps = max(_relative_rounding(x), _relative_rounding(y), EPS)
+        eps = max(*(_relative_rounding(m, _about_shift(m)) for m in (x, y)), EPS)
         small = 64 * np.sqrt(eps)
         whole = self.scale**2 * self.sq_x + self.factor**2 * self.sq_y
         return bool(self.residual_sum < small * whole or self.disparity < small)
@@ -219,7 +216,8 @@ def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
     M = np.zeros((dx, D))
     M[:, :dy] = moments.cross
     sq_x, sq_y = float(x.scatter.sum()), float(y.scatter.sum())
-    eps_x, eps_y = _relative_rounding(x), _relative_rounding(y)
+    about_x, about_y = _about_shift(x), _about_shift(y)
+    eps_x, eps_y = _relative_rounding(x, about_x), _relative_rounding(y, about_y)
     if rules.centering:
         sq_x = 0.0 if _is_rounding(x, sq_x, eps_x) else sq_x
         sq_y = 0.0 if _is_rounding(y, sq_y, eps_y) else sq_y
@@ -234,39 +232,36 @@ def fit_similarity(moments: CrossMoments, rules: Rules) -> Similarity:
         M,
         reflection=rules.reflection,
         prior=rules.prior,
-        floor=max(eps_x, eps_y) * _size_about_shifts(x, y, sq_x, sq_y),
+        floor=max(eps_x, eps_y) * _largest_size(about_x, sq_x) * _largest_size(about_y, sq_y),
         same_width=dx == dy,
     )
-    found = Similarity(moments, rules, rotation, M, sq_x, sq_y, y.exponent, 1.0, 1.0, 0.0, 0.0)
-    return _with_scale(found)
-
-
-def _with_scale(found: Similarity) -> Similarity:
-    x, y, scaling = found.moments.x, found.moments.y, found.rules.scaling
-    unit, factor = y.exponent, 1.0
-    if scaling is False:
-        unit = max(x.exponent, y.exponent)
-        scale = float(np.ldexp(1.0, x.exponent - unit))
-        factor = float(np.ldexp(1.0, y.exponent - unit))
-    elif scaling is True:
-        scale = found.least_squares_scale
-    else:
-        scale = float(np.sqrt(found.sq_y) / np.sqrt(found.sq_x))
-    trace, norms = found.rotation.trace, found.norms
-    left = scale**2 * found.sq_x + factor**2 * found.sq_y - 2 * scale * factor * trace
+    unit, scale, factor = _scales(x.exponent, y.exponent, rules.scaling, rotation, sq_x, sq_y)
+    trace, norms = rotation.trace, float(np.sqrt(sq_x) * np.sqrt(sq_y))
+    left = scale**2 * sq_x + factor**2 * sq_y - 2 * scale * factor * trace
     if norms > 0:
         correlation = min(1.0, max(trace, 0.0) / norms)
         disparity = (1 - correlation) * (1 + correlation)
     else:  # a single point fits a point exactly, and determines nothing else
-        disparity = 0.0 if found.sq_x == found.sq_y else 1.0
-    return replace(
-        found,
-        unit=unit,
-        scale=scale,
-        factor=factor,
-        residual_sum=max(left, 0.0),
-        disparity=disparity,
+        disparity = 0.0 if sq_x == sq_y else 1.0
+    return Similarity(
+        moments, rules, rotation, M, sq_x, sq_y, unit, scale, factor, max(left, 0.0), disparity
     )
+
+
+def _scales(
+    x: int, y: int, scaling: bool | str, rotation: Rotation, sq_x: float, sq_y: float
+) -> tuple[int, float, float]:
+    """Unit of the map's output, scale and factor of a `Similarity`; x and y are exponents."""
+    if scaling is False:
+        unit = max(x, y)
+        return unit, float(np.ldexp(1.0, x - unit)), float(np.ldexp(1.0, y - unit))
+    if scaling is True:
+        return y, _least_squares_scale(rotation, sq_x), 1.0
+    return y, float(np.sqrt(sq_y) / np.sqrt(sq_x)), 1.0
+
+
+def _least_squares_scale(rotation: Rotation, sq_x: float) -> float:
+    return max(rotation.trace, 0.0) / sq_x if sq_x > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -318,29 +313,26 @@ class Residuals:
 
 
 def _narrow_squares(
-    pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
+    found: Similarity, X: Table, Y: Table, scales: tuple[tuple[float, float], ...], out: Floats64
 ) -> None:
-    # The kernel subtracts the offsets: rows that are only shifted are read fastest.
-    (left, ox), (right, oy) = _offset_apart(pair.left), _offset_apart(pair.right)
+    # `sq_residuals` subtracts the offsets: rows that are only shifted are read fastest.
+    left, right = found.scalings()
+    offsets = [np.zeros(z.shift.size) if z.offset is None else z.offset for z in (left, right)]
+    offset, R = np.concatenate(offsets), found.rotation.matrix
+    x, y = (Rows(Z, Scaling(WIDE, z.shift, z.exponent)) for Z, z in ((X, left), (Y, right)))
     for start, stop in row_blocks(out.shape[1], BLOCK):
-        x, y = column_block(left, start, stop, 0), column_block(right, start, stop, 2)
+        columns = column_block(x, y, start, stop)
         for line, (scale, factor) in zip(out, scales, strict=True):
-            sq_residuals(x, y, R, scale, factor, ox, oy, line[start:stop])
-
-
-def _offset_apart(rows: Rows) -> tuple[Rows, Floats64]:
-    """Rows that are only shifted, and their offset."""
-    scaling, offset = rows.scaling, rows.scaling.offset
-    plain = Rows(rows.X, Scaling(scaling.work, scaling.shift, scaling.exponent))
-    return plain, np.zeros(scaling.shift.size) if offset is None else offset
+            sq_residuals(columns, R, scale, factor, offset, line[start:stop])
 
 
 def _wide_squares(
-    pair: Pair, R: Floats64, scales: tuple[tuple[float, float], ...], out: Floats64
+    found: Similarity, X: Table, Y: Table, scales: tuple[tuple[float, float], ...], out: Floats64
 ) -> None:
     """Squared residuals in float64: small differences of large numbers."""
+    left, right = found.scalings()
     n = out.shape[1]
-    y, turned = pair.right.read(0, n), pair.left.read(0, n) @ R
+    y, turned = Rows(Y, right).read(0, n), Rows(X, left).read(0, n) @ found.rotation.matrix
     for line, (scale, factor) in zip(out, scales, strict=True):
         away = scale * turned
         away[:, : y.shape[1]] -= factor * y
@@ -378,16 +370,21 @@ def _is_rounding(m: Moments, sq: float, eps: float) -> bool:
     return bool(sq <= ZERO * eps * m.weight * (m.offset @ m.offset))
 
 
-def _relative_rounding(m: Moments) -> float:
+def _about_shift(m: Moments) -> Floats64:
+    """Sum of squares of every column about the shift."""
+    return np.asarray(m.scatter + m.weight * m.offset**2)
+
+
+def _relative_rounding(m: Moments, about_shift: Floats64) -> float:
     """Estimated error of the sums of squares, relative to their size about the shift."""
-    largest = float((m.scatter + m.weight * m.offset**2).max(initial=0.0))
+    largest = float(about_shift.max(initial=0.0))
     return m.rounding / largest if largest > 0 else 0.0
 
 
-def _size_about_shifts(x: Moments, y: Moments, sq_x: float, sq_y: float) -> float:
-    """Norm product ‖X‖‖Y‖ about the shifts, or about the centres if that is larger.
+def _largest_size(about_shift: Floats64, sq: float) -> float:
+    """Norm of a table about its shift, or about its centre if that is larger.
 
-    Times the relative rounding of sums, it bounds a singular value of M that is pure rounding.
+    The product of both tables' norms, times the relative rounding of sums, bounds a singular value
+    of M that is pure rounding.
     """
-    about_shift = [float((m.scatter + m.weight * m.offset**2).sum()) for m in (x, y)]
-    return float(np.sqrt(max(about_shift[0], sq_x)) * np.sqrt(max(about_shift[1], sq_y)))
+    return float(np.sqrt(max(float(about_shift.sum()), sq)))

@@ -91,9 +91,10 @@ def solve(
     U, sigma, Vt = _svd(M)
     floor = max(floor, D * EPS * float(sigma[0]))
     rank = int(np.count_nonzero(sigma > floor))
-    prior = np.eye(dx, D) if prior is None else prior
-    free = _Free(U[:, rank:], Vt[rank:], prior)
-    R = U[:, :rank] @ Vt[:rank] + free.nearest(turned=False)
+    R = U[:, :rank] @ Vt[:rank] + 0.0  # no −0
+    if rank < dx:
+        free = _Free(U[:, rank:], Vt[rank:], np.eye(dx, D) if prior is None else prior)
+        R += free.nearest(turned=False)
     signed = sigma.copy()
     if not same_width:
         return Rotation(R, signed, float(sigma[:rank].sum()), rank, 0.0, None, floor)
@@ -103,7 +104,7 @@ def solve(
         if rank < dx:  # flip the sign in a free direction, at no cost
             R = U[:, :rank] @ Vt[:rank] + free.nearest(turned=True)
         else:
-            R = _turn_smallest(U, sigma, Vt, prior, floor)
+            R = _turn_smallest(U, sigma, Vt, np.eye(dx) if prior is None else prior, floor)
             signed[-1] = -signed[-1]
         reflected = not reflected
     return Rotation(R, signed, float(signed[:rank].sum()), rank, margin, reflected, floor)
@@ -164,13 +165,10 @@ class _Free:
 
     def __init__(self, U: Floats64, Vt: Floats64, prior: Floats64) -> None:
         self.U, self.Vt = U, Vt
-        if U.shape[1]:
-            self.left, _, self.right = np.linalg.svd(U.T @ prior @ Vt.T, full_matrices=False)
+        self.left, _, self.right = np.linalg.svd(U.T @ prior @ Vt.T, full_matrices=False)
 
     def nearest(self, *, turned: bool) -> Floats64:
         """U₀QV₀ᵀ with Q nearest to the prior, or nearest among those of the other sign."""
-        if self.U.shape[1] == 0:
-            return np.zeros((self.U.shape[0], self.Vt.shape[1]))
         left = self.left.copy()
         if turned:
             left[:, -1] *= -1
@@ -191,6 +189,8 @@ def _turn_smallest(
 
 
 def _is_reflection(R: Floats64) -> bool:
+    if len(R) == 2:  # `slogdet` takes 2 µs more
+        return bool(R[0, 0] * R[1, 1] < R[0, 1] * R[1, 0])
     return bool(np.linalg.slogdet(R)[0] < 0)
 
 
