@@ -32,7 +32,7 @@ TOGETHER = 256  # queries per product
 LONG = 2048  # rows per product
 MANY = 200  # kept rows of which as many may be equally far, too many to insert one by one
 AGAIN = 2**22  # distances at a time of queries that search again
-CHUNK = 16  # distances compared at once with the farthest one kept
+CHUNK = 64  # distances compared at once with the farthest one kept
 TWO = np.float32(2)
 WILDEST = np.float32(1e16)  # squares of differences must not overflow float32
 LARGEST, SMALLEST = 1e38, 2.0**-126  # above all squares; below, float32 is denormal
@@ -83,7 +83,7 @@ class InvertedLists:
         own: Indices | None = None,
         alone: bool = False,
         n_jobs: int | None = None,
-    ) -> tuple[Indices, Floats64]:
+    ) -> tuple[NDArray[np.int32], Floats64]:
         """Find the `k` nearest rows to each row of `Q` in `n_probes` lists, and their distances.
 
         Parameters
@@ -102,7 +102,8 @@ class InvertedLists:
         """
         Q = np.ascontiguousarray(Q)  # compiled loops may round strided rows differently
         probes = self.nearest(Q, min(n_probes, len(self.centres)), n_jobs)
-        found, distances = np.full((len(Q), k), -1), np.full((len(Q), k), np.inf)
+        found = np.full((len(Q), k), -1, np.int32)
+        distances = np.full((len(Q), k), np.inf)
         own = np.full(len(Q), -1) if own is None else own
         order = np.argsort(probes[:, 0], kind="stable")
         step = max(1, AGAIN // int(np.diff(self.starts).max()))
@@ -170,7 +171,7 @@ class InvertedLists:
         own: Indices,
         kept: NDArray[np.int32],
         beyond: Floats64,
-        found: Indices,
+        found: NDArray[np.int32],
         distances: Floats64,
     ) -> NDArray[np.bool_]:
         """Write the nearest of the kept rows; returns where rows `beyond` them may be nearer."""
@@ -287,7 +288,8 @@ def _look(
                 slack[those[i]] = max(slack[those[i]], size * size)
     for q in range(count.shape[0]):
         if count[q] > most + SPARE:
-            count[q], bound[q] = _select(near[q], kept[q], count[q], most, bound[q])
+            end, bound[q] = _select(near[q], kept[q], np.uint64(count[q]), most, bound[q])
+            count[q] = end
         kept[q, count[q] :] = -1
 
 
@@ -304,31 +306,35 @@ def _take(
     count: Indices,
     bound: Floats32,
 ) -> None:
-    """Keep the rows nearer than the farthest of the `most` nearest known so far."""
-    length = table_sq.shape[0]
+    """Keep the rows nearer than the farthest of the `most` nearest known so far.
+
+    `dots` become distances, less the squared length of the query. All that a loop indexes with is
+    unsigned, and a chunk's end is found at run time: a loop of fixed length would be unrolled
+    before it is vectorised.
+    """
+    length, chunk = np.uint64(table_sq.shape[0]), np.uint64(CHUNK)
     for i in range(queries.shape[0]):
         q = queries[i]
-        here, names, n, below = near[q], kept[q], count[q], bound[q] - sq[i]
-        for start in range(0, length, CHUNK):
-            if start + CHUNK <= length:
-                nearer = np.float32(0)
-                for j in range(CHUNK):
-                    far = table_sq[start + j] - TWO * dots[i, start + j]
-                    nearer += np.float32(far < below)
-                if nearer == 0:
-                    continue
-            if n + CHUNK > here.shape[0]:
+        here, names, far, n, shift = near[q], kept[q], dots[i], np.uint64(count[q]), sq[i]
+        below = bound[q] - shift
+        for start in range(np.uint64(0), length, chunk):
+            stop, nearer = min(start + chunk, length), np.int32(0)
+            for j in range(start, stop):
+                far[j] = table_sq[j] - TWO * far[j]
+                nearer += np.int32(far[j] < below)
+            if nearer == 0:
+                continue
+            if n + chunk > np.uint64(here.shape[0]):
                 n, bound[q] = _select(here, names, n, most, bound[q])
-                below = bound[q] - sq[i]
-            for j in range(start, min(start + CHUNK, length)):
-                distance = table_sq[j] - TWO * dots[i, j]
-                here[n], names[n] = distance + sq[i], first + j
-                n += distance < below
+                below = bound[q] - shift
+            for j in range(start, stop):
+                here[n], names[n] = far[j] + shift, first + np.int64(j)
+                n += np.uint64(far[j] < below)
         count[q] = n
 
 
 @kernel
-def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
+def _select(near: Floats32, kept: Any, n: Any, most: int, high: Any) -> Any:
     """Move the `most` smallest of the first `n`, or a few more, to the front, in order.
 
     Returns how many, and the bound that the others exceed. It is found by bisection: counting
@@ -337,28 +343,32 @@ def _select(near: Floats32, kept: Any, n: int, most: int, high: Any) -> Any:
     if high == np.inf:
         high = near[0]
         for j in range(n):
-            high = max(high, near[j])
+            high = near[j] if near[j] > high else high
     low, below = np.float32(-np.inf), 0  # number of values not above `low`
-    while high > 0:
+    few = False  # values not above `high`
+    while high > 0 and not few:
         middle = np.float32((max(low, np.float32(0)) + high) / 2)
         if middle <= low or middle >= high:
             break  # all values in between are equal
-        count = np.float32(0)
+        count = np.int32(0)
         for j in range(n):
-            count += np.float32(near[j] <= middle)
+            count += np.int32(near[j] <= middle)
         if count < most:
             low, below = middle, int(count)
         else:
-            high = middle
-            if count <= most + SPARE:
-                break
-    equal, end = most + SPARE - below, 0
+            high, few = middle, bool(count <= most + SPARE)
+    if few:
+        low = high
+    equal, end = most + SPARE - below, np.uint64(0)
     for j in range(n):
         value = near[j]
-        tie = low < value <= high and equal > 0
         near[end], kept[end] = value, kept[j]
-        equal -= tie
-        end += tie or value <= low
+        if few:  # no branch that depends on a value
+            end += np.uint64(value <= high)
+        else:
+            tie = low < value <= high and equal > 0
+            equal -= tie
+            end += np.uint64(tie or value <= low)
     return end, high
 
 
@@ -397,7 +407,7 @@ def _settle(
     names: Indices,
     by_distance: Indices,
     beyond: Floats64,
-    found: Indices,
+    found: Any,
     distances: Floats64,
 ) -> Any:
     """Take the nearest by (distance, row number); return whether others may be nearer.

@@ -204,6 +204,7 @@ class NeighborSearch:
             return self._by_scikit_learn(k, rows)
         index, Z = self._built(), self.Z if len(rows) == len(self.Z) else self.Z[rows]
         measured, probed, method = 1.0, len(rows), "exact search"
+        found: NDArray[Any]
         if isinstance(index, BruteForce):
             found, distances = index.search(Z, k, own=rows, n_jobs=self.n_jobs)
         elif self.exact:
@@ -213,7 +214,11 @@ class NeighborSearch:
             found, distances, measured, method = self._reach(index, k, probe, rows)
             probed = probe.rows.size
         return Neighbors(
-            found.astype(np.int32), self._in_units(distances), measured, probed, method
+            found.astype(np.int32, copy=False),
+            self._in_units(distances),
+            measured,
+            probed,
+            method,
         )
 
     def of(
@@ -228,8 +233,8 @@ class NeighborSearch:
             return indices.astype(np.int32), self._in_units(distances)
         Q, index = self._prepared(X), self._built()
         if isinstance(index, BruteForce):
-            found, distances = index.search(Q, k, n_jobs=n_jobs)
-            return found.astype(np.int32), self._in_units(distances)
+            numbers, distances = index.search(Q, k, n_jobs=n_jobs)
+            return numbers.astype(np.int32), self._in_units(distances)
         probes = self.few_probes if k <= FEW else self.n_probes
         found, distances = index.search(Q, k, probes, alone=True, n_jobs=n_jobs)
         short = np.flatnonzero(found[:, -1] < 0)
@@ -237,7 +242,7 @@ class NeighborSearch:
             found[short], distances[short] = self._whole().search(
                 Q[short], k, 1, alone=True, n_jobs=n_jobs
             )
-        return found.astype(np.int32), self._in_units(distances)
+        return found, self._in_units(distances)
 
     def distances(self, rows: Indices, near: NDArray[np.int32]) -> Floats64:
         """Distances from m rows to rows `near` (m, k), euclidean or cosine, as differences."""
@@ -307,15 +312,16 @@ class NeighborSearch:
         """Rows relative to the medians, divided by a power of two; transformed for the metric."""
         plain = self.metric == "euclidean"
         Z = self._shifted(X) if plain else changed_rows(X, self.metric)
-        Z = np.ldexp(Z - self.median, -self.exponent)
+        Z = np.asarray(Z - self.median)
+        np.ldexp(Z, -self.exponent, out=Z)
         return np.clip(Z, -WILDEST, WILDEST, out=Z)
 
     def _in_units(self, distances: Floats64) -> Floats64:
         if self.metric in ANGLES:
             return np.asarray(2 * np.arcsin(np.minimum(1.0, distances / 2)))  # chord to angle
-        if self._by_library(self.Z):
+        if self._by_library(self.Z) or self.exponent == 0:
             return distances
-        return np.asarray(np.ldexp(distances, self.exponent))
+        return np.ldexp(distances, self.exponent, out=distances)  # fresh memory costs more
 
     def _by_library(self, X: Any) -> bool:
         """Whether scikit-learn searches: for one of its metrics, or in a sparse table."""
@@ -327,7 +333,7 @@ class NeighborSearch:
 
     def _reach(
         self, lists: InvertedLists, k: int, probe: "_Probe", rows: Indices
-    ) -> tuple[Indices, Floats64, float, str]:
+    ) -> tuple[NDArray[np.int32], Floats64, float, str]:
         """Neighbours of `rows`, the recall measured on `probe`, and the method."""
         search = partial(lists.search, n_jobs=self.n_jobs)
         n_lists, enough = len(lists.centres), 0.0
@@ -487,7 +493,7 @@ class _Probe:
         # of the k-th neighbour
         self.sq_radius = {count: distances[:, count - 1] ** 2 for count in (min(k, FEW), k)}
 
-    def recall(self, found: Indices) -> float:
+    def recall(self, found: NDArray[np.int32]) -> float:
         """Share of the neighbours found for these rows that are as near as the true ones.
 
         Rows at the same distance are equivalent, so copies do not count as missed.
@@ -504,7 +510,7 @@ class _Probe:
 
 @kernel
 def _count_within(
-    Z: Floats64, rows: Indices, found: Indices, sq_radius: Floats64, start: int, stop: int
+    Z: Floats64, rows: Indices, found: Any, sq_radius: Floats64, start: int, stop: int
 ) -> int:
     """Count the rows found for some of `rows` that are within the radius."""
     count = 0
