@@ -165,7 +165,8 @@ def test_every_number_of_a_comparison_is_that_of_the_whole_tables():
     X, Y = pair(dx=5, dy=3, noise=3.0)
     whole, parts = compare(X, Y, n_neighbors=7), compare(*sources(X, Y), n_neighbors=7)
     for name, value in whole.to_dict().items():
-        assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
+        if name != "metric":
+            assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
     assert parts.overlap_rows == 700
     assert "drawn" not in str(parts)
 

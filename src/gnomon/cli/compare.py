@@ -13,7 +13,7 @@ from gnomon.cli.compare_page import (
     page_path,
     write_compared_page,
 )
-from gnomon.cli.compared_rows import all_rows, changed_ids, changed_rows
+from gnomon.cli.compared_rows import all_rows, changed_ids, changed_rows, refuse_blocks
 from gnomon.cli.gate import ConditionType, judge, refuse_failed, verdict_of
 from gnomon.cli.run_lines import RunLines
 
@@ -137,6 +137,8 @@ def command(asked: Asked) -> None:
             options.new_file(path, force=force, endings=(".html", ".htm"))
         tables = subjects[0].table, subjects[1].table
         pair = open_pairing(*tables, asked, words, row_names=path is not None)
+        if asked.rows_file is not None:
+            refuse_blocks(pair)
         with watched_engine(asked, words) as engine:
             found, test = _compare(pair, asked, engine)
         pair.say(words, found.n)

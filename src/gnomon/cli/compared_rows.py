@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from gnomon.cli.pairs import Pairing
     from gnomon.procrustes.compare import Comparison
 
-__all__ = ["all_rows", "changed_ids", "changed_rows"]
+__all__ = ["all_rows", "changed_ids", "changed_rows", "refuse_blocks"]
 
 
 def _ids(pair: "Pairing") -> "NDArray[Any] | None":
@@ -54,15 +54,20 @@ def _exchanged(found: "Comparison", ids: "NDArray[Any]", at: int) -> tuple[list[
     return [ids[i] for i in before if i in lost], [ids[i] for i in after if i in gained]
 
 
+def refuse_blocks(pair: "Pairing") -> None:
+    """Refuse --rows for tables in blocks, whose rows are not examined one by one."""
+    from gnomon.errors import ParameterError
+
+    if pair.joined is None:
+        raise ParameterError("--rows needs tables that fit into memory. Leave it out.")
+
+
 def all_rows(pair: "Pairing", found: "Comparison") -> dict[str, Any]:
     """Every row of both tables, as columns; of very many rows, only some were examined."""
     import numpy as np
 
-    from gnomon.errors import ParameterError
-
     ids, changes = _ids(pair), found.changes
-    if ids is None:
-        raise ParameterError("--rows needs tables that fit into memory. Leave it out.")
+    assert ids is not None  # `refuse_blocks`
     alone = pair.alone()
     n = sum(map(len, alone))
     kept, between = (np.full(len(ids) + n, np.nan) for _ in range(2))
