@@ -11,6 +11,7 @@ from typing import Any
 __all__ = ["Shown", "late"]
 
 _HOME = {
+    "opened_pair": "gnomon.cli.opened_pair",
     "comparison_card": "gnomon.report.cards",
     "model_card": "gnomon.report.cards",
     "result_bundle": "gnomon.report.notebook",

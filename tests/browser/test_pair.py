@@ -232,3 +232,30 @@ def test_without_a_script_both_maps_are_a_picture(visit, path):
     page = visit(path, script=False)
     assert page.is_visible(".map-picture svg")
     assert not page.is_visible("#map-tool")
+
+
+def test_the_card_tells_the_nearest_rows_in_both_tables(visit, path, made):
+    page = visit(path)
+    first, second = made[0].content.near
+    row = int(made[0].content.changed.argmax())
+    page.fill("#map-search", f"plant-{row}")
+    page.press("#map-search", "Enter")
+    until(page, lambda: data_of(page, "map", "focus") == str(row))
+    sides = page.locator("#map-card .map-sides > div")
+    titles = ["Nearest in before", "Nearest in <b>after</b>"]
+    for at, (title, near) in enumerate(zip(titles, (first, second), strict=True)):
+        lines = sides.nth(at).locator("p, li").all_inner_texts()
+        assert [line.split("\n")[0] for line in lines] == [
+            title,
+            *(f"plant-{other}" for other in near[row][:5]),
+        ]
+
+
+def test_what_rows_that_changed_company_have_in_common_is_not_that_they_changed_company(
+    visit, path
+):
+    page = visit(path)
+    page.click("#map-changed")
+    page.wait_for_selector("#map-selection h4")
+    assert "Rows that changed company" in page.inner_text("#map-selection")
+    assert "company: changed company" not in page.inner_text("#map-selection .map-apart")

@@ -223,3 +223,22 @@ def test_without_labels_groups_are_suggested_named_and_coloured(visit, tmp_path)
     point(page, on_screen(page, made.content.pca_map)[row])
     page.wait_for_selector("#map-card:not([hidden])")
     assert "high alcohol, high hue" in page.inner_text("#map-card")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_search_lists_the_same_word_first_then_its_beginnings_and_no_word_twice(
+    visit, tmp_path, named
+):
+    words = ["making", "kings", "KING", "viking", "queen", *(f"word{i}" for i in range(25))]
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    ids = {"ids": words} if named else {}
+    made = report(X, pca=PCA(2, random_state=0).fit(X), text=words, **ids)
+    page = visit(made.save(tmp_path / "report.html"))
+    page.fill("#map-search", "king")
+    page.wait_for_selector("#map-found li")
+    lines = page.locator("#map-found li").all_inner_texts()[:4]
+    found = [[word for word in line.split() if word in words] for line in lines]
+    assert found == [["KING"], ["kings"], ["making"], ["viking"]]
+    page.press("#map-search", "Enter")
+    page.wait_for_selector("#map-stage[data-focus='2']")
+    assert page.inner_text("#map-card").count("KING") == 1

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 from commands import first_words, gnomon, refused
 
-from gnomon import align
+from gnomon import align, load
 
 OLD = "id,x,y\na,0,0.5\nb,1,0\nc,0,2.5\nd,3,3.5\n"
 # b, d and a of OLD mirrored (x and y exchanged) and moved by 10; z is new
@@ -191,13 +191,13 @@ def test_rows_are_joined_by_the_only_column_that_names_them_in_both(folder):
     assert "by their order" in done.stderr
 
 
-def test_tables_of_unequal_widths_are_aligned_in_the_wider_frame(folder):
+def test_tables_of_unequal_widths_are_aligned_in_the_columns_of_old(folder):
     (folder / "thin.csv").write_text("id,t\na,1.5\nb,2\nd,5\n")
     done = gnomon("align", "thin.csv", "--to", "old.csv", "--id", "id", folder=folder)
     assert table_of(done).column_names == ["id", "x", "y"]
-    assert "of different widths" in done.stderr
+    assert "Columns  1 of thin.csv, 2 of old.csv: the result has 2\n" in done.stderr
     done = gnomon("align", "old.csv", "--to", "thin.csv", "--id", "id", folder=folder)
-    assert table_of(done).column_names == ["id", "x", "y"]
+    assert table_of(done).column_names == ["id", "t"]
     order = ("align", "thin.csv", "--to", "old.csv", "--id", "id", "--reflection", "forbid")
     assert refused(gnomon(*order, folder=folder), 2, "different widths")
 
@@ -268,3 +268,26 @@ def test_without_a_table_to_lie_on_it_is_wrong_usage(folder):
     done = gnomon("align", "new.csv", folder=folder, COLUMNS="200")
     assert done.returncode == 2
     assert "Missing option '--to'" in done.stderr
+
+
+def test_a_wider_table_is_laid_on_the_columns_of_old_and_says_what_these_do_not_hold(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 2))
+    for name, Z in (("x", X), ("y", Y)):
+        columns = {f"{name}{j}": Z[:, j] for j in range(Z.shape[1])}
+        pc.write_csv(
+            pa.table({"id": [f"r{i}" for i in range(30)]} | columns), tmp_path / f"{name}.csv"
+        )
+    order = ("align", "x.csv", "--to", "y.csv", "--scaling", "yes", "--model", "m.gnomon")
+    done = gnomon(*order, folder=tmp_path)
+    table, expected = table_of(done), align(X, Y, scaling=True)
+    assert table.column_names == ["id", "y0", "y1"]
+    assert np.allclose(numbers(table, ["y0", "y1"]), expected.aligned, atol=1e-9)
+    said = f"which do not hold {100 * expected.outside:.1f} % of the squared lengths"
+    assert f"5 of x.csv, 2 of y.csv: the result has 2, {said}" in done.stderr
+    assert f"disparity {expected.disparity:.3g}: " in done.stderr
+    assert "the best factor draws rows to the mean" in done.stderr
+    model = load(tmp_path / "m.gnomon")
+    assert np.allclose(model.transform(X[:3])[:, :2], expected.aligned[:3])
+    assert refused(gnomon(*order, folder=tmp_path), 2, "m.gnomon exists. Use --force")
+    assert refused(gnomon(*order[:-1], "m.csv", folder=tmp_path), 2, "--model must end in")

@@ -47,6 +47,7 @@ def test_words_go_to_stderr_and_say_all_measures(made):
         "Shared",
         "Alone",
         "Alone",
+        "Distance",
         "Alike",
         "RV",
         "Near",
@@ -79,6 +80,7 @@ def test_json_holds_what_the_library_finds_on_the_shared_rows(made):
     assert found["p_value"] == test.p_value
     assert (found["n_permutations"], found["seed"], found["id"]) == (99, 7, "id")
     assert (found["only_a"], found["only_b"]) == (["only_a"], ["only_b"])
+    assert found["metric"] == expected.pop("metric")
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-9)
 
@@ -92,7 +94,7 @@ def test_a_file_gets_the_format_of_its_ending_and_is_not_overwritten(made):
     assert done.stderr.splitlines()[-1] == "Wrote    c.csv"
     (row,) = pc.read_csv(folder / "c.csv").to_pylist()
     assert row["correlation"] == pytest.approx(numbers["correlation"])
-    assert (row["a"], row["b"], row["only_a"]) == ("a.csv", "b.csv", 1)
+    assert (row["a"], row["b"], row["n_only_a"]) == ("a.csv", "b.csv", 1)
     assert refused(gnomon(*ORDER, "-o", "c.json", folder=folder), 2, "c.json exists. Use --force")
     assert strict((folder / "c.json").read_text()) == numbers
 
@@ -151,3 +153,92 @@ def test_missing_and_wrong_files_are_told_before_any_work(made):
     assert refused(gnomon("compare", "a.csv", "no.csv", folder=made[0]), 2, "no file 'no.csv'")
     done = gnomon(*ORDER, "-o", "c.xlsx", folder=made[0])
     assert refused(done, 2, "-o must end in one of", ".json")
+
+
+def test_cosine_reaches_the_library_and_is_named(made):
+    folder, X, Y = made
+    done = gnomon(*ORDER, "--metric", "cosine", "--json", folder=folder)
+    found = strict(done.stdout)
+    expected = compare(X, Y, metric="cosine").to_dict()
+    assert found["metric"] == expected.pop("metric") == "cosine"
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    assert "Distance cosine: rows divided by their lengths" in done.stderr
+    assert "Distance euclidean: rows as they are" in gnomon(*ORDER, folder=folder).stderr
+
+
+def test_a_row_without_a_direction_is_named(made):
+    folder, X, _ = made
+    X[3] = 0
+    write(folder / "zero.csv", [f"r{i}" for i in range(40)], X)
+    order = ("compare", "zero.csv", "b.csv", "--id", "id", "--metric", "cosine")
+    assert refused(gnomon(*order, folder=folder), 3, 'zero.csv: row "r3" is all 0')
+
+
+def test_lengths_that_decide_are_told_where_no_metric_was_asked_for(made):
+    folder, X, _ = made
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    names = [f"r{i}" for i in range(40)]
+    write(folder / "unit.csv", names, unit)
+    order = ("compare", "a.csv", "unit.csv", "--id", "id")
+    said = gnomon(*order, folder=folder).stderr
+    assert "Note     rows of one table all have length 1, those of the other 0." in said
+    assert "--metric cosine" in said
+    assert "Note" not in gnomon(*order, "--metric", "euclidean", folder=folder).stderr
+    assert "Note" not in gnomon(*ORDER, folder=folder).stderr  # maps have rows of any length
+
+
+def test_json_on_stdout_and_in_a_file_is_the_same_figures_first_and_lists_short(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    write(tmp_path / "a.csv", [f"r{i}" for i in range(300)], X)
+    write(tmp_path / "b.csv", [f"r{i}" for i in range(20)], X[:20, ::-1])
+    order = ("compare", "a.csv", "b.csv", "--id", "id", "--json", "-o", "x.json")
+    done = gnomon(*order, folder=tmp_path)
+    found = strict(done.stdout)
+    assert found == strict((tmp_path / "x.json").read_text())
+    assert (found["n_only_a"], len(found["only_a"]), found["only_b"]) == (280, 100, [])
+    names = list(found)
+    assert max(map(names.index, ("n", "neighbor_overlap", "p_value", "conditions"))) < min(
+        map(names.index, ("changed_rows", "only_a", "only_b"))
+    )
+
+
+def swapped(folder):
+    """Two tables of ten groups, of which four rows exchange their places."""
+    rng = np.random.default_rng(0)
+    X = 20 * np.repeat(np.arange(10), 20)[:, None] + rng.normal(size=(200, 2))
+    Y = X.copy()
+    Y[[0, 100, 40, 160]] = X[[100, 0, 160, 40]]
+    names = np.array([f"r{i}" for i in range(200)])
+    write(folder / "a.csv", names, X)
+    write(folder / "b.csv", [*names, "z"], np.vstack([Y, [[0, 0]]]))
+    return X, Y, names
+
+
+def test_rows_that_changed_are_named_with_what_they_lost_and_gained(tmp_path):
+    X, Y, names = swapped(tmp_path)
+    done = gnomon(*ORDER, "--json", "--rows", "rows.csv", folder=tmp_path)
+    found, changes = strict(done.stdout), compare(X, Y).changes
+    assert {row["id"] for row in found["changed_rows"]} == {"r0", "r100", "r40", "r160"}
+    assert found["n_changed"] == 4
+    assert f'former neighbours): "{names[changes.changed[0]]}", ' in done.stderr
+    first = next(row for row in found["changed_rows"] if row["id"] == "r0")
+    lost = set(changes.near_x[0].tolist()) - set(changes.near_y[0].tolist())
+    assert set(first["lost"]) == {f"r{i}" for i in lost}
+    assert found["files"] == ["rows.csv"]
+    rows = {row["id"]: row for row in pc.read_csv(tmp_path / "rows.csv").to_pylist()}
+    assert len(rows) == 201
+    assert (rows["z"]["found_in"], rows["z"]["changed"]) == ("b", False)
+    assert rows["r0"]["lost"].split("; ") == first["lost"]
+    assert {name for name, row in rows.items() if row["changed"]} == {"r0", "r100", "r40", "r160"}
+
+
+def test_two_paths_in_python_are_joined_as_by_the_command(made, monkeypatch):
+    folder, X, Y = made
+    monkeypatch.chdir(folder)
+    found = compare("a.csv", "b.csv", id="id", metric="cosine")
+    expected = compare(X, Y, metric="cosine")
+    assert found.metric == "cosine"
+    assert found.disparity == pytest.approx(expected.disparity, rel=1e-9)
+    assert found.neighbor_overlap == expected.neighbor_overlap
+    assert found.ids == tuple(f"r{i}" for i in range(40))
+    assert compare("a.csv", "b.csv") == compare("a.csv", "b.csv", id="id")  # a column named so

@@ -1,6 +1,8 @@
 """`gnomon compare --page`: files, folders of runs and models, by id or by row."""
 
+import html
 import json
+import re
 import shutil
 
 import numpy as np
@@ -38,9 +40,10 @@ def test_files_have_a_page_under_both_names_that_finds_the_movers(here):
     found = json.loads(done.stdout)
     assert found["files"] == ["old_and_new.html"]
     page = (folder / "old_and_new.html").read_text(encoding="utf-8")
-    assert {f"r{row}" for row in movers} == set(found["changed_rows"])
+    named = [row["id"] for row in found["changed_rows"]]
+    assert {f"r{row}" for row in movers} == set(named)
     changed = decoded_numbers(read_data(page)["pair"]["changed"])
-    assert [f"r{row}" for row in changed] == sorted(found["changed_rows"], key=lambda r: int(r[1:]))
+    assert [f"r{row}" for row in changed] == sorted(named, key=lambda r: int(r[1:]))
     assert read_data(page)["labels"][0]["name"] == "kind"
     assert "gnomon compare old.csv new.csv --id id" in page
     again = gnomon(*order, "--page", folder=folder)
@@ -158,3 +161,27 @@ def test_a_folder_in_blocks_has_a_page_of_the_rows_that_were_drawn(here, tmp_pat
 def test_what_cannot_be_done_is_refused(here, order, code, says):
     done = gnomon("compare", *order, "--id", "id", "--permutations", "9", "--force", folder=here[0])
     assert refused(done, code, says)
+
+
+def test_names_on_the_page_are_those_given_and_its_python_runs(here, monkeypatch, capsys):
+    folder, _ = here
+    monkeypatch.chdir(folder)
+    order = ("compare", "old.csv", "new.csv", "--id", "id", "--metric", "cosine", "-q")
+    done = gnomon(*order, "-o", "named.html", "--names", "GloVe", "word2vec", folder=folder)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "named.html").read_text(encoding="utf-8")
+    assert [each["name"] for each in read_data(page)["maps"]] == ["GloVe", "word2vec"]
+    code = html.unescape(re.search(r"<code>(import gnomon.*?)</code>", page, re.DOTALL)[1])
+    exec(code, {})
+    assert "cosine" in capsys.readouterr().out
+    again = (folder / "comparison.html").read_text(encoding="utf-8")
+    assert read_data(again)["pair"] == read_data(page)["pair"]
+
+
+def test_no_python_is_shown_for_options_that_it_does_not_have(here):
+    folder, _ = here
+    order = ("compare", "old.csv", "new.csv", "--id", "id", "--missing", "drop")
+    assert gnomon(*order, "-o", "drop.html", folder=folder).returncode == 0
+    page = (folder / "drop.html").read_text(encoding="utf-8")
+    assert "--missing drop" in page
+    assert "gnomon.compare(" not in page

@@ -33,7 +33,19 @@ def compare(here, *conditions, more=("--json",)):
     return gnomon("compare", *tables, *given, *more, folder=here)
 
 
-@pytest.mark.parametrize("text", ["neighbours < 0.99", "neighbors<=.99", "p >= 1e-2", "only_b>0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "neighbours < 0.99",
+        "neighbors<=.99",
+        "neighbor_overlap < 99 %",
+        "neighbours<99%",
+        "p >= 1e-2",
+        "p_value >= 1%",
+        "only_b>0",
+        "n_only_b > 0",
+    ],
+)
 def test_a_condition_that_holds_ends_with_5_and_a_sentence_and_json_says_which(here, text):
     done = compare(here, "rows < 5", text)
     assert done.returncode == 5, done.stderr
@@ -56,7 +68,15 @@ def test_several_that_hold_are_named_with_their_values(here):
 def test_conditions_that_do_not_hold_pass_and_say_so(here):
     done = compare(here, "neighbours < 0.1", "only_b > 1", more=("--json",))
     assert done.returncode == 0
-    assert json.loads(done.stdout)["failed"] == []
+    found = json.loads(done.stdout)
+    assert found["failed"] == []
+    assert found["conditions"][1] == {
+        "condition": "only_b > 1",
+        "name": "only_b",
+        "value": 1,
+        "limit": 1.0,
+        "holds": False,
+    }
     assert "only_b 1 (fails if > 1)" in done.stderr.splitlines()[-1]
 
 
@@ -70,7 +90,7 @@ def test_what_was_found_is_written_before_the_command_fails(here):
 def test_every_figure_of_a_comparison_has_a_name_and_every_name_a_figure(here):
     done = compare(here, *(f"{name} > 1e9" for name in FIGURES))
     assert done.returncode == 0, done.stderr
-    settings = {"n_neighbors", "overlap_rows", "changes", "tables"}
+    settings = {"n_neighbors", "overlap_rows", "metric", "changes", "tables", "ids"}
     figures = {field.name for field in dataclasses.fields(Comparison)} - settings
     assert figures <= set(FIGURES.values()) <= set(json.loads(done.stdout))
 

@@ -123,12 +123,25 @@ def test_a_robust_fit_of_folders_is_that_of_the_tables(here, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected.transform(X), atol=1e-9)
 
 
+def test_folders_are_compared_by_cosine(here):
+    order = ("compare", "new", "old", "--permutations", "9", "--metric", "cosine", "--json")
+    done = gnomon(*order, folder=here)
+    found, expected = json.loads(done.stdout), compare(*pair(), metric="cosine")
+    for name in ("n", "correlation", "rmsd", "rv", "unbiased_cka", "neighbor_overlap"):
+        assert found[name] == pytest.approx(getattr(expected, name)), name
+    assert "cosine: rows divided by their lengths" in done.stderr
+    assert refused(
+        gnomon(*order, "--rows", "r.csv", folder=here), 2, "--rows needs tables that fit"
+    )
+
+
 def test_folders_are_compared(here):
     done = gnomon("compare", "new", "old", "--permutations", "99", "--json", folder=here)
     assert done.returncode == 0, done.stderr
     assert first_words(done) == [
         *2 * ["Read", "Features", "Blocks"],
         "Shared",
+        "Distance",
         "Alike",
         "RV",
         "Near",

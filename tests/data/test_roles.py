@@ -518,3 +518,28 @@ def test_a_name_with_the_signs_of_a_pattern_is_meant_as_it_is(tmp_path):
     assert read(tmp_path / "t.csv", features="a[1]").columns == ("a[1]",)
     assert read(tmp_path / "t.csv", features="a*").columns == ("a*",)
     assert read(tmp_path / "t.csv", features="a?").columns == ("a1", "a*")
+
+
+@pytest.mark.parametrize(
+    ("words", "id"),
+    [
+        (["king", "queen", "making"], "token"),
+        (["king", "queen", "king"], None),  # names no row
+        (["a king", "a queen", "making"], None),  # a text, not a name
+    ],
+)
+def test_a_text_of_single_words_that_differ_names_the_rows_too(tmp_path, words, id):
+    file = tmp_path / "words.csv"
+    rows = [f"{word},{j}.5,{j * j}" for j, word in enumerate(words)]
+    file.write_text("\n".join(["token,x,y", *rows]) + "\n")
+    table = read(file, text="token")
+    assert table.id_name == id
+    assert table.text[1].tolist() == words
+    assert table.roles.features == ("x", "y")
+
+
+def test_texts_beside_an_array_name_the_rows_though_they_are_shown(tmp_path):
+    words = np.array(["new york", "king", "queen"])
+    np.savez(tmp_path / "w.npz", vectors=np.eye(3) + 0.5, words=words)
+    assert read(tmp_path / "w.npz", text="words").ids.tolist() == words.tolist()
+    assert read(tmp_path / "w.npz").ids.tolist() == words.tolist()

@@ -93,3 +93,36 @@ def test_one_shared_row_says_nothing_of_a_rotation():
     X, Y = pair(d=2)
     with pytest.raises(DataError, match="1 shared row is too few"):
         align(X, Y, IDS, [*IDS[:1], *(f"other {i}" for i in range(59))])
+
+
+@pytest.mark.parametrize("scaling", [False, True, "norm-ratio"])
+def test_a_wider_table_gets_the_columns_of_the_narrower_one(scaling):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 7)) + 3, rng.normal(size=(40, 3)) - 5
+    found = align(X, Y, scaling=scaling)
+    # Padding Y with zeros leaves XᵀY = UΣVᵀ as it is: the best directions of X are UVᵀ.
+    x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    U, sigma, Vt = np.linalg.svd(x.T @ y, full_matrices=False)
+    factor = {
+        False: 1.0,
+        True: sigma.sum() / np.square(x).sum(),
+        "norm-ratio": np.linalg.norm(y) / np.linalg.norm(x),
+    }[scaling]
+    assert found.aligned == pytest.approx(Y.mean(axis=0) + factor * x @ (U @ Vt))
+    inside = np.square(x @ (U @ Vt)).sum() / np.square(x).sum()
+    assert found.outside == pytest.approx(1 - inside)
+    padded = align(X, np.column_stack([Y, np.zeros((40, 4))]), scaling=scaling)
+    assert padded.disparity == pytest.approx(found.disparity)
+    assert np.square(padded.aligned[:, 3:]).sum() / np.square(
+        padded.aligned - padded.aligned.mean(axis=0)
+    ).sum() == pytest.approx(found.outside)
+    assert "which the columns of Y do not hold" in str(found)
+
+
+def test_a_narrower_table_keeps_all_of_its_length():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 7))
+    found = align(X, Y)
+    assert (found.aligned.shape, found.outside) == ((40, 7), 0.0)
+    assert "which the columns" not in str(found)
+    assert "X and Y differ in their numbers of columns" in str(found)

@@ -1,9 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from procrustes.sets import orthogonal, pair
 
-from gnomon import Procrustes, compare
-from gnomon.errors import DataError, DataWarning
+from gnomon import Procrustes, compare, permutation_test
+from gnomon.errors import DataError, DataWarning, ParameterError
 
 
 def centred(Z):
@@ -91,3 +92,64 @@ def test_a_comparison_reads_as_sentences_and_does_not_depend_on_threads():
     found = [compare(X, Y, n_jobs=n) for n in (1, 2, 4)]
     assert found[0] == found[1] == found[2]
     assert "Procrustes correlation" in str(found[0])
+
+
+def embeddings(n=60, dx=5, dy=8, seed=0):
+    """The same directions in two spaces, with lengths that have nothing in common."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, dx))
+    turned = np.column_stack([Z, np.zeros((n, dy - dx))]) @ orthogonal(dy)
+    return tuple(T * rng.uniform(0.1, 10, size=(n, 1)) for T in (Z, turned))
+
+
+def divided(Z):
+    return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+
+
+def test_cosine_compares_directions_and_no_lengths():
+    X, Y = embeddings()
+    found = compare(X, Y, metric="cosine")
+    assert found.neighbor_overlap == 1
+    assert found.disparity < 1e-20
+    assert compare(X, Y).neighbor_overlap < 0.9
+    assert (found.metric, dict(found.lines())["metric"][:6]) == ("cosine", "cosine")
+
+
+def test_cosine_is_the_comparison_of_rows_divided_by_their_lengths():
+    X, _ = embeddings()
+    Y = X + np.random.default_rng(1).normal(size=X.shape)
+    found, expected = compare(X, Y, metric="cosine"), compare(divided(X), divided(Y))
+    for name, value in expected.to_dict().items():
+        if name != "metric":
+            assert getattr(found, name) == pytest.approx(value, rel=1e-12), name
+    tests = permutation_test(X, Y, 9, metric="cosine"), permutation_test(divided(X), divided(Y), 9)
+    assert tests[0].null == pytest.approx(tests[1].null, rel=1e-12)
+
+
+def test_cosine_refuses_rows_without_a_direction_and_names_cells_that_are_no_numbers():
+    X, Y = embeddings()
+    zero, gap = X.copy(), X.copy()
+    zero[7] = 0
+    gap[3, 2] = np.nan
+    with pytest.raises(DataError, match="row 7 is all 0 and has no direction"):
+        compare(zero, Y, metric="cosine")
+    with pytest.raises(DataError, match="at row 3, column 2"):
+        compare(gap, Y, metric="cosine")
+    with pytest.raises(ParameterError, match="`metric` must be"):
+        compare(X, Y, metric="manhattan")
+
+
+def test_rows_are_joined_by_ids_as_in_align():
+    X, Y = pair(n=40, d=3)
+    order = np.random.default_rng(0).permutation(40)
+    ids = np.array([f"r{i}" for i in range(40)])
+    found = compare(X[:35], Y[order], ids[:35], ids[order])
+    assert found == compare(X[:35], Y[:35])
+    assert found.ids == tuple(ids[:35])
+    frames = pd.DataFrame(X[:35], index=ids[:35]), pd.DataFrame(Y[order], index=ids[order])
+    assert compare(*frames) == found
+    assert found.report(n_permutations=9).content.ids[1].tolist() == list(ids[:35])
+    with pytest.raises(DataError, match="share no id"):
+        compare(X, Y, range(40), ids)
+    with pytest.raises(ParameterError, match="`ids_y` must be given"):
+        compare(X, Y, range(40))

@@ -165,7 +165,8 @@ def test_every_number_of_a_comparison_is_that_of_the_whole_tables():
     X, Y = pair(dx=5, dy=3, noise=3.0)
     whole, parts = compare(X, Y, n_neighbors=7), compare(*sources(X, Y), n_neighbors=7)
     for name, value in whole.to_dict().items():
-        assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
+        if name != "metric":
+            assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
     assert parts.overlap_rows == 700
     assert "drawn" not in str(parts)
 
@@ -310,3 +311,35 @@ def test_dask_arrays_are_sources_by_themselves():
     assert Procrustes().fit(*lazy).n_features_in_ == 4
     mixed, whole = Procrustes().fit(lazy[0], Y), Procrustes().fit(X, Y)
     assert mixed.disparity_ == pytest.approx(whole.disparity_)
+
+
+def test_cosine_of_blocks_is_that_of_the_whole_tables():
+    X, Y = pair(n=300, dx=5, dy=7, noise=20)
+    whole, parts = compare(X, Y, metric="cosine"), compare(*sources(X, Y), metric="cosine")
+    for name, value in whole.to_dict().items():
+        if name != "metric":
+            assert getattr(parts, name) == pytest.approx(value, rel=1e-9), name
+    assert parts.metric == "cosine"
+    assert parts.disparity != compare(*sources(X, Y)).disparity
+    tests = (permutation_test(A, B, 9, metric="cosine") for A, B in ((X, Y), sources(X, Y)))
+    first, second = tests
+    assert first.null == pytest.approx(second.null, rel=1e-9)
+
+
+def test_cosine_of_blocks_leaves_the_ids_alone_and_names_the_row_without_a_direction():
+    X, Y = pair(n=300, dx=5, dy=7, noise=20)
+    ids = np.arange(300.0)[:, None]
+
+    def named(Z, rows):
+        return Elsewhere(Z, rows=rows, names=("id", *(f"v{j}" for j in range(Z.shape[1] - 1))))
+
+    left, right = named(np.hstack([ids, X]), 64), named(np.hstack([ids, Y])[5:], 45)
+    found = compare(left, right, id="id", metric="cosine")
+    expected = compare(X[5:], Y[5:], metric="cosine")
+    assert found.disparity == pytest.approx(expected.disparity, rel=1e-9)
+    assert found.neighbor_overlap == expected.neighbor_overlap
+    X[200] = 0
+    with pytest.raises(DataError, match="the array, row 200, is all 0 and has no direction"):
+        compare(*sources(X, Y), metric="cosine")
+    with pytest.raises(ParameterError, match="be in memory"):
+        compare(*sources(X, Y), range(300), range(300))

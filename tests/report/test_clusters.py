@@ -71,3 +71,20 @@ def test_a_name_holds_no_word_twice_and_none_that_means_nothing():
     groups = np.repeat([0, 1], 30)
     texts = ["font and fonts for the screen"] * 30 + ["a terminal"] * 30
     assert describe_groups(groups, None, [], texts)[0] == "font, screen"
+
+
+def test_groups_of_single_words_are_named_after_their_typical_members():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0], [30.0]], 40, axis=0) + rng.normal(size=(80, 4))
+    words = [f"{kind}{chr(97 + i // 26)}{chr(97 + i % 26)}" for kind in "xy" for i in range(40)]
+    near = np.argsort(np.linalg.norm(X[:, None] - X, axis=2), axis=1)[:, 1:11]
+    groups = np.repeat([0, 1], 40)
+    found = describe_groups(groups, None, [], words, words=words, near=near)
+    often = np.bincount(near[:40].ravel(), minlength=80)
+    first = np.argsort(-often[:40], kind="stable")[:3]
+    assert found[0] == ", ".join(words[row] for row in first)
+    assert found[40].startswith("y")
+    codes = [f"cell-{i}" for i in range(80)]
+    assert describe_groups(groups, None, [], words=codes, near=near)[0] == "group 1"
+    named = describe_groups(groups, X, ["a", "b", "c", "d"], words=words, near=near)
+    assert named[0].startswith("low ")

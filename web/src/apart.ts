@@ -40,6 +40,7 @@ export async function differences(table: Table, selected: Uint8Array): Promise<D
     if (group === "Trust" || group === "Components") continue;
     const field = await load();
     if (field.kind === "category") {
+      if (field.scattered) continue; // what a row did, not what it is
       labels.push(...ofLabels(field, selected));
     } else {
       columns.push({ name: field.name, ...ofValues(field, selected), feature: column !== undefined, choice });

@@ -50,11 +50,18 @@ export function showCard(
     card.append(element("p", { class: "map-small map-unpictured" }, "The page holds no picture of this row."));
   }
   const text = table.texts?.[row];
-  if (text) card.append(element("p", { class: "map-text" }, text));
+  if (text && text !== table.nameOf(row)) card.append(element("p", { class: "map-text" }, text));
   const link = table.links?.[row];
   if (link) card.append(element("p", { class: "map-where" }, linkTo(link)));
   const near = table.neighborsOf(row);
-  if (near.length) {
+  if (table.sides.length) {
+    const columns = table.sides.map((side) => {
+      const rows = side.neighbors.map((rank) => rank[row]).filter((other) => other !== row);
+      const list = element("ol", { class: "map-near" }, ...rows.map((other) => neighbour(table, other, content, actions)));
+      return element("div", {}, element("p", { class: "map-card-title" }, `Nearest in ${side.name}`), list);
+    });
+    card.append(element("div", { class: "map-sides" }, ...columns));
+  } else if (near.length) {
     card.append(element("p", { class: "map-card-title" }, `Nearest in ${table.space}`));
     card.append(element("ol", { class: "map-near" }, ...near.map((other) => neighbour(table, other, content, actions))));
   }
@@ -85,7 +92,7 @@ function neighbour(
   const picture = pictures?.thumbnail(row, THUMBNAIL, palette);
   go.append(swatch(colourOf(row)), ...(picture ? [picture] : []));
   go.append(element("span", { class: "map-name" }, table.nameOf(row)));
-  if (text) go.append(element("span", { class: "map-name map-count map-said" }, text));
+  if (text && text !== table.nameOf(row)) go.append(element("span", { class: "map-name map-count map-said" }, text));
   else {
     const label = fields.find((field) => field.kind === "category");
     if (label) go.append(element("span", { class: "map-count map-name" }, valueOf(label, row)));
@@ -105,8 +112,12 @@ export function valueOf(field: Field, row: number): string {
 /** What is said aloud of a row. */
 export function spoken(table: Table, row: number, fields: Field[]): string {
   const values = fields.map((field) => `${field.name} ${valueOf(field, row)}`);
-  const near = table.neighborsOf(row).map((other) => table.nameOf(other));
-  const nearest = near.length ? `. Nearest: ${near.join(", ")}` : "";
-  const text = table.texts?.[row] ? `. ${table.texts[row].slice(0, 300)}` : "";
+  const sides = table.sides.length ? table.sides : [{ name: "", neighbors: table.neighbors }];
+  const nearest = sides
+    .filter((side) => side.neighbors.length)
+    .map((side) => `. Nearest${side.name && ` in ${side.name}`}: ${side.neighbors.map((rank) => table.nameOf(rank[row])).join(", ")}`)
+    .join("");
+  const said = table.texts?.[row];
+  const text = said && said !== table.nameOf(row) ? `. ${said.slice(0, 300)}` : "";
   return `${[table.nameOf(row), ...values].join(", ")}${text}${nearest}`;
 }

@@ -17,7 +17,8 @@ export async function mountPair(root: HTMLElement, data: PackedTable): Promise<M
   if (!pair || maps.length !== 2) throw new Error("the page holds no pair of maps");
   const place = element("div", { class: "map-twin" });
   // Each shows neighbours of its own; the first knows both maps, for the slider.
-  const first = await mountMap(root, { ...data, maps: [maps[0]] });
+  const sides = [data.neighbors, pair.neighbors].map((neighbors, at) => ({ name: maps[at].name, neighbors }));
+  const first = await mountMap(root, { ...data, maps: [maps[0]], sides });
   root.classList.add("map-pair");
   first.parts.stage.closest(".map-main")!.after(place);
   const second = await mountMap(place, { ...data, maps: [maps[1]], neighbors: pair.neighbors }, { prefix: "other", isTwin: true });

@@ -85,6 +85,7 @@ export class Search {
   /** The text of a row around the word that was found in it. */
   private excerpt(row: number, asked: string): string {
     const text = this.table.texts?.[row] ?? "";
+    if (text === this.table.nameOf(row)) return "";
     const at = text.toLowerCase().indexOf(asked.toLowerCase());
     if (at < 0) return "";
     return `${at > AROUND ? "\u2026" : ""}${text.slice(Math.max(at - AROUND, 0), at + 3 * AROUND)}`;
@@ -168,23 +169,30 @@ export class Search {
   }
 }
 
-/** Rows whose id holds `asked`, those that begin with it first, then those whose text does; or by number. */
+/** Rows whose id or text holds `asked`: those that are it first, then those that begin with it; or by number. */
 function matchingRows(table: Table, asked: string): number[] {
   const { ids, texts, rows } = table;
   const numbered = /^(?:row\s*)?(\d+)$/i.exec(asked);
   const row = numbered ? table.rowOf(Number(numbered[1])) : -1;
   const wanted = asked.toLowerCase();
-  const [same, first, inside, said]: number[][] = [[], [], [], []];
+  const ranks: number[][] = Array.from({ length: 6 }, () => []);
   for (let i = 0; i < rows && (ids || texts); i++) {
-    const at = ids ? ids[i].toLowerCase().indexOf(wanted) : -1;
-    if (at > 0) inside.push(i);
-    else if (at === 0) (ids![i].length === asked.length ? same : first).push(i);
-    else if (texts?.[i].toLowerCase().includes(wanted)) said.push(i);
+    // Of equal rank, an id stands before a text.
+    const rank = Math.min(2 * match(ids?.[i], wanted), 2 * match(texts?.[i], wanted) + 1);
+    ranks[rank]?.push(i);
   }
-  const found = [...same, ...first, ...inside, ...said];
+  const found = ranks.flat();
   if (row < 0) return found;
   // "row 12" means the number where no id says so.
   return ids && found.length ? found : [row, ...found.filter((other) => other !== row)];
+}
+
+/** 0 where a text is what is wanted, 1 where it begins with it, 2 where it holds it, 3 where it does not. */
+function match(text: string | undefined, wanted: string): number {
+  const at = text === undefined ? -1 : text.toLowerCase().indexOf(wanted);
+  if (at < 0) return 3;
+  if (at > 0) return 2;
+  return text!.length === wanted.length ? 0 : 1;
 }
 
 function matchingNames(names: string[], asked: string): number[] {

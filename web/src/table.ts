@@ -96,6 +96,8 @@ export interface PackedTable {
   columns: { names: Packed | null; held: PackedColumn[]; numbered: string | null };
   /** Where two maps of the same rows are compared: neighbours in the second, and rows that changed company. */
   pair?: { neighbors: PackedNumbers[]; changed: PackedNumbers };
+  /** Neighbours in each of two compared tables, for the card that tells both. */
+  sides?: { name: string; neighbors: PackedNumbers[] }[];
 }
 
 export interface PointMap {
@@ -173,6 +175,8 @@ export class Table {
   texts: string[] | null = null;
   links: string[] | null = null;
   neighbors: WholeNumbers[] = [];
+  /** Neighbours in each of two compared tables; empty where there is one table. */
+  sides: { name: string; neighbors: WholeNumbers[] }[] = [];
 
   readonly columnNames: () => Promise<string[]>;
   readonly components: () => Promise<Component[]>;
@@ -212,6 +216,9 @@ export class Table {
       this.choices.push({ ...choice("Columns", named), column: held.column });
     }
     this.neighbors = await Promise.all(neighbors.map(wholeNumbers));
+    this.sides = await Promise.all(
+      (this.packed.sides ?? []).map(async (side) => ({ name: side.name, neighbors: await Promise.all(side.neighbors.map(wholeNumbers)) })),
+    );
     if (ids) this.ids = await texts(ids.texts);
     if (row_numbers) this.numbers = await wholeNumbers(row_numbers);
     this.texts = said ? await texts(said.texts) : null;

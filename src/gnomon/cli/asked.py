@@ -95,6 +95,9 @@ class Asked:
     permutations: int = 999
     conditions: "tuple[Condition, ...]" = ()
     page: bool = False
+    names: tuple[str, str] | None = None  # of A and B, on the page
+    rows_file: Path | None = None
+    model_file: Path | None = None
     reruns: int = 0
     shuffles: int = 3
 

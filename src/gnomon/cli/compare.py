@@ -13,6 +13,7 @@ from gnomon.cli.compare_page import (
     page_path,
     write_compared_page,
 )
+from gnomon.cli.compared_rows import all_rows, changed_ids, changed_rows, refuse_blocks
 from gnomon.cli.gate import ConditionType, judge, refuse_failed, verdict_of
 from gnomon.cli.run_lines import RunLines
 
@@ -26,6 +27,7 @@ HELP = """Compare two maps or embeddings: how alike they are, which rows moved, 
 \b
 gnomon compare a.csv b.csv --id name
 gnomon compare a.csv b.csv --id name --json > alike.json
+gnomon compare a.npz b.npz --metric cosine     embeddings
 gnomon compare a_map b_map --page              both maps on one page
 gnomon compare a_map b_map --columns 'pc*'     components, not maps
 gnomon compare a/ b/ --id cell                 folders of files
@@ -60,13 +62,27 @@ random.
     type=ConditionType(),
     help="End with exit code 5 if this holds: a figure (neighbours, changed, disparity, "
     "correlation, angular_distance, rmsd, rv, cka, p, rows, only_a, only_b), then <, <=, > or >=, "
-    "then a number. May be given again.",
+    "then a number or a percentage. May be given again.",
+)
+@options.of_result(
+    "--rows",
+    "rows_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for all rows, as .csv, .tsv, .parquet or .feather: whether each changed company, "
+    "and which neighbours it lost and gained.",
 )
 @options.of_page(
     "--page",
     is_flag=True,
     help="Write a page with both maps, what changed and how alike they are (default: "
     "A_and_B.html; with -o, its name with .html).",
+)
+@options.of_page(
+    "--names",
+    nargs=2,
+    metavar="A B",
+    help="Names of A and B on the page (default: those of the files).",
 )
 @options.of_page(
     "--reruns",
@@ -77,6 +93,12 @@ random.
     "chance alone changes.",
 )
 @options.compared_page
+@options.of_method(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="Distance between rows: cosine, for embeddings, divides them by their lengths first, for "
+    "all figures (default: euclidean).",
+)
 @options.of_method(
     "--neighbors",
     type=click.IntRange(1),
@@ -101,8 +123,9 @@ def command(asked: Asked) -> None:
     """Read, join, compare, say."""
     out, force = asked.out, asked.force
     options.new_file(out, force=force, also=(".json", ".html"))
+    options.new_file(asked.rows_file, force=force, option="--rows")
     from gnomon.cli.pairs import open_pairing
-    from gnomon.cli.results import say_json, say_versions
+    from gnomon.cli.results import say_json, say_versions, write_table_or_stdout
     from gnomon.cli.workers import watched_engine
 
     asked, words = asked.beside_workers(), asked.words
@@ -114,25 +137,33 @@ def command(asked: Asked) -> None:
             options.new_file(path, force=force, endings=(".html", ".htm"))
         tables = subjects[0].table, subjects[1].table
         pair = open_pairing(*tables, asked, words, row_names=path is not None)
+        if asked.rows_file is not None:
+            refuse_blocks(pair)
         with watched_engine(asked, words) as engine:
             found, test = _compare(pair, asked, engine)
         pair.say(words, found.n)
-        _say(words, found, test)
+        _say_metric(words, found, asked)
+        _say(words, pair, found, test)
         numbers = _numbers(pair, found, test, asked.seed)
         verdicts = judge(asked.conditions, numbers)
+        rows = None if asked.rows_file is None else all_rows(pair, found)
         html = None
         if path is not None:
             verdict = verdict_of(asked.conditions, verdicts)
             html = build_compared_page(subjects, asked, found, test, pair, verdict, words)
     say_versions(words)
+    numbers["conditions"] = verdicts
     numbers["failed"] = [each for each in verdicts if each["holds"]]
-    files = [] if out in (None, path) else [out]
-    _write(out if files else None, numbers, force=force, words=words)
+    numbers |= changed_rows(pair, found) | pair.lists("a", "b") | {"warnings": warned}
+    numbers_file = None if out == path else out
+    files = [file for file in (numbers_file, asked.rows_file, path) if file is not None]
+    _write(numbers_file, files, numbers, force=force, words=words)
+    if rows is not None:
+        write_table_or_stdout(asked.rows_file, rows, force=force, words=words)
     if path is not None and html is not None:
         write_compared_page(path, html, force=force, show=asked.show, words=words)
-        files.append(path)
     if asked.as_json:
-        say_json("compare", files, numbers | {"warnings": warned})
+        say_json("compare", files, numbers)
     refuse_failed(asked.conditions, verdicts, words)
 
 
@@ -148,13 +179,47 @@ def _compare(pair: "Pairing", asked: Asked, engine: Any) -> tuple["Comparison", 
     for table, X in (pair.left, left), (pair.right, right):
         if not table.in_blocks and not np.ptp(X, axis=0).any():
             raise FileError(f"{table.name}: all shared rows are the same point: no shape.")
+    metric = asked.metric or "euclidean"
+    if metric == "cosine" and pair.joined is not None:
+        _refuse_no_direction(pair)
     how: dict[str, Any] = {"id": pair.id, "engine": engine, "n_jobs": asked.threads}
+    how["metric"] = metric
     found = compare(left, right, n_neighbors=asked.neighbors, **how)
     test = permutation_test(left, right, asked.permutations, random_state=asked.seed, **how)
     return found, test
 
 
-def _say(words: RunLines, found: "Comparison", test: "PermutationTest") -> None:
+def _refuse_no_direction(pair: "Pairing") -> None:
+    """Refuse tables in memory with a row of zeros, which has no direction."""
+    import numpy as np
+
+    from gnomon.data.refusals import FileError, quoted
+
+    assert pair.joined is not None
+    both = pair.joined
+    for table, rows in ((pair.left, both.rows_left), (pair.right, both.rows_right)):
+        zero = np.flatnonzero(~table.X[rows].any(axis=1))
+        if zero.size:
+            name = quoted(both.ids_left[both.rows_left[zero[0]]])
+            raise FileError(
+                f"{table.name}: row {name} is all 0 and has no direction, which cosine needs.",
+                "Remove it, or leave --metric cosine out.",
+            )
+
+
+def _say_metric(words: RunLines, found: "Comparison", asked: Asked) -> None:
+    """The distance that was used, and whether another one was meant."""
+    from gnomon.procrustes.unit_rows import lengths_matter
+
+    words.say("Distance", dict(found.lines())["metric"])
+    why = None if asked.metric is not None else lengths_matter(*found.tables)
+    if why is not None:
+        words.say("Note", f"{why}; for embeddings, --metric cosine leaves lengths out")
+
+
+def _say(words: RunLines, pair: "Pairing", found: "Comparison", test: "PermutationTest") -> None:
+    from gnomon.data.refusals import listed
+
     said = dict(found.lines())
     words.say(
         "Alike",
@@ -165,7 +230,8 @@ def _say(words: RunLines, found: "Comparison", test: "PermutationTest") -> None:
     words.say("Near", said["neighbours"])
     limit = f"{100 * found.changes.limit:.3g} % of all rows lie"
     between = f"more than {limit} between them and their former neighbours"
-    words.say("Changed", f"{found.changes.title()} ({between})")
+    first = listed(changed) if (changed := changed_ids(pair, found)) else ""
+    words.say("Changed", f"{found.changes.title()} ({between}){first and ': '}{first}")
     counts, chance = (text for _, text in test.lines())
     some = f", of {test.rows:,} rows" if test.rows < found.n else ""
     words.say("p-value", f"{test.p_value:.3g}: {counts}{some} as alike; by chance {chance}")
@@ -175,10 +241,6 @@ def _numbers(
     pair: "Pairing", found: "Comparison", test: "PermutationTest", seed: int
 ) -> dict[str, Any]:
     """What was compared and what was found, for JSON."""
-    changed = {}
-    if pair.joined is not None:
-        ids = pair.joined.ids_left[pair.joined.rows_left]
-        changed["changed_rows"] = ids[found.changes.changed].tolist()
     return {
         **pair.numbers(found.n, "a", "b"),
         **found.to_dict(),
@@ -189,22 +251,26 @@ def _numbers(
         "as_large": test.as_large,
         "shuffled_rows": test.rows,
         "seed": seed,
-        **changed,
+        "n_changed": len(found.changes.changed),
     }
 
 
-def _write(out: Path | None, numbers: dict[str, Any], *, force: bool, words: RunLines) -> None:
+def _write(
+    out: Path | None, files: list[Path], numbers: dict[str, Any], *, force: bool, words: RunLines
+) -> None:
+    """What --json prints, or one row of its numbers, without lists."""
     if out is None:
         return
     import numpy as np
 
-    from gnomon.cli.results import write_table_or_stdout
+    from gnomon.cli.results import json_content, write_table_or_stdout
     from gnomon.data.write import write_json
 
     if out.suffix.lower() == ".json":
-        write_json(out, numbers, force=force)
+        write_json(out, json_content("compare", files, numbers), force=force)
         words.say("Wrote", str(out))
         return
-    counted = {name: len(v) if isinstance(v, list) else v for name, v in numbers.items()}
-    row = {name: np.array([v]) for name, v in counted.items() if v is not None}
+    single = {name: v for name, v in numbers.items() if not isinstance(v, list)}
+    single["failed"] = len(numbers["failed"])
+    row = {name: np.array([v]) for name, v in single.items() if v is not None}
     write_table_or_stdout(out, row, force=force, words=words)

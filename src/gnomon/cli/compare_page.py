@@ -122,7 +122,7 @@ def build_compared_page(
     from gnomon.report.compared.pair_page import build_comparison
     from gnomon.report.run_page import labels_of
 
-    names = _shown_names(subjects, (pair.left.name, pair.right.name))
+    names = asked.names or _shown_names(subjects, (pair.left.name, pair.right.name))
     rows = _compared_rows(pair, found)
     ids: Any = None
     if pair.joined is not None and pair.by is not None:
@@ -148,8 +148,29 @@ def build_compared_page(
         random_state=asked.seed,
         n_jobs=asked.threads,
         command=f"gnomon {shlex.join(sys.argv[1:])}",
+        python=_python(subjects, asked, names),
     )
     return build_comparison(content)
+
+
+def _python(
+    subjects: tuple[Subject, Subject], asked: "Asked", names: tuple[str, str]
+) -> str | None:
+    """Python code of the same comparison; None for options that only the command has."""
+    options = asked.columns, asked.na, asked.decimal, len(asked.ids) > 1, asked.missing != "error"
+    if any(options) or any(subject.typed == "-" for subject in subjects):
+        return None
+    given = [repr(subject.typed) for subject in subjects]
+    if asked.ids:
+        given.append(f"id={asked.ids[0]!r}")
+    if asked.metric == "cosine":
+        given.append("metric='cosine'")
+    if asked.neighbors != 10:
+        given.append(f"n_neighbors={asked.neighbors}")
+    return (
+        f"import gnomon\n\nfound = gnomon.compare({', '.join(given)})\nprint(found)\n"
+        f'found.report(names={names!r}).save("comparison.html")'
+    )
 
 
 def _compared_rows(pair: "Pairing", found: "Comparison") -> Any:

@@ -1,6 +1,6 @@
 """`--fail-if "neighbours < 0.8"`: conditions on what a comparison found.
 
-The grammar is NAME (< | <= | > | >=) NUMBER. It is parsed, never evaluated.
+The grammar is NAME (< | <= | > | >=) NUMBER, or NUMBER %. It is parsed, never evaluated.
 """
 
 import math
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "Condition", "ConditionType", "judge", "refuse_failed", "verdict_of"]
 
-# Names that --fail-if takes, with the entry of the command's JSON that each one stands for.
+# Short names that --fail-if takes, with the entry of the command's JSON that each stands for; the
+# names of these entries are taken too.
 FIGURES = {
     "neighbours": "neighbor_overlap",
     "neighbors": "neighbor_overlap",
@@ -34,8 +35,10 @@ FIGURES = {
     "only_a": "n_only_a",
     "only_b": "n_only_b",
 }
+KNOWN = FIGURES | {entry: entry for entry in FIGURES.values()}
 GRAMMAR = re.compile(
-    r"\s*([A-Za-z_]+)\s*(<=|>=|<|>)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*"
+    r"\s*([A-Za-z_]+)\s*(<=|>=|<|>)\s*"
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(%?)\s*"
 )
 COMPARE: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below {}"),
@@ -88,16 +91,16 @@ class ConditionType(click.ParamType[Condition]):
                 param,
                 ctx,
             )
-        name, sign, number = found.groups()
-        if name not in FIGURES:
-            close = get_close_matches(name, FIGURES, 1)
+        name, sign, number, percent = found.groups()
+        if name not in KNOWN:
+            close = get_close_matches(name, KNOWN, 1)
             meant = f" Did you mean '{close[0]}'?" if close else ""
             self.fail(
                 f"There is no figure '{name}'; there are {', '.join(FIGURES)}.{meant}", param, ctx
             )
         if not math.isfinite(limit := float(number)):
             self.fail(f"'{number}' is too large a number.", param, ctx)
-        return Condition(name, sign, limit)
+        return Condition(name, sign, limit / 100 if percent else limit)
 
 
 def judge(conditions: Sequence[Condition], numbers: dict[str, Any]) -> list[dict[str, Any]]:
@@ -106,14 +109,20 @@ def judge(conditions: Sequence[Condition], numbers: dict[str, Any]) -> list[dict
 
     verdicts = []
     for condition in conditions:
-        value = numbers[FIGURES[condition.name]]
+        value = numbers[KNOWN[condition.name]]
         if value is None or not math.isfinite(value):
             raise DataError(
                 f"--fail-if '{condition}' cannot be judged: {condition.name} is unknown for "
                 f"{numbers['n']:,} rows. Compare more rows, or leave the condition out."
             )
         verdicts.append(
-            {"condition": str(condition), "value": value, "holds": condition.holds(value)}
+            {
+                "condition": str(condition),
+                "name": condition.name,
+                "value": value,
+                "limit": condition.limit,
+                "holds": condition.holds(value),
+            }
         )
     return verdicts
 

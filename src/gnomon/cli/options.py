@@ -550,6 +550,7 @@ def new_file(
     force: bool,
     also: tuple[str, ...] = (),
     endings: tuple[str, ...] | None = None,
+    option: str = "-o",
 ) -> None:
     """Refuse, before any work, a file that could not be written in the end.
 
@@ -563,10 +564,10 @@ def new_file(
 
     endings = (*TABLES, *also) if endings is None else endings
     if out.suffix.lower() not in endings:
-        raise ParameterError(f"-o must end in one of {', '.join(endings)}; got '{out}'.")
+        raise ParameterError(f"{option} must end in one of {', '.join(endings)}; got '{out}'.")
     refuse_lost_link(out)
     if out.is_dir():
-        raise ParameterError(f"{out} is a folder; -o takes a file.")
+        raise ParameterError(f"{out} is a folder; {option} takes a file.")
     if not out.parent.is_dir():
         raise ParameterError(f"There is no folder '{out.parent}'. Create it first.")
     if out.exists() and not force:

@@ -40,6 +40,7 @@ __all__ = [
     "refuse_unequal",
 ]
 
+MOST_LISTED = 100  # ids in the JSON; how many there are is always said
 MAP = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside components and trust
 
 
@@ -118,8 +119,12 @@ class Pairing:
             "id": self.by,
             f"n_only_{left}": self.left.n_rows - shared,
             f"n_only_{right}": self.right.n_rows - shared,
-            **dict(zip((f"only_{left}", f"only_{right}"), self.alone(), strict=False)),
         }
+
+    def lists(self, left: str, right: str) -> dict[str, list[str]]:
+        """The first ids of rows without a partner, for JSON."""
+        names = f"only_{left}", f"only_{right}"
+        return {n: ids[:MOST_LISTED] for n, ids in zip(names, self.alone(), strict=False)}
 
 
 def ids_asked(id: tuple[str, ...], left: str, right: str) -> tuple[str | None, str | None]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "compute_rows",
+    "json_content",
     "put",
     "record",
     "reporter",
@@ -324,8 +325,12 @@ def say_json(command: str, files: list[Path], found: dict[str, Any]) -> None:
     """What was done and found, as the one JSON object on standard output."""
     from gnomon.data.write import json_text
 
-    content = {"command": command, "files": [str(file) for file in files], **found}
-    to_stdout(json_text(content).encode())
+    to_stdout(json_text(json_content(command, files, found)).encode())
+
+
+def json_content(command: str, files: list[Path], found: dict[str, Any]) -> dict[str, Any]:
+    """What was done and found, ready for JSON."""
+    return {"command": command, "files": [str(file) for file in files], **found}
 
 
 def to_stdout(content: bytes) -> None:

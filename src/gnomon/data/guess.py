@@ -124,9 +124,25 @@ class Guess:
                 self.id_why = "numbers the rows" if numeric else ""
             else:
                 self.why[name] = "another id"
+        text = self.options.shown.get("text")
+        if self.id is None and text in self.shown and self._is_word_of_its_own(text):
+            self.id = text
+            self.shown.discard(text)
+            self.why.pop(text)
         for name in self.free:
             if is_strict_id(name) and self.is_number(name) and self._is_whole(name):
                 self.why[name] = "named like an id, but repeated"
+
+    def _is_word_of_its_own(self, name: str) -> bool:
+        """Whether a column has another text in every row: one like an id, or single words."""
+        if name not in self.seen or name in self.named or not self.seen[name].is_text:
+            return False
+        if not self._names_rows(name):
+            return False
+        if is_id_like(name) or name in self.raw.beside:
+            return True
+        spaced = pc.any(pc.match_substring_regex(self.seen[name].cells.cast(pa.string()), r"\s"))
+        return not spaced.as_py()
 
     def _is_nameless(self, name: str) -> bool:
         """Whether other columns have names; where none has, text may name rows all the same."""

@@ -15,7 +15,9 @@ from gnomon.procrustes.matched_tables import read_table
 from gnomon.procrustes.verdict import refuse_empty_verdict
 from gnomon.records import Record
 
-__all__ = ["Alignment", "align", "read_ids"]
+NARROWER = "the squared lengths of X, which the columns of Y do not hold"
+
+__all__ = ["Alignment", "align", "ids_or_index", "join_ids", "read_ids", "share_outside"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +26,11 @@ class Alignment(Record):
 
     Attributes
     ----------
-    aligned : array (n, D)
-        Every row of X in the frame of Y, including rows without a partner.
+    aligned : array (n, dy)
+        Every row of X in the frame and the columns of Y, including rows without a partner.
     model : Procrustes
-        The fitted map, for further rows.
+        The fitted map, for further rows. Where X is wider than Y, its `transform` gives further
+        columns after those of Y.
     shared : tuple
         Ids (row numbers without ids) of the rows that both tables hold, in the order of X.
     rows_x, rows_y : array (m,)
@@ -37,7 +40,13 @@ class Alignment(Record):
     only_x, only_y : tuple
         Ids without a partner, which were not used for the fit.
     disparity, rmsd, scale : float
+        They count what lies outside of the columns of Y, as the fit does.
     reflected : bool or None
+        None if X and Y have different numbers of columns.
+    outside : float
+        Share of the squared distances of the shared rows from their mean that lies outside of the
+        columns of Y and is not in `aligned`: 0 unless X is wider. A rotation into fewer columns is
+        a projection, the one of X onto the dy orthonormal directions that fit Y best.
     """
 
     aligned: NDArray[Any] = field(repr=False)
@@ -52,6 +61,7 @@ class Alignment(Record):
     rmsd: float
     scale: float
     reflected: bool | None
+    outside: float
 
     def title(self) -> str:
         """One-line summary."""
@@ -60,13 +70,28 @@ class Alignment(Record):
     def lines(self) -> list[tuple[str, str]]:
         """Quality of the fit, and the ids without a partner."""
         far = int(np.argmax(self.residuals))
+        narrower = (
+            [] if self.outside == 0 else [("outside", f"{100 * self.outside:.1f} % of {NARROWER}")]
+        )
         return [
+            (
+                "explained",
+                f"{100 * (1 - self.disparity):.1f} % of the shape, by the best rotation and scale",
+            ),
             (
                 "rmsd",
                 f"{self.rmsd:.4g}, the farthest {self.residuals[far]:.4g} at {self.shared[far]!r}",
             ),
             ("scale", f"{self.scale:.4g}"),
-            ("reflected", {True: "yes", False: "no", None: "different widths"}[self.reflected]),
+            (
+                "reflected",
+                {
+                    True: "yes",
+                    False: "no",
+                    None: "undefined: X and Y differ in their numbers of columns",
+                }[self.reflected],
+            ),
+            *narrower,
             ("only in X", _some(self.only_x)),
             ("only in Y", _some(self.only_y)),
         ]
@@ -78,6 +103,7 @@ class Alignment(Record):
             "rmsd": self.rmsd,
             "scale": self.scale,
             "reflected": self.reflected,
+            "outside": self.outside,
             "rotation": self.model.rotation_.tolist(),
             "translation": self.model.translation_.tolist(),
             "n_shared": len(self.shared),
@@ -125,10 +151,10 @@ def align(
     >>> found.aligned.round(6).tolist(), found.only_y
     ([[4.0, 4.0], [1.0, 1.0], [2.0, 1.0], [3.0, 2.0]], ('c',))
     """
-    ids_x, ids_y = _or_index(X, Y, ids_x, ids_y)
+    ids_x, ids_y = ids_or_index(X, Y, ids_x, ids_y)
     left, right = read_table(X, "X"), read_table(Y, "Y")
     weights = check_weights("sample_weight", sample_weight, left.shape[0], of="row")
-    shared, rows_x, rows_y, only_x, only_y = _join(left, right, ids_x, ids_y)
+    shared, rows_x, rows_y, only_x, only_y = join_ids(left, right, ids_x, ids_y)
     model = Procrustes(
         reflection=reflection,
         scaling=scaling,
@@ -146,8 +172,9 @@ def align(
     model.fit(a, b, own)
     known = hasattr(model, "residuals_")
     residuals = model.residuals_ if known else model.residuals(a, b)
+    moved, dy = plain_transform(model, left), right.shape[1]
     return Alignment(
-        aligned=plain_transform(model, left),
+        aligned=moved[:, :dy],
         model=model,
         shared=shared,
         rows_x=rows_x,
@@ -159,7 +186,17 @@ def align(
         rmsd=model.rmsd_,
         scale=model.scale_,
         reflected=model.reflected_,
+        outside=share_outside(model, moved[rows_x], dy),
     )
+
+
+def share_outside(model: Procrustes, moved: NDArray[Any], dy: int) -> float:
+    """Share of squared distances from the centre that rows have outside of `dy` columns of Y."""
+    if moved.shape[1] == dy:
+        return 0.0
+    centre = model.similarity_.centre
+    away = np.square(moved - (0.0 if centre is None else centre)).sum(axis=0)
+    return float(away[dy:].sum() / away.sum()) if away.any() else 0.0
 
 
 def read_ids(name: str, ids: Any, n: int) -> list[Hashable]:
@@ -181,7 +218,8 @@ def read_ids(name: str, ids: Any, n: int) -> list[Hashable]:
     return found
 
 
-def _or_index(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any]:
+def ids_or_index(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any]:
+    """Ids as given, or the indexes of two dataframes that both have an explicit one."""
     if (ids_x is None) != (ids_y is None):
         missing = "ids_x" if ids_x is None else "ids_y"
         refuse(missing, "be given with the ids of the other table", None)
@@ -193,7 +231,7 @@ def _or_index(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any]:
     return (both[0], both[1]) if all(own) else (None, None)
 
 
-def _join(
+def join_ids(
     X: Any, Y: Any, ids_x: Any, ids_y: Any
 ) -> tuple[
     tuple[Hashable, ...],

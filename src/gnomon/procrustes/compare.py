@@ -12,11 +12,15 @@ With X and Y centred on their means, and the singular values σ of XᵀY:
   cancels, ‖XᵀY‖² − Σkl·n/(n − 2) + ΣkΣl / ((n − 1)(n − 2)): linear kernels need no n × n matrix;
 - the share of each row's nearest neighbours that are neighbours in both sets, and of rows that
   changed company (`changes`).
+
+With ``metric="cosine"`` the rows of both sets are divided by their lengths first, and all of these
+are computed from those rows: the chord between two of them grows with their angle.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -24,12 +28,14 @@ from numpy.typing import NDArray
 
 from gnomon.compute.blas import one_blas_thread
 from gnomon.engine import as_engine
-from gnomon.errors import DataError
+from gnomon.engine.arrays import as_source
+from gnomon.errors import DataError, refuse
 from gnomon.inputs import check_integer
 from gnomon.late import late
+from gnomon.procrustes.align import ids_or_index, join_ids
 from gnomon.procrustes.changes import Changes, find_changes
 from gnomon.procrustes.cross_moments import CrossMoments
-from gnomon.procrustes.matched_tables import pair_tables
+from gnomon.procrustes.matched_tables import pair_tables, read_table
 from gnomon.procrustes.row_pairs import Pair, Weights, draw_rows, pair_block_rows, view_pair
 from gnomon.procrustes.similarity import Rules, Similarity, fit_similarity
 from gnomon.procrustes.verdict import refuse_empty_verdict, warn_of_weak_verdict
@@ -82,10 +88,14 @@ class Comparison(Record):
     overlap_rows : int
         Rows among which neighbours were searched: all, or a sample if the tables are read in
         blocks.
+    metric : str
+        ``"euclidean"``, or ``"cosine"``: every number is then of rows divided by their lengths.
     changes : Changes
         How the neighbours of each row changed.
     tables : pair of arrays
-        X and Y, or the sample of them whose neighbours were searched.
+        X and Y as they were compared, or the sample of them whose neighbours were searched.
+    ids : tuple or None
+        Ids of the rows, in the order of X, where rows were joined by ids.
     """
 
     n: int
@@ -99,12 +109,14 @@ class Comparison(Record):
     changed: float
     n_neighbors: int
     overlap_rows: int
+    metric: str
     changes: Changes = field(repr=False, compare=False)
     tables: tuple[Any, Any] = field(repr=False, compare=False)
+    ids: tuple[Hashable, ...] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, without rows and tables."""
-        names = [each.name for each in dataclasses.fields(self)[:-2]]
+        """Return the numbers and the metric, without rows and tables."""
+        names = [each.name for each in dataclasses.fields(self) if each.repr]
         return {name: plain(getattr(self, name)) for name in names}
 
     def report(
@@ -129,7 +141,7 @@ class Comparison(Record):
         names : pair of str
             Names of the tables.
         ids : column, optional
-            Names of the rows.
+            Names of the rows; by default the ids by which they were joined.
         labels : column, mapping of names to columns, or dataframe, optional
             Labels to colour by.
         title : str, optional
@@ -177,7 +189,9 @@ class Comparison(Record):
         some = self.overlap_rows < self.n
         chance = self.n_neighbors / (self.overlap_rows - 1)
         among = f", among {self.overlap_rows:,} rows drawn at random" if some else ""
+        how = "rows as they are" if self.metric == "euclidean" else "rows divided by their lengths"
         return [
+            ("metric", f"{self.metric}: {how}"),
             ("disparity", f"{self.disparity:.4g} (0: same shape, 1: nothing in common)"),
             ("angular distance", f"{np.degrees(self.angular_distance):.3g}° of 90°"),
             ("rmsd", f"{self.rmsd:.4g} after the best rotation and translation"),
@@ -195,28 +209,38 @@ class Comparison(Record):
 def compare(
     X: Any,
     Y: Any,
+    ids_x: Any = None,
+    ids_y: Any = None,
     *,
     n_neighbors: int = 10,
+    metric: str = "euclidean",
     n_jobs: int | None = None,
     id: str | None = None,
     engine: Any = None,
 ) -> Comparison:
-    """Compare paired rows `X` (n, dx) and `Y` (n, dy); reflections are allowed.
+    """Compare the rows that `X` (n, dx) and `Y` (k, dy) share; reflections are allowed.
 
     Two rows are refused, since any two points have the same shape; fewer than min(dx, dy) + 2
     raise a warning (see `gnomon.procrustes.verdict`).
 
     Parameters
     ----------
-    X, Y : arrays, dataframes, sources or Dask arrays
-        Tables that are not in memory are read in blocks, in five passes; the overlap of
-        neighbourhoods is then estimated from 10,000 rows drawn at random.
+    X, Y : arrays, dataframes, sources, Dask arrays, or two paths
+        Files, folders of runs and models are joined as by `gnomon compare`. Tables that are not in
+        memory are read in blocks, in five passes; the overlap of neighbourhoods is then estimated
+        from 10,000 rows drawn at random.
+    ids_x, ids_y : sequences of n and k hashable ids, optional
+        Rows with equal ids are partners, as in `align`; other rows are left out. By default the
+        indexes of dataframes, if both have an explicit one; otherwise row i belongs to row i.
     n_neighbors : int
         Neighbours for the overlap of neighbourhoods; at most half of the other rows, since all
         other rows are the neighbours in both sets by construction.
+    metric : {"euclidean", "cosine"}
+        ``"cosine"``, for embeddings, divides all rows by their lengths first. Neighbours are then
+        those with the smallest angle, and disparity, RV and CKA are those of the divided rows.
     id : str, optional
-        A column of numbers, ascending in both tables, by which rows are paired. By default
-        they are paired by position.
+        The column of ids of two files; or a column of numbers, ascending in both tables, by which
+        rows are paired in blocks. By default they are paired by position.
     engine : Dask client or engine, optional
         Engine that reads the tables; by default `n_jobs` threads of this process.
 
@@ -228,10 +252,17 @@ def compare(
     >>> found = compare(X, 7 * X[:, ::-1])
     >>> round(found.correlation, 6), round(found.rv, 6), found.neighbor_overlap
     (1.0, 1.0, 1.0)
+    >>> compare(X, X[5:], range(50), range(5, 50), metric="cosine").n
+    45
     """
     k = check_integer("n_neighbors", n_neighbors, 1)
     workers = as_engine(engine, n_jobs=n_jobs)
-    table = pair_tables(X, Y, id, workers)
+    ids = None
+    if isinstance(X, str | PathLike) and isinstance(Y, str | PathLike):
+        X, Y, ids, id = late("opened_pair")(X, Y, id)
+    elif id is None:
+        X, Y, ids = _joined(X, Y, ids_x, ids_y)
+    table = pair_tables(X, Y, id, workers, metric)
     n, d = table.rows, min(table.widths)
     refuse_empty_verdict(n, d)
     view = view_pair(table, workers).in_float64()
@@ -242,7 +273,22 @@ def compare(
     warn_of_weak_verdict(n, d, stacklevel=3)
     found, _ = found.with_rows(view, None, keep=False)
     left, right = view.some_or_all(SAMPLE_ROWS, SAMPLE_SEED)
-    return _comparison(found, view.total(_KernelsOf(found.moments)), left, right, k, n_jobs)
+    kernels = view.total(_KernelsOf(found.moments))
+    alike = _comparison(found, kernels, left, right, k, metric, n_jobs)
+    return dataclasses.replace(alike, ids=ids)
+
+
+def _joined(X: Any, Y: Any, ids_x: Any, ids_y: Any) -> tuple[Any, Any, tuple[Hashable, ...] | None]:
+    """The shared rows of both tables in the order of X, and their ids; as they are without ids."""
+    ids_x, ids_y = ids_or_index(X, Y, ids_x, ids_y)
+    if ids_x is None:
+        return X, Y, None
+    for name, Z in (("X", X), ("Y", Y)):
+        if as_source(Z) is not None:
+            refuse(name, "be in memory to be joined by `ids_x` and `ids_y`", type(Z).__name__)
+    left, right = read_table(X, "X"), read_table(Y, "Y")
+    shared, rows_x, rows_y, _, _ = join_ids(left, right, ids_x, ids_y)
+    return left[rows_x], right[rows_y], shared
 
 
 def sampled_rows(n: int) -> NDArray[np.intp]:
@@ -290,7 +336,13 @@ class _KernelsOf:
 
 
 def _comparison(
-    found: Similarity, kernels: Kernels, left: Any, right: Any, k: int, n_jobs: int | None
+    found: Similarity,
+    kernels: Kernels,
+    left: Any,
+    right: Any,
+    k: int,
+    metric: str,
+    n_jobs: int | None,
 ) -> Comparison:
     """Compute all numbers; `left` and `right` are the rows whose neighbours are searched."""
     n, k = found.moments.x.n, min(k, (len(left) - 1) // 2)
@@ -309,6 +361,7 @@ def _comparison(
         changed=changes.share,
         n_neighbors=k,
         overlap_rows=len(left),
+        metric=metric,
         changes=changes,
         tables=(left, right),
     )

@@ -9,15 +9,27 @@ from gnomon.engine import Engine, Source
 from gnomon.engine.arrays import ArraySource, as_source, names_of
 from gnomon.engine.paired_tables import PairedSource, called, pair_by_id, pair_by_row
 from gnomon.errors import DataError
-from gnomon.inputs import about_table, as_numpy, as_table, check_table, is_sparse
+from gnomon.inputs import about_table, as_numpy, as_table, check_choice, check_table, is_sparse
+from gnomon.procrustes.unit_rows import UnitRows
 from gnomon.typing import Table
 
-__all__ = ["open_matched", "pair_tables", "read_table"]
+METRICS = ("euclidean", "cosine")
+
+__all__ = ["METRICS", "open_matched", "pair_tables", "read_table"]
 
 
-def pair_tables(X: Any, Y: Any, id: str | None, engine: Engine) -> PairedSource:
-    """Pair two tables: by row position, or by the ascending column `id`."""
-    left, right = (open_matched(Z, name, id is not None) for Z, name in ((X, "X"), (Y, "Y")))
+def pair_tables(
+    X: Any, Y: Any, id: str | None, engine: Engine, metric: str = "euclidean"
+) -> PairedSource:
+    """Pair two tables: by row position, or by the ascending column `id`.
+
+    For ``metric="cosine"`` their rows are divided by their lengths.
+    """
+    check_choice("metric", metric, METRICS)
+    sides = [(name, open_matched(Z, name, id is not None)) for Z, name in ((X, "X"), (Y, "Y"))]
+    if metric == "cosine":
+        sides = [(name, UnitRows(source, name, id)) for name, source in sides]
+    left, right = (source for _, source in sides)
     return pair_by_row(left, right) if id is None else pair_by_id(left, right, id, engine)
 
 

@@ -97,6 +97,7 @@ def permutation_test(
     reflection: str = "allow",
     random_state: Any = None,
     n_jobs: int | None = None,
+    metric: str = "euclidean",
     id: str | None = None,
     engine: Any = None,
 ) -> PermutationTest:
@@ -114,7 +115,7 @@ def permutation_test(
     reflection : {"allow", "forbid", "force"}
     random_state : int, Generator or None
         Seed of the shuffles, which do not depend on `n_jobs`. None means 0.
-    id, engine
+    metric, id, engine
         Parameters of `compare`.
 
     Examples
@@ -128,7 +129,7 @@ def permutation_test(
     count = check_integer("n_permutations", n_permutations, 1)
     check_choice("reflection", reflection, REFLECTIONS)
     workers = as_engine(engine, n_jobs=n_jobs)
-    view = view_pair(pair_tables(X, Y, id, workers), workers)
+    view = view_pair(pair_tables(X, Y, id, workers, metric), workers)
     left, right = view.some_or_all(SAMPLE_ROWS, SAMPLE_SEED)
     if left.shape[1] != right.shape[1] and reflection != "allow":
         refuse("reflection", "be 'allow' where X and Y have different widths", reflection)

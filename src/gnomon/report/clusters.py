@@ -10,6 +10,8 @@
 4. Names state what distinguishes a group: columns whose mean differs by 0.8 standard deviations or
    more from that of the other rows, or the words of a text column with the largest p·log(p/q),
    where p is the share of the group's rows that contain the word and q that of the other rows.
+   If neither does, and rows are single words, a group is named after those of its rows that are
+   nearest to most others of it.
 """
 
 import re
@@ -47,6 +49,9 @@ CLEARLY = 0.8  # standard deviations between means that name a group
 MOST_NAMED = 2  # columns or words of a name
 ADDRESS = re.compile(r"\w+://\S+")
 WORD = re.compile(r"[^\W\d_]{3,}")
+ONE_WORD = re.compile(r"[^\W\d_]+(['’-][^\W\d_]+)*")
+NEARLY_ALL = 0.9  # share of rows that are single words
+MOST_MEMBERS = 3  # rows that a group is named after
 LEAST_WORDS = 3  # rows of a group that must contain a word
 LEAST_SHARE = 0.2  # of a group's rows, below which a word is not one of the group
 
@@ -199,11 +204,15 @@ def describe_groups(
     X: NDArray[Any] | None,
     names: Sequence[str],
     texts: Sequence[str] | None = None,
+    *,
+    words: Sequence[str] | None = None,
+    near: NDArray[Any] | None = None,
 ) -> NDArray[np.object_]:
     """Name of each row's group (n,), None if it has none.
 
-    `names` are the column names; `X` is None if they have no meaning, and then
-    groups are numbered unless a text distinguishes them.
+    `names` are the column names; `X` is None if they have no meaning, and then groups are numbered
+    unless a text distinguishes them, or `words` (n,) are single words, one for each row, whose
+    nearest rows are `near` (n, k).
     """
     many = int(groups.max()) + 1
     if texts is not None:
@@ -212,6 +221,9 @@ def describe_groups(
         said = _by_columns(groups, X, names, many)
     else:
         said = [""] * many
+    if words is not None and near is not None and not all(said) and _are_words(words):
+        members = _typical_members(groups, words, near, many)
+        said = [name or member for name, member in zip(said, members, strict=True)]
     taken: Counter[str] = Counter()
     for group, name in enumerate(said):
         said[group] = name or f"group {group + 1}"
@@ -221,6 +233,26 @@ def describe_groups(
     shown = np.empty(many + 1, dtype=object)
     shown[:many] = said
     return shown[groups]  # −1 selects the last
+
+
+def _are_words(texts: Sequence[str]) -> bool:
+    """Whether nearly all texts are single words, and not codes with digits."""
+    return sum(ONE_WORD.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
+
+
+def _typical_members(
+    groups: Ints, words: Sequence[str], near: NDArray[Any], many: int
+) -> list[str]:
+    """Name groups after the rows that are among the nearest of most rows of their group."""
+    within = groups[near] == groups[:, None]
+    often = np.bincount(near[within], minlength=len(groups))
+    said = []
+    for group in range(many):
+        rows = np.flatnonzero(groups == group)
+        first = rows[np.argsort(-often[rows], kind="stable")]
+        named = [words[row] for row in first if ONE_WORD.fullmatch(words[row])]
+        said.append(", ".join(list(dict.fromkeys(named))[:MOST_MEMBERS]))
+    return said
 
 
 def _by_columns(groups: Ints, X: NDArray[Any], names: Sequence[str], many: int) -> list[str]:

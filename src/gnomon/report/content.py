@@ -368,7 +368,10 @@ def _suggested(content: PageContent, near: NDArray[np.int32]) -> NDArray[np.obje
         return None
     X = None if content.numbered else content.X
     texts = None if content.texts is None else content.texts[1].tolist()
-    return clusters.describe_groups(groups, X, content.names, texts)
+    words = texts
+    if words is None and content.ids is not None:
+        words = content.ids[1].tolist()
+    return clusters.describe_groups(groups, X, content.names, texts, words=words, near=near)
 
 
 def _density(Z: NDArray[Any], near: NDArray[np.int32]) -> NDArray[np.float64] | None:

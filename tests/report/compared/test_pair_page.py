@@ -225,3 +225,37 @@ def test_few_rows_and_one_column_have_a_page():
 def test_the_data_are_strict_json(made):
     text = re.search(r'id="gnomon-data">(.*?)</script>', made[0].html, re.DOTALL)[1]
     json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+def test_the_page_names_the_metric_and_its_code_in_python_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 40, 4))
+    ids_a = ids_b = [f"w{i}" for i in range(40)]
+    found = compare(a, b, ids_a, ids_b, metric="cosine", n_neighbors=5)
+    content = found.report(names=("one", "two"), n_permutations=9).content
+    sections = {each.id: each for each in compared_sections(content)}
+    assert "by cosine distance" in sections["map"].lead[0]
+    assert "divided by their lengths first" in sections["alike"].lead[-1]
+    *_, code, methods = sections["reproduce"].blocks
+    assert "by cosine distance; rows were divided by their lengths" in methods.text
+    exec(code.text, {"a": a, "b": b, "ids_a": ids_a, "ids_b": ids_b})
+    assert str(found) in capsys.readouterr().out
+    assert (tmp_path / "comparison.html").is_file()
+
+
+def test_reruns_are_offered_for_maps_alone():
+    rng = np.random.default_rng(0)
+    wide, flat = (compare(*rng.normal(size=(2, 40, d))).report(n_permutations=9) for d in (4, 2))
+    assert "compare it with reruns" in flat.html
+    assert "--reruns" not in wide.html
+    assert "two models that you know to be alike" in wide.html
+
+
+def test_all_rows_that_changed_company_are_within_reach(made):
+    caption = compared_sections(made[0].content)[1].blocks[0].note
+    assert "selects all that changed company" in caption
+    assert "--rows rows.csv" in caption
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    same = compare(X, X).report(n_permutations=9).content
+    assert "--rows" not in compared_sections(same)[1].blocks[0].note

@@ -57,6 +57,8 @@ class ComparedContent:
         Share of neighbours in the data that each map preserves.
     same_data : bool
         Whether both maps are of the same numbers, so that these shares can be compared.
+    command, python : str, optional
+        How the page was made, and the same in Python.
     verdict : str, optional
         Whether a condition of --fail-if holds, in a sentence.
     """
@@ -83,6 +85,7 @@ class ComparedContent:
     same_data: bool = False
     verdict: str | None = None
     command: str | None = None
+    python: str | None = None
     notes: tuple[str, ...] = ()
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -168,7 +171,10 @@ def gather_comparison(
         groups=groups,
         ids=None if ids is None else (ids[0], ids[1][rows]),
         labels=labels,
-        reruns=tuple(compare(X, Z, n_neighbors=found.n_neighbors, n_jobs=n_jobs) for Z in reruns),
+        reruns=tuple(
+            compare(X, Z, n_neighbors=found.n_neighbors, metric=found.metric, n_jobs=n_jobs)
+            for Z in reruns
+        ),
         notes=tuple(notes),
         made=date.today().isoformat(),
         versions=versions(),

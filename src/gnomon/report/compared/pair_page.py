@@ -32,6 +32,8 @@ def gather_compared(
 ) -> ComparedContent:
     """Everything that the page of a comparison is made from; see `Comparison.report`."""
     n = found.overlap_rows
+    if ids is None and found.ids is not None and n == found.n:
+        ids = found.ids
     return gather_comparison(
         found,
         names=(str(names[0]), str(names[1])),

@@ -42,7 +42,7 @@ def compared_payload(content: ComparedContent, says: tuple[str, ...]) -> Payload
         "caption": f"{content.names[0]} and {content.names[1]}: {count(content.n, 'row')}.",
         "says": list(says),
         "rows": content.n,
-        "space": f"{content.names[0]} or {content.names[1]}, on whose map they are drawn",
+        "space": content.names[0],
         "maps": [map_part(name, Y) for name, Y in zip(content.names, content.maps, strict=True)],
         "labels": fields,
         "trust": number_field("neighbours kept", content.kept) | {"about": about},

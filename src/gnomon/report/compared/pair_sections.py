@@ -25,6 +25,8 @@ MOST_BINS = 16
 MOST_GROUPS = 20
 NAMED = 3  # neighbours named in a cell
 ENOUGH_RUNS = 19  # reruns for a significance of 5 %
+DEFAULT_NEIGHBORS = 10
+DISTANCES = {"euclidean": "Euclidean distance", "cosine": "cosine distance"}
 
 MAP_HELP = (
     "Both maps are of the same rows, and the second is aligned to the first: rotated, reflected, "
@@ -71,9 +73,9 @@ def _map(content: ComparedContent) -> Section:
 def _sentence(content: ComparedContent) -> str:
     found = content.found
     return (
-        f"Of each row's {found.n_neighbors} nearest rows, {percent(found.neighbor_overlap)} are "
-        f"the same in both ({percent(content.evidence.neighbors.chance)} by chance). "
-        f"{_changed_rows(content)}"
+        f"Of each row's {found.n_neighbors} nearest rows by {DISTANCES[found.metric]}, "
+        f"{percent(found.neighbor_overlap)} are the same in both "
+        f"({percent(content.evidence.neighbors.chance)} by chance). {_changed_rows(content)}"
     )
 
 
@@ -131,12 +133,19 @@ def _changed(content: ComparedContent) -> Section:
         f"median movement is {number(float(np.median(content.moved)), 2)} times the mean distance "
         "of a row to its neighbours.",
     )
+    whole = ""
+    if content.changed.any():
+        whole = (
+            " The button below the maps selects all that changed company, and “Download CSV” saves "
+            "them; gnomon compare --rows rows.csv writes every row with what it lost and gained."
+        )
     grid = Grid(
         "Rows by how much they changed company",
         ("row", "neighbours kept", "rows between", "moved", "lost", "gained"),
         tuple(rows),
         frozenset({"row", "lost", "gained"}),
-        f"The first {len(rows)} of {count(content.n, 'row')}. A row's name shows it on both maps.",
+        f"The first {len(rows)} of {count(content.n, 'row')}. A row's name shows it on both "
+        f"maps.{whole}",
     )
     charted = charts.histogram(
         content.kept,
@@ -229,17 +238,25 @@ def _alike(content: ComparedContent) -> Section:
         frozenset({"figure", "what it says"}),
         f"p from {evidence.n_permutations:,} shuffles.",
     )
-    return Section("alike", "How alike are they?", _reruns(content), (grid,), ALIKE_HELP)
+    lead = _reruns(content)
+    if found.metric == "cosine":
+        lead += ("Rows were divided by their lengths first: every figure is of those rows.",)
+    return Section("alike", "How alike are they?", lead, (grid,), ALIKE_HELP)
 
 
 def _reruns(content: ComparedContent) -> tuple[str, ...]:
     one, other = (shown(name) for name in content.names)
     value = content.found.neighbor_overlap
     if not content.reruns:
+        share = f"{one} and {other} share {percent(value)} of the neighbours."
+        if not content.are_maps:
+            return (
+                f"{share} To see whether that is much, compare two models that you know to be "
+                "alike, or one model with itself at another date.",
+            )
         return (
-            f"{one} and {other} share {percent(value)} of the neighbours. To see whether that is "
-            "much, compare it with reruns of the same method with another seed "
-            "(--reruns 3 for folders of gnomon map; reruns= in Python).",
+            f"{share} To see whether that is much, compare it with reruns of the same method with "
+            "another seed (--reruns 3 for folders of gnomon map; reruns= in Python).",
         )
     shares = [each.neighbor_overlap for each in content.reruns]
     runs, lower = len(shares), sum(share <= value for share in shares)
@@ -286,19 +303,43 @@ def _times(value: float) -> str:
     return f"{value:,.1f}×"
 
 
-def _again(content: ComparedContent) -> Section:
-    lines = (
-        "from gnomon import compare\n\n"
-        f"# a: {shown(content.names[0])}, b: {shown(content.names[1])}; rows in the same order\n"
-        'found = compare(a, b)\nprint(found)\nfound.report().save("comparison.html")'
+def _code(content: ComparedContent) -> str:
+    """The comparison of two arrays `a` and `b`."""
+    found = content.found
+    given = ["a", "b"]
+    rows = "rows in the same order"
+    if found.ids is not None:
+        given += ["ids_a", "ids_b"]
+        rows = "ids_a, ids_b: the names of their rows"
+    if found.metric != "euclidean":
+        given.append(f'metric="{found.metric}"')
+    if found.n_neighbors != DEFAULT_NEIGHBORS:
+        given.append(f"n_neighbors={found.n_neighbors}")
+    a, b = (shown(name) for name in content.names)
+    return (
+        f"from gnomon import compare\n\n# a: {a}, b: {b}; {rows}\n"
+        f"found = compare({', '.join(given)})\nprint(found)\n"
+        'found.report().save("comparison.html")'
     )
-    typed = (Code("On the command line", content.command),) if content.command else ()
+
+
+def _again(content: ComparedContent) -> Section:
+    blocks: tuple[Code, ...] = ()
+    if content.command:
+        blocks = (Code("On the command line", content.command),)
+    code = content.python or (None if content.command else _code(content))
+    if code:
+        blocks += (Code("In Python", code),)
+    distance = "Euclidean distance"
+    if content.found.metric == "cosine":
+        distance = "cosine distance; rows were divided by their lengths for all figures"
     used = ", ".join(f"{name} {version}" for name, version in content.versions.items())
     methods = (
         f"The tables of {count(content.found.n, 'row')} were compared with Gnomon "
         f"{content.versions.get('gnomon', '')}: Procrustes disparity [Gower 1975] with a "
         "permutation test [Peres-Neto & Jackson 2001], RV [Robert & Escoufier 1976], unbiased CKA "
         "[Kornblith et al. 2019], and the "
-        f"{content.found.n_neighbors} nearest neighbours that both share. Computed with {used}."
+        f"{content.found.n_neighbors} nearest neighbours that both share, by {distance}. Computed "
+        f"with {used}."
     )
-    return Section("reproduce", "Reproduce", (), (*typed, Code("In Python", lines), Words(methods)))
+    return Section("reproduce", "Reproduce", (), (*blocks, Words(methods)))
