@@ -30,6 +30,7 @@ from gnomon.data.refusals import OptionError, listed
 from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
+from gnomon.report.content import PageContent
 from gnomon.report.given_map import audit_found
 from gnomon.report.report import Report, build_report
 from gnomon.report.run_page import gather_run
@@ -41,7 +42,9 @@ __all__ = ["Audited", "is_run", "read_given", "read_run"]
 
 POSITIONS = re.compile(r"tsne[123]")  # columns that `gnomon map` writes beside others
 MOST_POSITIONS = 3
-OURS = re.compile(r"trust|trustworthiness|misplaced|unsupported")  # columns that an audit writes
+OURS = re.compile(
+    r"trust|among|among_in_data|trustworthiness|placement|misplaced|unsupported"
+)  # columns that an audit writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +104,14 @@ class Audited:
         )
         return build_report(content, page_budget)
 
-    def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    def columns(self, content: PageContent) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""
         columns = self.prepared.table.names_of_rows()
         for name, values in zip(self.positions, self.Y.T, strict=True):
             taken = name in columns or OURS.fullmatch(name) is not None
             columns[f"{name} (map)" if taken else name] = values
-        return columns | {"trust": trust}
+        mixed = content.neighbor_labels
+        return columns | {"trust": content.trust} | ({} if mixed is None else mixed.columns())
 
     def record(self, found: Audit) -> dict[str, Any]:
         """What was looked at and what was found, for JSON."""

@@ -102,6 +102,7 @@ def command(asked: Asked) -> None:
             spool=asked.spool,
             **asked.reading,
         )
+    results.say_among(words, result.neighbor_labels, result.prepared.table)
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = pages.settings_of(asked, MAP_SETTINGS)
@@ -139,6 +140,8 @@ def _write(out: Path, result: "Result", found: dict[str, Any]) -> None:
     results.put(columns, "pc", result.components[:, :MOST_COMPONENTS])
     if result.trust is not None:
         columns["trust"] = result.trust
+    if result.neighbor_labels is not None:
+        columns |= result.neighbor_labels.columns()
     if result.rows is not None:
         columns["placed"] = result.rows.placed
     results.write_together(out, "map.parquet", columns, result, found)

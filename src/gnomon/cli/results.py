@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gnomon.data.table import Table
     from gnomon.engine import Block, Engine
     from gnomon.pipeline.flow import Result
+    from gnomon.scores.neighbor_labels import NeighborLabels
     from gnomon.tsne.sampled import Placed
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "put",
     "record",
     "reporter",
+    "say_among",
     "say_json",
     "say_placed",
     "say_read",
@@ -41,6 +43,7 @@ __all__ = [
 
 ENOUGH = 0.95  # of the variance
 MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
+NAMED = 8  # rows among another group that are named
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
@@ -165,6 +168,26 @@ def _far_words(correlation: float) -> str:
 def say_placed(words: RunLines, placed: Any, seconds: float) -> None:
     """How many rows were placed, and how many of them are like none of the map's."""
     words.say("Placed", placed.title().replace(" placed", "", 1), seconds)
+
+
+def say_among(words: RunLines, found: "NeighborLabels | None", table: "Table") -> None:
+    """How many rows lie among another group on the map, and which; nothing without groups."""
+    import numpy as np
+
+    if found is None or not (rows := found.on_map).size:
+        return
+    there = found.only_on_map[rows]
+    many, alone = rows.size, int(there.sum())
+    group = table.label_name
+    lie = "row lies" if many == 1 else "rows lie"
+    where = f"{alone:,} only on the map, {many - alone:,} in the data, too"
+    words.say("Among", f"{many:,} {lie} among another {group} than their own: {where}")
+    # Those that the map alone puts there come first.
+    first = np.concatenate([rows[there], rows[~there]])[:NAMED]
+    names = [str(row) if table.ids is None else str(table.ids[row]) for row in first]
+    named = ", ".join(names) + (", …" if many > NAMED else "")
+    kind = "rows" if table.ids is None else str(table.id_name)
+    words.say("", f"{kind} {named}: columns among and among_in_data of map.parquet")
 
 
 def say_wrote(words: RunLines, files: list[Path], seconds: float) -> None:

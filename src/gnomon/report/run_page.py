@@ -23,6 +23,7 @@ from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
 from gnomon.report.report import find_stability
+from gnomon.scores.neighbor_labels import NeighborLabels
 from gnomon.tsne import TSNE
 from gnomon.tsne.sampled import rows_of_source
 
@@ -32,6 +33,7 @@ __all__ = [
     "gather_run",
     "gather_scores",
     "gather_without_table",
+    "read_label",
 ]
 
 WITHOUT = (
@@ -42,7 +44,7 @@ MOST_CLASSES = 50  # distinct integers that may be group names, as in `gnomon.da
 SAMPLE_ROWS = 200_000  # rows; of more, a page with a sampled map shows only the sample
 MOST_ROWS = 1_000_000  # rows; more cannot be viewed, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read from a file that does not fit into memory
-OF_ROWS = ("scores", "Y", "trust", "neighbors")
+OF_ROWS = ("scores", "Y", "trust", "neighbors", "neighbor_labels")
 SCORE = re.compile(r"pc\d+")  # name of a score in a file, besides ids and labels
 
 
@@ -81,9 +83,7 @@ def gather_run(
     given = prepared.kept if rows is None else _of_table(prepared.kept, rows)
     if rows is not None:
         prepared = replace(prepared, X=prepared.X[rows], table=prepared.table.take(rows))
-        found |= {
-            name: part[rows] for name, part in found.items() if name in OF_ROWS and part is not None
-        }
+        found |= _of_rows(found, rows)
         found |= _of_given_map(found, rows)
     used = prepared.table
     if rows is not None or (found.get("Y") is not None and found["Y"].shape[1] != 2):
@@ -110,6 +110,15 @@ def gather_run(
         **shown,
         **found,
     )
+
+
+def _of_rows(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Results row by row, for some of the rows."""
+    return {
+        name: part.take(rows) if isinstance(part, NeighborLabels) else part[rows]
+        for name, part in found.items()
+        if name in OF_ROWS and part is not None
+    }
 
 
 def _of_table(kept: NDArray[np.int64] | None, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -144,6 +153,7 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
         "Y": shown.positions,
         "trust": shown.trust,
         "quality": shown.quality,
+        "neighbor_labels": shown.neighbor_labels,
         "score": shown.trust is not None,
         "warnings": shown.warnings,
         "seconds": shown.seconds,
@@ -226,10 +236,13 @@ def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
     """Label column, then the other columns to colour by."""
     labels = [] if table.labels is None else [(str(table.label_name), table.labels)]
-    labels = [
-        (name, values if _are_classes(values) else read_quantity(values)) for name, values in labels
-    ]
+    labels = [(name, read_label(values)) for name, values in labels]
     return [*labels, *((name, read_quantity(values)) for name, values in table.others)]
+
+
+def read_label(texts: NDArray[Any]) -> NDArray[Any]:
+    """Convert a label to numbers if it holds amounts, and no names of groups."""
+    return texts if _are_classes(texts) else read_quantity(texts)
 
 
 def _are_classes(texts: NDArray[Any]) -> bool:
@@ -270,9 +283,7 @@ def gather_without_table(
     if rows is not None:
         scores = scores[rows]
         found["given_rows"] = _of_table(found.get("given_rows"), rows)
-        found |= {
-            name: part[rows] for name, part in found.items() if name in OF_ROWS and part is not None
-        }
+        found |= _of_rows(found, rows)
     nothing, at = np.empty((len(scores), 0)), np.arange(len(scores)) if rows is None else rows
     shown = table.with_rows(nothing, at)
     search = None if tsne is None else tsne._search

@@ -146,7 +146,9 @@ def _methods(content: PageContent) -> str:
             f"Rows were tested by their trustworthiness for {content.audit.n_neighbors} "
             "neighbours against random placements on the map, at a false discovery rate of "
             "5\u00a0% [Benjamini & Hochberg 1995]; "
-            f"{content.audit.say_share(content.audit.misplaced)} are misplaced."
+            f"{content.audit.say_share(content.audit.placed)} are placed better than at random. "
+            "Rows that at least half of the places would suit as well are misplaced: "
+            f"{content.audit.say_share(content.audit.misplaced)}."
         )
     if content.stability is not None:
         said.append(

@@ -19,6 +19,7 @@ __all__ = ["trust"]
 LITTLE = 1 / 3  # share of neighbours kept, below which a row is out of place
 MOST_ROWS = 8
 MOST_GROUPS = 12
+MOST_AMONG = 25  # rows among another group that are listed
 
 HELP = (
     "A map in the plane cannot preserve everything in a table of many columns. A row's trust is "
@@ -59,7 +60,12 @@ def trust(content: PageContent) -> Section | None:
         "trust",
         "Can I trust the map?",
         tuple(lead),
-        (*blocks, *((by_group,) if by_group else ()), *_least(content, content.trust)),
+        (
+            *blocks,
+            *((by_group,) if by_group else ()),
+            *_among(content),
+            *_least(content, content.trust),
+        ),
         HELP,
     )
 
@@ -218,6 +224,37 @@ def _groups(content: PageContent, kept: Array) -> Grid | None:
         rows,
         frozenset({first}),
     )
+
+
+def _among(content: PageContent) -> tuple[Grid, ...]:
+    """List rows whose neighbours bear another label, those that only the map puts there first."""
+    found = content.neighbor_labels
+    if found is None or not (rows := found.on_map).size:
+        return ()
+    name, values = content.labels[0]
+    alone = found.only_on_map[rows]
+    order = np.concatenate([rows[alone], rows[~alone]])
+    cells = tuple(
+        (
+            row_link(content, int(row)),
+            shown(values[row], 24),
+            shown(found.other_on_map[row], 24),
+            percent(float(found.same_on_map[row])),
+            percent(float(found.same_in_data[row])),
+            "only on the map" if found.only_on_map[row] else "in the data, too",
+        )
+        for row in order[:MOST_AMONG]
+    )
+    first = shown(name, 32)
+    listed = f"{len(cells)} of {rows.size:,} rows. " if rows.size > len(cells) else ""
+    note = (
+        f"{listed}Fewer than half of these rows' {content.trusted} nearest rows on the map have "
+        "their label. In the data, too: an unusual row of its group, or a wrong label. Only on the "
+        "map: the map put it there."
+    )
+    head = ("row", first, "neighbours", "own label on the map", "in the data", "among others")
+    words = frozenset({"row", first, "neighbours", "among others"})
+    return (Grid(f"Rows among another {first}", head, cells, words, note),)
 
 
 def _least(content: PageContent, kept: Array) -> tuple[Grid, ...]:
