@@ -41,6 +41,7 @@ SETTINGS = {
     "sample": None,
     "seed": 0,
     "stability": None,
+    "vary": "rows",
     "text": None,
     "image": None,
     "link": None,
@@ -96,6 +97,9 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
         "Exact",
         "t-SNE",
         "Trust",
+        "",
+        "Among",
+        "",
         "Page",
         "Wrote",
         "Next",
@@ -107,7 +111,9 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     assert "2 of 4 components hold 97.8 % of the variance" in lines[4]
     assert "perplexity 30" in lines[6]
     assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[7])
-    assert lines[10] == "Next     gnomon place new.csv -m results"
+    assert re.search(r"Close pairs: good, .* \(trustworthiness 0\.9\d\); far distances: ", lines[8])
+    assert "lie among another species than their own: " in lines[9]
+    assert lines[13] == "Next     gnomon place new.csv -m results"
     assert "\x1b" not in done.stderr
 
 
@@ -115,7 +121,8 @@ def test_the_map_holds_labels_places_components_and_trust(iris):
     folder, done = iris
     table = pq.read_table(folder / "results" / "map.parquet")
     sample = samples.load("iris")
-    assert table.column_names == [sample.label_name, "tsne1", "tsne2", "pc1", "pc2", "trust"]
+    columns = [sample.label_name, "tsne1", "tsne2", "pc1", "pc2", "trust", "among", "among_in_data"]
+    assert table.column_names == columns
     assert table[sample.label_name].to_pylist() == sample.labels.tolist()
     components = np.column_stack([table[name].to_numpy() for name in ("pc1", "pc2")])
     assert np.array_equal(components, PCA(0.95, random_state=0).fit_transform(sample.X))

@@ -17,14 +17,11 @@ def test_rows_with_fewer_than_half_of_their_own_label_are_among_another():
     assert np.flatnonzero(found.only_on_map).tolist() == [2]
 
 
-def test_answers_follow_rows_that_are_taken_and_put_back():
+def test_answers_follow_rows_that_are_taken():
     found = find_neighbor_labels(LABELS, IN_DATA, ON_MAP)
     rows = np.array([7, 2, 0])
     part = found.take(rows)
     assert part.columns()["among"].tolist() == ["b", "b", None]
-    whole = part.among(rows, 9)
-    assert whole.columns()["among"].tolist() == [None, None, "b", *[None] * 4, "b", None]
-    assert np.isnan(whole.same_in_data[[1, 8]]).all()
 
 
 def test_rows_among_rows_without_a_label_are_among_no_other_group():

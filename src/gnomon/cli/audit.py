@@ -159,6 +159,10 @@ def _as_typed() -> str:
 def _say(words: RunLines, found: "Audit", seconds: float, table: Path) -> None:
     lines = dict(found.lines())
     words.say("Audit", f"trustworthiness {lines['trustworthiness']}", seconds)
+    from gnomon.scores.verdict import verdict
+
+    if judged := verdict(found.scores):
+        words.say("", judged.rstrip("."))
     for name in ("tested", "placed", "undecided", "misplaced", "at random", "unsupported"):
         if name in lines:
             words.say("", f"{name} {lines[name]}")

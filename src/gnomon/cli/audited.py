@@ -63,6 +63,8 @@ class Audited:
     prepared : Prepared
         The rows that the map has, in its order, as the map was made from them.
     metric : str or None
+    trust : array (n,) or None
+        Trust of each row as the run stored it: another search for neighbours has another recall.
     tsne : TSNE or None
         The model of the map, where it is one of ours and was made of all rows.
     pca : PCA or None
@@ -74,6 +76,7 @@ class Audited:
     table: Table
     prepared: Prepared
     metric: str | None = None
+    trust: NDArray[np.float64] | None = None
     tsne: TSNE | None = None
     pca: PCA | None = None
 
@@ -88,6 +91,8 @@ class Audited:
     def page(self, found: Audit, *, page_budget: int, n_jobs: int | None, **asked: Any) -> Report:
         """The page of the map, with what its audit found."""
         X, d = self.prepared.X, self.prepared.X.shape[1]
+        if self.trust is not None:
+            asked |= {"trust": self.trust}
         pca = self.pca or PCA(0.95, random_state=0, n_jobs=n_jobs).fit(X)
         if self.tsne is None:
             columns = "the one column" if d == 1 else f"all {d:,} columns"
@@ -130,7 +135,7 @@ def is_run(path: str) -> bool:
 
 def read_run(asked: Asked, words: RunLines) -> Audited:
     """The map of a former run, and its own rows made ready as they were."""
-    from gnomon.cli.report import find_rows
+    from gnomon.cli.report import find_rows, stored_trust
 
     given = {**asked.reading, "id": asked.ids, "columns": asked.columns, "metric": asked.metric}
     for name, value in given.items():
@@ -162,6 +167,7 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
         table,
         prepared,
         None if whole else str(run.tsne.metric),
+        None if (trust := stored_trust(run, stored)) is None else trust[there],
         run.tsne if whole else None,
         run.pca if whole else None,
     )

@@ -238,7 +238,7 @@ class _Work:
                     with stage("place") as ended:
                         ended.result = found["rows"] = self._place(tsne, sampling)
                     kept = found["rows"].with_trust(sampling, kept)
-                    mixed = None if mixed is None else mixed.among(sampling.rows, len(kept))
+                    mixed = None  # placed rows have no neighbours that were compared
                 found |= {"trust": kept, "quality": quality, "neighbor_labels": mixed}
         except KeyboardInterrupt:
             if not hasattr(tsne, "certificate_"):  # there is no map yet

@@ -48,7 +48,7 @@ class Result:
         Scores of the whole map.
     neighbor_labels : NeighborLabels or None
         Which label each row's nearest rows bear, in the data and on the map; None without a label
-        that groups the rows.
+        that groups the rows, or if some rows were placed.
     seconds : dict
         Time of each stage.
     warned : tuple of Warning

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.neighbors.search import find_neighbors
 from gnomon.numeric.apply import plain_transform
 from gnomon.scores import MapScores, score_map
 from gnomon.scores.few import trusted
-from gnomon.scores.kept import share_kept
+from gnomon.scores.kept import nearest_on_map, share_kept
 from gnomon.scores.neighbor_labels import NeighborLabels, find_neighbor_labels
 from gnomon.tsne import TSNE
 
@@ -24,7 +23,7 @@ def measure_trust(
     k = trusted(len(Z))
     assert tsne._search is not None  # the map was computed from a table
     near = tsne._search.nearest(k, n_jobs)
-    there = find_neighbors(tsne.embedding_.astype(np.float64), k, n_jobs=n_jobs).indices
+    there = nearest_on_map(tsne.embedding_, k, n_jobs=n_jobs)
     kept, groups = share_kept(near, there), _groups(labels)
     mixed = None if groups is None else find_neighbor_labels(groups, near, there)
     sizes = sorted({size for size in (5, 15, 50) if 2 * size < len(Z)} or {1})

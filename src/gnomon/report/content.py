@@ -26,7 +26,7 @@ from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
 from gnomon.scores import Audit, MapScores, score_map
 from gnomon.scores.few import FEW_ROWS, trusted
-from gnomon.scores.kept import share_kept
+from gnomon.scores.kept import nearest_on_map, share_kept
 from gnomon.scores.neighbor_labels import NeighborLabels, find_neighbor_labels
 from gnomon.scores.table_pair import METRICS
 from gnomon.tsne import TSNE
@@ -48,6 +48,7 @@ SUGGESTED = "suggested groups"
 # Beyond this, rows of a page are in map order: 100,000 rows then take 0.8 of the bytes
 # (benchmarks/page.py).
 MANY_ROWS = 50_000
+NAMED_METRICS = ("cosine", "correlation", "hellinger")  # that are named where rows are compared
 NEIGHBORS = 5  # neighbours of each row that the page names
 # Sizes of neighbourhoods for the scores of the map, if there are enough rows.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
@@ -339,8 +340,7 @@ def gather(
         compared = neighbor_labels is None and wide and _grouped(labels)
         if trust is None or compared:
             nearest = near[:, :of_trust]
-            positions = Y.astype(np.float64)
-            there = find_neighbors(positions, nearest.shape[1], n_jobs=n_jobs).indices
+            there = nearest_on_map(Y, nearest.shape[1], n_jobs=n_jobs)
             trust = share_kept(nearest, there) if trust is None else trust
             if compared:
                 neighbor_labels = find_neighbor_labels(labels[0][1], nearest, there)
@@ -362,7 +362,7 @@ def gather(
         pca_map=lay_scores(scores, Y),
         trust=trust,
         neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
-        space=words,
+        space=words if metric not in NAMED_METRICS else f"{words} by {metric} distance",
         total=n if total is None else total,
         quality=quality,
         neighbor_labels=neighbor_labels if _grouped(labels) else None,

@@ -303,6 +303,7 @@ def find_stability(
     pca: PCA,
     tsne: TSNE | None,
     n_jobs: int | None,
+    vary: str = "rows",
 ) -> Stability | None:
     """Return a given stability, or compute that of the map of `table` over `asked` runs."""
     if asked is None or isinstance(asked, Stability):
@@ -312,4 +313,4 @@ def find_stability(
     given = table
     if tsne.n_features_in_ != table.shape[1]:
         given = pca._model().scores(table, whiten=pca.whiten, n_jobs=n_jobs)
-    return repeat_map(tsne, given, runs=asked, n_jobs=n_jobs)
+    return repeat_map(tsne, given, runs=asked, vary=vary, n_jobs=n_jobs)

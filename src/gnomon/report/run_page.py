@@ -56,6 +56,7 @@ def gather_run(
     *,
     title: str | None = None,
     stability: Any = None,
+    vary: str = "rows",
     pixels: str | None = None,
     image_root: Path | None = None,
     n_jobs: int | None = None,
@@ -71,6 +72,8 @@ def gather_run(
         Its rows as `pca` and `tsne` got them.
     title, stability, n_jobs
         As for `gnomon.report`.
+    vary : {"rows", "start"}
+        As for `gnomon.stability`.
     pixels : str, optional
         How the columns form a picture, such as "28x28" or "none"; recognised by default.
     image_root : path, optional
@@ -98,7 +101,7 @@ def gather_run(
         names=used.columns,
         ids=_ids(used, rows),
         labels=labels_of(used),
-        stability=find_stability(stability, prepared.X, pca, tsne, n_jobs),
+        stability=find_stability(stability, prepared.X, pca, tsne, n_jobs, vary),
         preparation=tuple(prepared.preparation.lines()),
         total=int(pca.n_samples_),  # the components of a run are of all rows
         made=date.today().isoformat(),
@@ -175,7 +178,10 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     found["given_rows"] = shown.prepared.kept
     found.pop("pixels", None)  # which need the numbers
     if found.get("stability") is not None:
-        found["stability"] = _stability_of(result, found["stability"], found.get("n_jobs"))
+        found["stability"] = _stability_of(
+            result, found["stability"], found.get("n_jobs"), found.get("vary", "rows")
+        )
+    found.pop("vary", None)
     if shown.components is not None:
         return gather_without_table(shown.pca, shown.tsne, shown.components, table, **found)
     if shown.scores is not None:  # they were written as they were computed
@@ -186,7 +192,9 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     )
 
 
-def _stability_of(result: Any, asked: Any, n_jobs: int | None) -> Stability | None:
+def _stability_of(
+    result: Any, asked: Any, n_jobs: int | None, vary: str = "rows"
+) -> Stability | None:
     """Stability of a map of all rows; those of a table in blocks are read again, all at once."""
     X = result.prepared.X
     if result.tsne is not None and not isinstance(asked, Stability):
@@ -194,7 +202,7 @@ def _stability_of(result: Any, asked: Any, n_jobs: int | None) -> Stability | No
             refuse("stability", "be None for a map of a part of the rows", asked)
         if isinstance(X, Source):
             X = rows_of_source(X, np.arange(X.rows), as_engine(n_jobs=n_jobs))
-    return find_stability(asked, X, result.pca, result.tsne, n_jobs)
+    return find_stability(asked, X, result.pca, result.tsne, n_jobs, vary)
 
 
 def find_shown(

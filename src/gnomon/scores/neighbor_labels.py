@@ -16,9 +16,12 @@ from gnomon.typing import Floats64
 
 FEW_SAME = 0.5  # share of the nearest rows with the row's label, below which it is among others
 
+MANY = 0.25  # share of such rows from which the label does not group the rows
+UNGROUPED = "near rows often differ in it, so it does not group these rows"
+
 Objects = NDArray[np.object_]
 
-__all__ = ["NeighborLabels", "find_neighbor_labels"]
+__all__ = ["UNGROUPED", "NeighborLabels", "find_neighbor_labels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,11 @@ class NeighborLabels:
         """Whether a row is among another group on the map, and not in the data."""
         return _there(self.other_on_map) & ~_there(self.other_in_data)
 
+    @property
+    def many(self) -> bool:
+        """Whether so many rows are among others that the label does not group the rows."""
+        return self.on_map.size > MANY * float(np.isfinite(self.same_on_map).sum())
+
     def take(self, rows: NDArray[np.integer[Any]]) -> "NeighborLabels":
         """Answers for some rows, in their order."""
         return NeighborLabels(
@@ -57,16 +65,6 @@ class NeighborLabels:
             self.other_in_data[rows],
             self.other_on_map[rows],
         )
-
-    def among(self, rows: NDArray[np.integer[Any]], n: int) -> "NeighborLabels":
-        """Answers for all `n` rows of a table of which these are `rows`; none for the others."""
-        same = [np.full(n, np.nan) for _ in range(2)]
-        others = [np.full(n, None, dtype=object) for _ in range(2)]
-        for every, part in zip(same, (self.same_in_data, self.same_on_map), strict=True):
-            every[rows] = part
-        for every, texts in zip(others, (self.other_in_data, self.other_on_map), strict=True):
-            every[rows] = texts
-        return NeighborLabels(*same, *others)
 
     def columns(self) -> dict[str, Objects]:
         """Columns for a table: the other group on the map, and in the data."""

@@ -11,6 +11,8 @@ from gnomon.charts.words import count, percent
 from gnomon.report.content import PageContent
 from gnomon.report.section import Figures, Section, shown
 from gnomon.report.sections.overview import PCA_REMARK, keeps
+from gnomon.scores.neighbor_labels import UNGROUPED
+from gnomon.scores.verdict import verdict
 
 __all__ = ["map_section"]
 
@@ -44,7 +46,8 @@ def map_section(content: PageContent) -> Section:
         )
     )
     mixed = (*_mixed(content), *_among(content))
-    lead = (_maps(content), *_trust(content), *mixed, *_suggested(content))
+    judged = () if content.quality is None else filter(None, [verdict(content.quality)])
+    lead = (*judged, _maps(content), *_trust(content), *mixed, *_suggested(content))
     return Section("map", "Map", lead, (figures,), HELP)
 
 
@@ -117,6 +120,8 @@ def _among(content: PageContent) -> list[str]:
     alone = int(found.only_on_map[rows].sum())
     name, many = shown(content.labels[0][0]), rows.size
     lies = "row lies" if many == 1 else "rows lie"
+    if found.many:
+        return [f"{many:,} {lies} among another {name}: {UNGROUPED}."]
     if not alone:
         which = "in the data, too"
     elif alone == many:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon.charts.words import count, hold, percent
-from gnomon.report.content import PageContent
+from gnomon.report.content import NAMED_METRICS, PageContent
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
 from gnomon.report.sections.overview import keeps, perplexity
 
@@ -124,7 +124,8 @@ def _methods(content: PageContent) -> str:
             if isinstance(tsne.init, str) and tsne.init == "pca" and tsne.align_to is None
             else ""
         )
-        reduced = f" of {content.space}" if tsne.pca_ is not None else ""
+        named = tsne.pca_ is not None or tsne.metric in NAMED_METRICS
+        reduced = f" of {content.space}" if named else ""
         said.append(
             f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
             f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "

@@ -8,10 +8,10 @@ from gnomon import charts
 from gnomon.charts.distance_ranks import kept_in_order
 from gnomon.charts.words import percent
 from gnomon.report.content import PageContent
-from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
-from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
+from gnomon.report.section import Block, Bullets, Figures, Grid, Section, Words, row_link, shown
 from gnomon.scores import MapScores
 from gnomon.scores.few import FEW_ROWS
+from gnomon.scores.verdict import FAR_IN_ORDER, FAR_IN_PART, verdict
 from gnomon.typing import Array
 
 __all__ = ["trust"]
@@ -46,6 +46,7 @@ def trust(content: PageContent) -> Section | None:
     quality, pairs = content.quality, content.pairs
     far = content.far
     if quality is not None:
+        lead = [*filter(None, [verdict(quality)]), *lead]
         drawn.insert(0, charts.neighborhoods(quality))
         blocks.append(_scores(quality))
         groups = [name for name, values in content.labels if values.dtype.kind == "O"]
@@ -65,6 +66,7 @@ def trust(content: PageContent) -> Section | None:
             *((by_group,) if by_group else ()),
             *_among(content),
             *_least(content, content.trust),
+            *_audit(content),
         ),
         HELP,
     )
@@ -274,6 +276,14 @@ def _least(content: PageContent, kept: Array) -> tuple[Grid, ...]:
     words = frozenset({"row", "nearest in the data"})
     caption = "Rows with the lowest trust"
     return (Grid(caption, head, tuple(rows), words, note if lost > len(rows) else ""),)
+
+
+def _audit(content: PageContent) -> tuple[Words, ...]:
+    """Point to the test of each row, where the page has none."""
+    if content.audit is not None:
+        return ()
+    how = "gnomon audit and the folder of this run" if content.command else "gnomon.audit(X, tsne)"
+    return (Words(f"Is each row placed better than at random? {how} tests it."),)
 
 
 def _text(value: object) -> str:
