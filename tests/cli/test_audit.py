@@ -49,7 +49,7 @@ def test_a_map_is_audited_by_the_order_of_its_rows(here):
     folder, _ = here
     done = gnomon("audit", "plain.csv", "--data", "X.npy", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert first_words(done)[-7:] == ["Audit", *[""] * 4, "Page", "Wrote"]
+    assert first_words(done)[-8:] == ["Audit", *[""] * 5, "Page", "Wrote"]
     assert "placed" in done.stderr
     assert "by their order" in done.stderr
     record, rows = found_in(folder / "plain_audit")
@@ -130,6 +130,18 @@ def test_a_map_of_ours_is_made_again_from_shuffled_columns(here):
     assert f"{sum(map(bool, rows['among']))} rows lie among another kind than their own" in said
     done = gnomon("audit", "data_map", "--id", "name", "--force", folder=folder)
     assert refused(done, 2, "--id is for")
+
+
+def test_an_audit_has_the_trust_that_the_run_wrote(here):
+    """A new search may have another recall, and two numbers for one row confuse."""
+    folder, _ = here
+    assert gnomon("map", "data.csv", "-o", "kept", "--force", folder=folder).returncode == 0
+    table = pq.read_table(folder / "kept" / "map.parquet")
+    other = pa.array(np.linspace(0, 1, N))
+    at = table.column_names.index("trust")
+    pq.write_table(table.set_column(at, "trust", other), folder / "kept" / "map.parquet")
+    assert gnomon("audit", "kept", "--force", folder=folder).returncode == 0
+    assert found_in(folder / "kept_audit")[1]["trust"] == other.to_pylist()
 
 
 def test_a_sampled_map_of_ours_is_audited_without_being_made_again(here):

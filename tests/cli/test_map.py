@@ -390,3 +390,19 @@ def test_the_metric_of_a_map_is_that_of_its_neighbours_and_scores(tmp_path):
     kept = [len(set(a) & set(b)) / 15 for a, b in zip(near, alike, strict=True)]
     assert np.asarray(table["trust"]) == pytest.approx(kept)
     assert "--metric cosine" in (tmp_path / "lengths_map" / "report.html").read_text()
+
+
+def test_repeated_maps_are_judged_in_the_terminal_and_in_the_record(tmp_path):
+    order = ["map", "iris", "--stability", "2", "--vary", "start", "--seed", "3"]
+    done = gnomon(*order, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Repeated " in done.stderr
+    assert "stay among their neighbours in 2 maps (varied: start)" in done.stderr
+    assert "Seed     3: the map starts from the components, without chance" in done.stderr
+    record = json.loads((tmp_path / "iris_map" / "run.json").read_text(encoding="utf-8"))
+    assert record["stability"]["vary"] == "start"
+    assert len(record["stability"]["runs"]) == 2
+    assert 0 <= record["stability"]["score"] <= 1
+    page = (tmp_path / "iris_map" / "report.html").read_text(encoding="utf-8")
+    assert "gnomon map iris --seed 3 --stability 2 --vary start" in page
+    assert "from a random start each time" in page

@@ -334,7 +334,7 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
     )
     section = stability_section(replace(content, stability=told))
     assert said(section)[0] == (
-        "Stable: groups stay in place, and so do points; points move by 5% of the map's size "
+        "Stable: groups stay in place, and so do points; points move by 5 % of the map's size "
         "(median)."
     )
     assert said(section)[1] == (
@@ -350,7 +350,7 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
     assert said(section)[2].endswith("with their neighbours: patches shift a little as a whole.")
     told = replace(together, runs=np.full(3, 0.4))
     section = stability_section(replace(content, stability=told))
-    assert said(section)[0].startswith("Not stable: points move by 40% of the map's size")
+    assert said(section)[0].startswith("Not stable: points move by 40 % of the map's size")
     assert said(section)[2].endswith("with their neighbours: whole groups change places.")
     assert grid(section, "move most").rows[0][0].row == 0
 

@@ -165,7 +165,7 @@ def _say(words: RunLines, found: "Audit", seconds: float, table: Path) -> None:
         words.say("", judged.rstrip("."))
     for name in ("tested", "placed", "undecided", "misplaced", "at random", "unsupported"):
         if name in lines:
-            words.say("", f"{name} {lines[name]}")
+            words.say("", lines[name] if name == "at random" else f"{name} {lines[name]}")
     if many := int(found.misplaced.sum()):
         words.say("", f"{many:,} misplaced row{'s' * (many > 1)}: column misplaced of {table}")
     words.details("", [(name, text) for name, text in found.scores.lines()])

@@ -83,7 +83,8 @@ class Stability(Record):
 
     def verdict(self) -> str:
         """Say in one sentence what the movement means."""
-        size = f"points move by {float(np.median(self.runs)):.0%} of the map's size (median)"
+        moved = 100 * float(np.median(self.runs))
+        size = f"points move by {moved:.0f} % of the map's size (median)"
         if self.far:
             return f"Not stable: {size}, so groups change places."
         if self.score >= MOST:

@@ -170,7 +170,10 @@ class Audit(Record):
                 f"{self.say_share(self.misplaced)}: at least half of the places on the map would "
                 "suit them as well",
             ),
-            ("at random", f"about {100 * self.at_random:.0f} % of the rows (estimate)"),
+            (
+                "at random",
+                f"about {100 * self.at_random:.0f} % of the rows lie as if at random (estimate)",
+            ),
         ]
         if len(self.rows) < self.n:
             found.insert(0, ("tested", f"{len(self.rows):,} of {self.n:,} rows, drawn at random"))
