@@ -159,7 +159,7 @@ def _as_typed() -> str:
 def _say(words: RunLines, found: "Audit", seconds: float, table: Path) -> None:
     lines = dict(found.lines())
     words.say("Audit", f"trustworthiness {lines['trustworthiness']}", seconds)
-    from gnomon.scores.verdict import verdict
+    from gnomon.scores.map_verdict import verdict
 
     if judged := verdict(found.scores):
         words.say("", judged.rstrip("."))

@@ -104,7 +104,7 @@ def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
         words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":
         from gnomon.scores.few import FEW_ROWS
-        from gnomon.scores.verdict import verdict
+        from gnomon.scores.map_verdict import verdict
 
         kept, scores = what
         far = scores.distances.value

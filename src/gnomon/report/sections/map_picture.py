@@ -11,8 +11,8 @@ from gnomon.charts.words import count, percent
 from gnomon.report.content import PageContent
 from gnomon.report.section import Figures, Section, shown
 from gnomon.report.sections.overview import PCA_REMARK, keeps
+from gnomon.scores.map_verdict import verdict
 from gnomon.scores.neighbor_labels import UNGROUPED
-from gnomon.scores.verdict import verdict
 
 __all__ = ["map_section"]
 

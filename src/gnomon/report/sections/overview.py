@@ -9,7 +9,7 @@ from gnomon.charts.words import count, hold, percent, stopped
 from gnomon.report.content import NAMED_METRICS, PageContent
 from gnomon.report.section import Facts, Section, names, shown
 from gnomon.scores.few import FEW_ROWS, few_rows
-from gnomon.scores.verdict import FAR_IN_ORDER, FAR_IN_PART
+from gnomon.scores.map_verdict import FAR_IN_ORDER, FAR_IN_PART
 
 __all__ = ["PCA_REMARK", "keeps", "overview", "perplexity"]
 

@@ -11,7 +11,7 @@ from gnomon.report.content import PageContent
 from gnomon.report.section import Block, Bullets, Figures, Grid, Section, Words, row_link, shown
 from gnomon.scores import MapScores
 from gnomon.scores.few import FEW_ROWS
-from gnomon.scores.verdict import FAR_IN_ORDER, FAR_IN_PART, verdict
+from gnomon.scores.map_verdict import FAR_IN_ORDER, FAR_IN_PART, verdict
 from gnomon.typing import Array
 
 __all__ = ["trust"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gnomon.scores import score_map
-from gnomon.scores.verdict import verdict
+from gnomon.scores.map_verdict import verdict
 
 rng = np.random.default_rng(0)
 
