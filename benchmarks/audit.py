@@ -2,12 +2,12 @@
 
 Three questions, each over ten seeds:
 
-1. Shares of *misplaced* and *unsupported* rows of maps of the same table by UMAP, scikit-learn's
-   t-SNE, our t-SNE and the first two principal components.
+1. Shares of *placed*, *misplaced* and *unsupported* rows of maps of the same table by UMAP,
+   scikit-learn's t-SNE, our t-SNE and the first two principal components.
 2. The same of pure noise and of clear clusters in 50 columns, by our t-SNE.
-3. Rows that are moved on purpose onto random points of a map: which of them are called misplaced,
-   which of the others, and how many moved rows are among those that are not called so. The last is
-   the false discovery rate that Benjamini and Hochberg's procedure keeps.
+3. Rows that are moved on purpose onto random points of a map: which of them are called misplaced
+   or placed, which of the others, and how many moved rows are among those called placed. The last
+   is the false discovery rate that Benjamini and Hochberg's procedure keeps.
 """
 
 import sys
@@ -25,7 +25,9 @@ from benchmarks.table import Report, Table, verdict
 SEEDS = 10
 ROWS, COLUMNS = 500, 50
 MOVED = (0.01, 0.05, 0.1)  # shares of the rows
-MOST_WRONG = 0.05  # moved rows among those that are not called misplaced
+MOST_WRONG = 0.05  # moved rows among those called placed
+MOST_MISPLACED = 0.02  # of clear clusters, where no row was moved
+LEAST_FOUND = 0.4  # moved rows called misplaced; half of them, by the test's definition
 LEAST_OF_NOISE, MOST_OF_CLUSTERS = 0.95, 0.15  # unsupported
 
 Maker = Callable[[NDArray[Any], int], NDArray[Any]]
@@ -118,7 +120,8 @@ def measure(table: str, make: Maker) -> dict[str, Any]:
     """Shares of misplaced and unsupported rows, one of each seed."""
     from gnomon import audit
 
-    found: dict[str, list[float]] = {"misplaced": [], "unsupported": [], "score": [], "null": []}
+    kept = ("placed", "misplaced", "at_random", "unsupported", "score", "null")
+    found: dict[str, list[float]] = {name: [] for name in kept}
     for seed in range(SEEDS):
         X = TABLES[table](seed)
         judged = audit(
@@ -129,28 +132,33 @@ def measure(table: str, make: Maker) -> dict[str, Any]:
             n_jobs=THREADS,
         )
         withheld = judged.unsupported is None
+        found["placed"].append(float(judged.placed.mean()))
         found["misplaced"].append(float(judged.misplaced.mean()))
+        found["at_random"].append(judged.at_random)
         found["unsupported"].append(np.nan if withheld else float(judged.unsupported.mean()))
         found["score"].append(float(judged.trustworthiness.mean()))
         found["null"].append(float(judged.null_mean))
-    return {**found, "complaints": complaints(table, found["unsupported"])}
+    return {**found, "complaints": complaints(table, found)}
 
 
-def complaints(table: str, unsupported: list[float]) -> list[str]:
+def complaints(table: str, found: dict[str, list[float]]) -> list[str]:
     """Whether noise is called noise and clear clusters are not, over all seeds."""
-    least, most = min(unsupported), max(unsupported)
+    least, most = min(found["unsupported"]), max(found["unsupported"])
     if table == "noise" and not least >= LEAST_OF_NOISE:
-        return [f"{least:.1%} of a table of noise"]
-    if table == "10 clusters" and not most <= MOST_OF_CLUSTERS:
-        return [f"{most:.1%} of a table of clusters"]
-    return []
+        return [f"{least:.1%} of a table of noise unsupported"]
+    if table != "10 clusters":
+        return []
+    said = [] if most <= MOST_OF_CLUSTERS else [f"{most:.1%} unsupported"]
+    wrong = max(found["misplaced"])
+    return said if wrong <= MOST_MISPLACED else [*said, f"{wrong:.1%} misplaced"]
 
 
 def measure_moved(table: str, share: float) -> dict[str, Any]:
     """Rows moved onto random points of our map, and what is said of them and of the others."""
     from gnomon import audit
 
-    found: dict[str, list[float]] = {"moved": [], "others": [], "passed": [], "right": []}
+    kept = ("moved", "moved_placed", "others", "others_placed", "placed", "right")
+    found: dict[str, list[float]] = {name: [] for name in kept}
     for seed in range(SEEDS):
         X, rng = TABLES[table](seed), np.random.default_rng([seed, 1])
         Y = by_gnomon(X, seed)
@@ -160,13 +168,18 @@ def measure_moved(table: str, share: float) -> dict[str, Any]:
         # Beside the point and not onto it, so that no two rows are at one place.
         near = 1e-3 * rng.standard_normal((moved.sum(), 2))
         places[moved] = Y[rng.integers(len(X), size=moved.sum())] + near
-        called = audit(X, places, random_state=seed, n_jobs=THREADS).misplaced
-        found["moved"].append(float(called[moved].mean()))
-        found["others"].append(float(called[~moved].mean()))
-        found["passed"].append(float((~called).mean()))
-        found["right"].append(float(moved[~called].mean()) if (~called).any() else 0.0)
-    wrong = float(np.mean(found["right"]))
-    return {**found, "complaints": [f"{wrong:.1%} moved"] if wrong > MOST_WRONG else []}
+        judged = audit(X, places, random_state=seed, n_jobs=THREADS)
+        misplaced, placed = judged.misplaced, judged.placed
+        found["moved"].append(float(misplaced[moved].mean()))
+        found["moved_placed"].append(float(placed[moved].mean()))
+        found["others"].append(float(misplaced[~moved].mean()))
+        found["others_placed"].append(float(placed[~moved].mean()))
+        found["placed"].append(float(placed.mean()))
+        found["right"].append(float(moved[placed].mean()) if placed.any() else 0.0)
+    wrong, seen = float(np.mean(found["right"])), float(np.mean(found["moved"]))
+    said = [f"{wrong:.1%} moved"] if wrong > MOST_WRONG else []
+    said += [f"{seen:.1%} found"] if seen < LEAST_FOUND else []
+    return {**found, "complaints": said}
 
 
 def report(raw: Raw) -> Report:
@@ -176,7 +189,9 @@ def report(raw: Raw) -> Report:
             row["name"],
             span(row["score"], "{:.3f}"),
             span(row["null"], "{:.3f}"),
+            span(row["placed"]),
             span(row["misplaced"]),
+            span(row["at_random"]),
             span(row["unsupported"]),
             verdict(row["complaints"]),
         ]
@@ -185,7 +200,10 @@ def report(raw: Raw) -> Report:
     moved = [
         [
             row["name"],
-            *(span(row[part]) for part in ("moved", "others", "passed", "right")),
+            *(
+                span(row[part])
+                for part in ("moved", "moved_placed", "others", "others_placed", "right")
+            ),
             verdict(row["complaints"]),
         ]
         for row in raw.get("moved", [])
@@ -193,7 +211,16 @@ def report(raw: Raw) -> Report:
     tables = [
         Table(
             "Maps of 500 rows: median over ten seeds, and from the least to the most.",
-            ["map", "trustworthiness", "of shuffled tables", "misplaced", "unsupported", "target"],
+            [
+                "map",
+                "trustworthiness",
+                "of shuffled tables",
+                "placed",
+                "misplaced",
+                "as if at random (estimate)",
+                "unsupported",
+                "target",
+            ],
             maps,
         ),
         Table(
@@ -201,9 +228,10 @@ def report(raw: Raw) -> Report:
             [
                 "map",
                 "moved rows called misplaced",
+                "moved rows called placed",
                 "other rows called misplaced",
-                "rows that pass",
-                "moved rows among those that pass",
+                "other rows called placed",
+                "moved rows among those called placed",
                 "target",
             ],
             moved,
@@ -226,12 +254,14 @@ NOTES = (
     "Noise: independent normal columns. Clusters: groups of one spread in 50 columns, their "
     "centres drawn with twice that spread. Digits: 500 of 1,797. Unsupported: each program makes "
     "three maps of tables with shuffled columns.",
-    f"To reach: at least {LEAST_OF_NOISE:.0%} of noise unsupported and at most "
-    f"{MOST_OF_CLUSTERS:.0%} of ten clear clusters, in each seed; at most {MOST_WRONG:.0%} moved "
-    "rows among those that pass, on the average.",
-    "Misplaced means that nothing shows the row to lie better than at random. A moved row is a "
-    "stranger to the rows that it comes to lie among, and costs them too; and where groups are few "
-    "and have no order within, a random place is in the right group one time in five or ten, so "
-    "that few rows can pass. The test keeps wrong rows out of those that pass, at the price of the "
-    "rest.",
+    f"To reach: at least {LEAST_OF_NOISE:.0%} of noise unsupported, and at most "
+    f"{MOST_OF_CLUSTERS:.0%} of ten clear clusters unsupported and {MOST_MISPLACED:.0%} misplaced, "
+    f"in each seed; at most {MOST_WRONG:.0%} moved rows among those called placed and at least "
+    f"{LEAST_FOUND:.0%} of them called misplaced, on the average.",
+    "Placed: better than at random, at a false discovery rate of 5 %. Misplaced: at least half of "
+    "the places on the map suit the row as well as its own, which is true of half of the randomly "
+    "placed rows; twice the share of misplaced rows estimates how many lie as if at random. Rows "
+    "that are neither are undecided: where groups are few and have no order within, a random place "
+    "is in the right group one time in five or ten, and moved rows are strangers to the rows that "
+    "they come to lie among.",
 )

@@ -155,9 +155,9 @@ def umap(results: Results) -> str:
                 f"{middle(ours, 'score'):.3f}",
             ],
             [
-                "rows placed no better than at random",
-                f"{percent(middle(theirs, 'misplaced'), 1)}; `gnomon audit` names them",
-                f"{percent(middle(ours, 'misplaced'), 1)}; the page can show them",
+                "rows placed better than at random, by `gnomon audit`",
+                percent(middle(theirs, "placed"), 1),
+                percent(middle(ours, "placed"), 1),
             ],
             [
                 "a map of pure noise",

@@ -18,10 +18,11 @@ found = audit(digits.X, umap)
 print(found)
 
 # %%
-# Rows that lie no better than at random: look at them before you conclude anything from their
+# Rows that at least half of the places on the map would suit as well are misplaced; rows that the
+# test shows neither way are undecided. Look at them before you conclude anything from their
 # neighbours.
 
-print("misplaced rows:", np.flatnonzero(found.misplaced)[:10].tolist(), "and others")
+print("misplaced rows:", np.flatnonzero(found.misplaced)[:10].tolist())
 charts.scatter(umap, found.p_misplaced, title="How likely a random place is as good")
 
 # %%
@@ -32,4 +33,5 @@ for name, positions in {
     "t-SNE": TSNE().fit(digits.X).embedding_,
     "two principal components": PCA(n_components=2).fit_transform(digits.X),
 }.items():
-    print(f"{name}: {audit(digits.X, positions).misplaced.mean():.0%} misplaced")
+    answers = audit(digits.X, positions)
+    print(f"{name}: {answers.placed.mean():.0%} placed, {answers.misplaced.mean():.1%} misplaced")

@@ -16,11 +16,15 @@ def test_tables_are_new_for_each_seed_and_of_one_size():
 
 
 def test_noise_that_passes_and_clusters_that_do_not_are_complained_of():
-    assert complaints("noise", [1.0, 0.96]) == []
-    assert complaints("noise", [1.0, 0.9]) == ["90.0% of a table of noise"]
-    assert complaints("10 clusters", [0.0, 0.1]) == []
-    assert complaints("10 clusters", [0.0, 0.2]) == ["20.0% of a table of clusters"]
-    assert complaints("digits", [0.5]) == []
+    def said(table, unsupported, misplaced=0.0):
+        return complaints(table, {"unsupported": unsupported, "misplaced": [misplaced]})
+
+    assert said("noise", [1.0, 0.96]) == []
+    assert said("noise", [1.0, 0.9]) == ["90.0% of a table of noise unsupported"]
+    assert said("10 clusters", [0.0, 0.1]) == []
+    assert said("10 clusters", [0.0, 0.2]) == ["20.0% unsupported"]
+    assert said("10 clusters", [0.0, 0.2], 0.1) == ["20.0% unsupported", "10.0% misplaced"]
+    assert said("digits", [0.5]) == []
 
 
 def test_measured_rows_become_lines_of_the_tables(monkeypatch):

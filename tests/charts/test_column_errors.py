@@ -34,9 +34,21 @@ def test_bars_are_the_columns_held_worst_without_such_as_hardly_vary(fit, read):
     assert texts[::2] == by_loss[:3]
     chart = charts.column_errors(model, 3, variances=X.var(axis=0))
     assert read(chart).texts("label ink")[::2] == [name for name in by_loss if name != "z"][:3]
-    assert (
-        "The 3 worst of 5 columns are shown, without those that hardly vary." in chart.description
+    lost = lost_shares(model)[4]
+    assert lost > 0.5
+    assert "The 3 worst of 5 columns are shown. Below 10 % of the average variance" in (
+        chart.description
     )
+    assert "and not shown: z " in chart.description
+
+
+def test_a_column_that_hardly_varies_is_named_with_its_loss_where_all_others_are_shown(fit, read):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * [9, 8, 7, 0.5]
+    model = fit(X, ["rain", "high", "low", "wind"], n_components=3, standardize=False)
+    chart = charts.column_errors(model, variances=X.var(axis=0))
+    assert "wind" not in read(chart).texts("label ink")
+    assert "and not shown: wind 99" in chart.description or "wind 100" in chart.description
 
 
 def test_nothing_lost_is_told(fit, table):

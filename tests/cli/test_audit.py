@@ -16,6 +16,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(N, 5)) * [3, 2, 0.5, 0.5, 0.5]
 NAMES = [f"r{i}" for i in range(N)]
 KINDS = np.where(X[:, 0] > 0, "right", "left")
+OURS = "data_map_audit", "data_map"
 FEATURES = {f"v{j}": X[:, j] for j in range(5)}
 
 
@@ -48,12 +49,13 @@ def test_a_map_is_audited_by_the_order_of_its_rows(here):
     folder, _ = here
     done = gnomon("audit", "plain.csv", "--data", "X.npy", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert first_words(done)[-4:] == ["Audit", "", "Page", "Wrote"]
+    assert first_words(done)[-8:] == ["Audit", *[""] * 5, "Page", "Wrote"]
+    assert "placed" in done.stderr
     assert "by their order" in done.stderr
     record, rows = found_in(folder / "plain_audit")
     expected = audit(X, X[:, :2], random_state=0)
     assert record["audit"]["misplaced"]["rows"] == int(expected.misplaced.sum())
-    assert list(rows) == ["u1", "u2", "trust", "trustworthiness", "misplaced"]
+    assert list(rows) == ["u1", "u2", "trust", "trustworthiness", "placement", "misplaced"]
     assert rows["misplaced"] == expected.misplaced.tolist()
     np.testing.assert_allclose(rows["trustworthiness"], expected.trustworthiness)
     page = (folder / "plain_audit" / "report.html").read_text(encoding="utf-8")
@@ -108,7 +110,9 @@ def test_scale_metric_and_sample_are_what_was_asked_for(here):
 
 def test_a_map_of_ours_is_made_again_from_shuffled_columns(here):
     folder, _ = here
-    assert gnomon("map", "data.csv", "--force", folder=folder).returncode == 0
+    made = gnomon("map", "data.csv", "--force", folder=folder)
+    assert made.returncode == 0, made.stderr
+    said = made.stderr
     done = gnomon("audit", "data_map", "--json", "-q", "--force", folder=folder)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -118,8 +122,26 @@ def test_a_map_of_ours_is_made_again_from_shuffled_columns(here):
     assert told["audit"]["shuffles"] == 3
     page = (folder / "data_map_audit" / "report.html").read_text(encoding="utf-8")
     assert "made elsewhere" not in page
+    rows, made = (pq.read_table(folder / f"{of}/map.parquet").to_pydict() for of in OURS)
+    assert rows["among"] == made["among"]
+    assert rows["among_in_data"] == made["among_in_data"]
+    assert {"left", "right"} >= set(rows["among"]) - {None}
+    assert any(rows["among"])  # rows at the border of the two kinds
+    assert f"{sum(map(bool, rows['among']))} rows lie among another kind than their own" in said
     done = gnomon("audit", "data_map", "--id", "name", "--force", folder=folder)
     assert refused(done, 2, "--id is for")
+
+
+def test_an_audit_has_the_trust_that_the_run_wrote(here):
+    """A new search may have another recall, and two numbers for one row confuse."""
+    folder, _ = here
+    assert gnomon("map", "data.csv", "-o", "kept", "--force", folder=folder).returncode == 0
+    table = pq.read_table(folder / "kept" / "map.parquet")
+    other = pa.array(np.linspace(0, 1, N))
+    at = table.column_names.index("trust")
+    pq.write_table(table.set_column(at, "trust", other), folder / "kept" / "map.parquet")
+    assert gnomon("audit", "kept", "--force", folder=folder).returncode == 0
+    assert found_in(folder / "kept_audit")[1]["trust"] == other.to_pylist()
 
 
 def test_a_sampled_map_of_ours_is_audited_without_being_made_again(here):

@@ -223,7 +223,7 @@ def test_what_the_components_hold_and_how_many_would_hold_almost_all(made, k, sa
 
 def test_a_map_without_distances_says_so_instead_of_nan():
     assert _far_words(float("nan")) == "far distances do not differ"
-    assert _far_words(0.5) == "far distances 0.50, do not read them"
+    assert _far_words(0.5) == "far distances 0.50"
     assert _far_words(0.9) == "far distances 0.90"
 
 

@@ -41,6 +41,7 @@ SETTINGS = {
     "sample": None,
     "seed": 0,
     "stability": None,
+    "vary": "rows",
     "text": None,
     "image": None,
     "link": None,
@@ -96,6 +97,9 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
         "Exact",
         "t-SNE",
         "Trust",
+        "",
+        "Among",
+        "",
         "Page",
         "Wrote",
         "Next",
@@ -107,7 +111,9 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     assert "2 of 4 components hold 97.8 % of the variance" in lines[4]
     assert "perplexity 30" in lines[6]
     assert re.search(r"neighbours kept 0\.\d\d · far distances 0\.\d\d", lines[7])
-    assert lines[10] == "Next     gnomon place new.csv -m results"
+    assert re.search(r"Close pairs: good, .* \(trustworthiness 0\.9\d\); far distances: ", lines[8])
+    assert "lie among another species than their own: " in lines[9]
+    assert lines[13] == "Next     gnomon place new.csv -m results"
     assert "\x1b" not in done.stderr
 
 
@@ -115,7 +121,8 @@ def test_the_map_holds_labels_places_components_and_trust(iris):
     folder, done = iris
     table = pq.read_table(folder / "results" / "map.parquet")
     sample = samples.load("iris")
-    assert table.column_names == [sample.label_name, "tsne1", "tsne2", "pc1", "pc2", "trust"]
+    columns = [sample.label_name, "tsne1", "tsne2", "pc1", "pc2", "trust", "among", "among_in_data"]
+    assert table.column_names == columns
     assert table[sample.label_name].to_pylist() == sample.labels.tolist()
     components = np.column_stack([table[name].to_numpy() for name in ("pc1", "pc2")])
     assert np.array_equal(components, PCA(0.95, random_state=0).fit_transform(sample.X))
@@ -383,3 +390,19 @@ def test_the_metric_of_a_map_is_that_of_its_neighbours_and_scores(tmp_path):
     kept = [len(set(a) & set(b)) / 15 for a, b in zip(near, alike, strict=True)]
     assert np.asarray(table["trust"]) == pytest.approx(kept)
     assert "--metric cosine" in (tmp_path / "lengths_map" / "report.html").read_text()
+
+
+def test_repeated_maps_are_judged_in_the_terminal_and_in_the_record(tmp_path):
+    order = ["map", "iris", "--stability", "2", "--vary", "start", "--seed", "3"]
+    done = gnomon(*order, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Repeated " in done.stderr
+    assert "stay among their neighbours in 2 maps (varied: start)" in done.stderr
+    assert "Seed     3: the map starts from the components, without chance" in done.stderr
+    record = json.loads((tmp_path / "iris_map" / "run.json").read_text(encoding="utf-8"))
+    assert record["stability"]["vary"] == "start"
+    assert len(record["stability"]["runs"]) == 2
+    assert 0 <= record["stability"]["score"] <= 1
+    page = (tmp_path / "iris_map" / "report.html").read_text(encoding="utf-8")
+    assert "gnomon map iris --seed 3 --stability 2 --vary start" in page
+    assert "from a random start each time" in page

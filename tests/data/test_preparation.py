@@ -47,6 +47,15 @@ def test_where_the_columns_stand_does_not_matter():
     assert not choose_scale(NOISE + np.array([0, 1e3, -1e6, 1e8])).standardize
 
 
+def test_a_column_of_few_that_counts_little_is_named_where_columns_are_left_as_they_are():
+    X = np.random.default_rng(0).normal(size=(300, 4)) * [7, 7, 5, 1.4]
+    chosen = choose_scale(X, names=["rain", "high", "low", "wind"])
+    assert not chosen.standardize
+    assert "; wind (1." in chosen.why
+    assert "counts little by variance (scale standard weighs all columns alike)" in chosen.why
+    assert "counts little" not in choose_scale(X[:, :3], names=["rain", "high", "low"]).why
+
+
 def test_pixels_share_a_unit_although_some_hardly_vary():
     pixels = rng.integers(0, 17, (300, 6)).astype(float)
     pixels[0] = 16

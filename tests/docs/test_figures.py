@@ -54,7 +54,7 @@ OTHER_RESULTS = [
     ("outofcore rows", lambda row: row.update(seconds=77.0), {README, COMPARED, LARGE}),
     ("sampled sampled", lambda row: row["stages"].update(tsne=55.0), {LARGE}),
     ("page pages", lambda row: row.update(bytes=8_000_000), {README}),
-    ("audit maps", lambda row: row.update(misplaced=[0.5]), {README}),
+    ("audit maps", lambda row: row.update(placed=[0.5]), {README}),
 ]
 
 

@@ -290,6 +290,7 @@ def test_the_tables_neighbours_are_searched_once(monkeypatch):
             result.tsne,
             trust=result.trust,
             quality=result.quality,
+            neighbor_labels=result.neighbor_labels,
         )
     )
     assert searched == [4, 2]

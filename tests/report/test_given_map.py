@@ -38,12 +38,26 @@ def test_the_page_of_a_map_by_others_says_so_and_tests_it(axes):
 def test_rows_can_be_coloured_by_what_the_audit_found():
     page = report(X, map=Y)
     found = gnomon.audit(X, Y)
-    assert 0 < found.misplaced.mean() < 1
+    assert 0 < found.placed.mean() < 1
     names = [field["name"] for field in data(page)["labels"]]
     assert names[-2:] == ["trustworthiness", "placement"]
     placement = dict(page.content.tested)["placement"]
     np.testing.assert_array_equal(placement == "misplaced", found.misplaced)
-    assert f"{found.misplaced.sum():,} misplaced rows" in words(page)
+    np.testing.assert_array_equal(placement == "undecided", found.undecided)
+    assert "are undecided: the test shows it neither way" in words(page)
+    assert "No row is misplaced." in words(page)
+
+
+def test_misplaced_rows_are_listed_up_to_25():
+    junk = np.random.default_rng(0).standard_normal((len(X), 2))
+    found = gnomon.audit(X, junk)
+    page = report(X, map=junk, audit=found)
+    text = words(page)
+    many = int(found.misplaced.sum())
+    assert many > 25
+    assert f"25 of {many} misplaced rows. To see all, choose placement" in text
+    assert "at least half of the places on the map would suit them as well" in text
+    assert "lie as if at random" in text
 
 
 def test_trust_is_that_of_the_given_map_and_metric():
@@ -54,15 +68,35 @@ def test_trust_is_that_of_the_given_map_and_metric():
 
 
 def test_an_audit_of_a_t_sne_stands_on_its_page():
-    tsne = TSNE(random_state=0, max_iter=100).fit(X)
-    found = gnomon.audit(X, tsne)
-    page = report(X, tsne=tsne, audit=found)
+    columns = (WINE.X - WINE.X.mean(axis=0)) / WINE.X.std(axis=0)
+    tsne = TSNE(random_state=0, max_iter=100).fit(columns)
+    found = gnomon.audit(columns, tsne)
+    page = report(columns, tsne=tsne, audit=found)
     text = words(page)
     assert "unsupported" in text
     assert "made elsewhere" not in text
     assert [name for name, _ in page.content.tested][-1] == "support"
     assert "Benjamini" in text
-    assert "Is it better than chance?" not in words(report(X, tsne=tsne))
+    assert "Is it better than chance?" not in words(report(columns, tsne=tsne))
+
+
+def test_rows_among_another_group_are_listed_and_told_apart():
+    rng = np.random.default_rng(0)
+    groups = np.array(["one", "two"], dtype=object)[np.arange(100) % 2]
+    data = np.where(groups == "one", 0.0, 9.0)[:, None] + rng.standard_normal((100, 5))
+    data[0] += 9.0  # an unusual row: among "two" in the data as well
+    positions = data[:, :2].copy()
+    positions[3] -= 9.0  # moved by the map alone
+    ids = [f"r{i}" for i in range(100)]
+    page = report(data, map=positions, labels=groups, ids=ids)
+    text = words(page)
+    assert "2 rows lie among another label, 1 of them only on the map, 1 in the data, too" in text
+    table = text[text.index("Rows among another label") :]
+    assert table.index("r3 two one") < table.index("r0 one two")
+    found = page.content.neighbor_labels
+    assert found.columns()["among"][[0, 3]].tolist() == ["two", "one"]
+    assert found.columns()["among_in_data"][[0, 3]].tolist() == ["two", None]
+    assert "Rows among another" not in words(report(data, map=data[:, :2]))
 
 
 def test_rows_that_were_not_tested_have_no_colour():

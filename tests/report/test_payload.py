@@ -175,7 +175,7 @@ def test_a_map_of_three_dimensions_is_shown_from_its_three_sides(content):
             for way, low in zip("xy", part["low"], strict=True)
         ]
         assert np.abs(np.column_stack(read) - Y[:, axes]).max() < 1e-3
-    assert "three dimensions" in map_section(replace(content, Y=Y)).lead[0]
+    assert "three dimensions" in map_section(replace(content, Y=Y)).lead[1]
 
 
 def test_without_the_table_columns_are_known_by_scores_alone(content):

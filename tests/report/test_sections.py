@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from report.pages import fitted, groups_of_rows
 
-from gnomon import PCA, component_panel, stability
+from gnomon import PCA, TSNE, component_panel, stability
 from gnomon.charts.text import clean
 from gnomon.pca.rank import ComponentPanel, PanelRow
 from gnomon.report.content import gather
@@ -247,6 +247,14 @@ def test_columns_that_hardly_vary_are_not_made_a_worry_of():
     assert "8 of 10 columns lose more than half, but together they hold only < 0.1 %" in sentence
 
 
+def test_a_single_column_that_is_lost_is_named_however_little_it_varies():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) * [9, 8, 0.5]
+    sentence = said(lost_variance(gather(X, pca=PCA(2).fit(X), names=("rain", "high", "wind"))))[1]
+    assert sentence.startswith("The column with the largest error, wind, loses ")
+    assert "It holds 0.1 % of all variance." in sentence
+
+
 def test_nothing_lost_is_said_and_no_row_is_blamed(plane):
     X, names = plane
     section = lost_variance(gather(X, pca=PCA(2).fit(X), names=names))
@@ -276,7 +284,7 @@ def test_trust_counts_neighbours_kept_and_rows_that_keep_few(content):
     kept = np.full(90, 0.8)
     kept[:9] = 0.2
     section = trust(replace(content, trust=kept))
-    assert said(section)[0] == (
+    assert said(section)[1] == (
         "Of a row's 15 nearest rows in the data, 74 % are among its 15 nearest on the map; by "
         "chance it would be 16.9 %. 9 rows keep fewer than a third (10 % of all)."
     )
@@ -318,23 +326,32 @@ def test_stability_says_how_many_points_stay_and_how_the_others_move(content):
     n = len(content.X)
     told = replace(
         found,
-        score=0.75,
+        score=(n - 2) / n,
         moved_with=np.full(n, 0.1),
         moved_alone=np.full(n, 0.4),
-        spread=np.r_[0.7, 0.5, found.spread[2:].clip(max=0.4)],
+        spread=np.r_[1.7, 1.0, found.spread[2:].clip(max=0.9)],
+        runs=np.full(3, 0.05),
     )
     section = stability_section(replace(content, stability=told))
     assert said(section)[0] == (
-        "75 % of the points stay among their neighbours when the map is computed 3 times, with "
-        "other rows left out each time."
+        "Stable: groups stay in place, and so do points; points move by 5 % of the map's size "
+        "(median)."
     )
     assert said(section)[1] == (
-        "2 points move by half of the distance of neighbours or more, mostly alone: groups as a "
-        "whole stay."
+        "97.8 % of the points stay among their neighbours when the map is computed 3 times, with "
+        "other rows left out each time."
     )
-    told = replace(told, moved_with=np.full(n, 0.9))
+    assert said(section)[2] == (
+        "The other 2 points move, mostly alone: the data do not determine their places."
+    )
+    together = replace(told, moved_with=np.full(n, 0.9), score=0.5)
+    section = stability_section(replace(content, stability=together))
+    assert said(section)[0].startswith("Stable as a whole, not in detail: groups stay in place")
+    assert said(section)[2].endswith("with their neighbours: patches shift a little as a whole.")
+    told = replace(together, runs=np.full(3, 0.4))
     section = stability_section(replace(content, stability=told))
-    assert said(section)[1].endswith("mostly with neighbours: whole groups change places.")
+    assert said(section)[0].startswith("Not stable: points move by 40 % of the map's size")
+    assert said(section)[2].endswith("with their neighbours: whole groups change places.")
     assert grid(section, "move most").rows[0][0].row == 0
 
 
@@ -387,3 +404,14 @@ def test_the_references_are_those_of_the_documentation():
     for key, text in REFERENCES.items():
         plain = text.replace("“", '"').replace("”", '"')
         assert f"[{key}] {plain}" in documented
+
+
+def test_the_page_names_the_metric_that_rows_were_compared_by():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    tsne = TSNE(metric="cosine", perplexity=10, max_iter=20, random_state=0).fit(X)
+    told = gather(X, pca=PCA(2).fit(X), tsne=tsne, names=tuple("abcde"))
+    assert told.space == "all 5 columns by cosine distance"  # also in the card of a row
+    assert dict(overview(told).blocks[0].pairs)["t-SNE"].startswith("cosine distance, perplexity")
+    methods = next(block.text for block in reproduce(told).blocks if block.kind == "words")
+    assert "was made of all 5 columns by cosine distance by t-SNE" in clean(methods, 5000)

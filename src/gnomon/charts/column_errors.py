@@ -19,7 +19,9 @@ __all__ = ["column_errors", "lost_shares", "varying"]
 
 ROW = 26.0
 LONGEST_NAME = 190.0
+NAMED = 3  # columns that hardly vary, named in the subtitle
 HARDLY = 0.1  # share of the columns' mean variance below which a column hardly varies
+BADLY = 0.5  # share of its variance that a passed-over column loses if it is named
 
 
 def lost_shares(model: FittedPCA, variances: Any = None) -> Array:
@@ -65,9 +67,10 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
         known = known[varying(variances)[known]]
     order = known[np.argsort(-lost[known], kind="stable")]
     shown = [int(d) for d in order[: check_integer("n_columns", n_columns, 1)]]
+    missing = [] if variances is None else _passed_over(lost, variances, names)
     canvas = Canvas(
         "Columns with the largest error",
-        _subtitle(lost, names, shown, model, variances is not None),
+        _subtitle(lost, names, shown, model, missing),
     )
     size = SIZES["label"]
     room = min(max([width(names[d], size) for d in shown], default=0.0), LONGEST_NAME)
@@ -101,8 +104,16 @@ def column_errors(model: FittedPCA, n_columns: int = 12, *, variances: Any = Non
     return canvas.finish(end + 22, f"Variance lost: {details}." if details else "")
 
 
+def _passed_over(lost: Array, variances: Any, names: list[str]) -> list[str]:
+    """Names of columns that hardly vary and are badly lost, with their loss, largest first."""
+    badly = np.nan_to_num(lost) >= BADLY
+    left = np.flatnonzero(badly & ~varying(variances))
+    order = left[np.argsort(-lost[left], kind="stable")]
+    return [f"{shorten(names[d], 120.0, SIZES['label'])} {words.percent(lost[d])}" for d in order]
+
+
 def _subtitle(
-    lost: Array, names: list[str], shown: list[int], model: FittedPCA, passed_over: bool
+    lost: Array, names: list[str], shown: list[int], model: FittedPCA, missing: list[str]
 ) -> str:
     if not shown:
         return "All columns are constant: there is no variance to lose."
@@ -111,9 +122,15 @@ def _subtitle(
     if np.nanmax(lost) == 0:
         return f"{kept} {words.hold(k)} every column entirely."
     some = ""
-    if len(shown) < len(names):
-        some = f" The {len(shown)} worst of {len(names):,} columns are shown"
-        some += ", without those that hardly vary." if passed_over else "."
+    if len(shown) + len(missing) < len(names):
+        some = f" The {len(shown)} worst of {len(names):,} columns are shown."
+    if missing:
+        # Named, so that the column with the largest loss is never left out in silence.
+        rest = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
+        some += (
+            f" Below {words.percent(HARDLY)} of the average variance, and not shown: "
+            f"{', '.join(missing[:NAMED])}{rest}."
+        )
     middle = words.percent(float(np.nanmedian(lost)))
     return (
         f"Share of each column's variance that {kept} "

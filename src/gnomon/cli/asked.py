@@ -73,6 +73,7 @@ class Asked:
     replay: bool = False
     title: str | None = None
     stability: int | None = None
+    vary: str = "rows"
     page_budget: int | None = None
     show: bool = False
     dry_run: bool = False

@@ -24,9 +24,10 @@ gnomon audit cells_map                               a map by gnomon map
 gnomon audit cells.h5ad --map X_umap                 a map of an AnnData
 
 MAP is a table with one to three columns of positions, DATA the table that the map was made from:
-the same rows, in the same order or with the same IDs. A row is misplaced if nothing shows that it
-lies better than at random. A map by gnomon map is also made again from tables with shuffled
-columns: a row that scores no higher than rows do there is unsupported.
+the same rows, in the same order or with the same IDs. A row is placed if it lies better than at
+random, misplaced if at least half of the places on the map would suit it as well, and undecided
+otherwise. A map by gnomon map is also made again from tables with shuffled columns: a row that
+scores no higher than rows do there is unsupported.
 """
 OUTPUTS = ("report.html", "map.parquet", "run.json")
 
@@ -119,7 +120,7 @@ def command(asked: Asked) -> None:
                 random_state=asked.seed,
                 n_jobs=asked.threads,
             )
-        _say(words, found, stage.seconds["audit"])
+        _say(words, found, stage.seconds["audit"], out / "map.parquet")
         with stage("page"):
             assert asked.page_budget is not None
             page = subject.page(
@@ -129,6 +130,7 @@ def command(asked: Asked) -> None:
                 page_budget=asked.page_budget,
                 n_jobs=asked.threads,
             )
+        results.say_among(words, page.content.neighbor_labels, subject.prepared.table)
     with folder.writing() as new:
         with stage("write"):
             _write(new, subject, found, page)
@@ -154,18 +156,24 @@ def _as_typed() -> str:
     return shlex.join(["gnomon", *sys.argv[1:]])
 
 
-def _say(words: RunLines, found: "Audit", seconds: float) -> None:
+def _say(words: RunLines, found: "Audit", seconds: float, table: Path) -> None:
     lines = dict(found.lines())
     words.say("Audit", f"trustworthiness {lines['trustworthiness']}", seconds)
-    for name in ("misplaced", "unsupported"):
+    from gnomon.scores.map_verdict import verdict
+
+    if judged := verdict(found.scores):
+        words.say("", judged.rstrip("."))
+    for name in ("tested", "placed", "undecided", "misplaced", "at random", "unsupported"):
         if name in lines:
-            words.say("", f"{name} {lines[name]}")
+            words.say("", lines[name] if name == "at random" else f"{name} {lines[name]}")
+    if many := int(found.misplaced.sum()):
+        words.say("", f"{many:,} misplaced row{'s' * (many > 1)}: column misplaced of {table}")
     words.details("", [(name, text) for name, text in found.scores.lines()])
 
 
 def _write(out: Path, subject: "Audited", found: "Audit", page: Any) -> None:
     from gnomon.data.write import write_table
 
-    columns = subject.columns(page.content.trust) | found.columns()
+    columns = subject.columns(page.content) | found.columns()
     write_table(out / "map.parquet", list(columns), list(columns.values()))
     page.save(out / "report.html")

@@ -29,6 +29,7 @@ from gnomon.data.refusals import OptionError, listed
 from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
+from gnomon.report.content import PageContent
 from gnomon.report.given_map import audit_found
 from gnomon.report.report import Report, build_report
 from gnomon.report.run_page import gather_run
@@ -39,7 +40,9 @@ from gnomon.tsne import TSNE
 __all__ = ["Audited", "is_run", "read_given", "read_run"]
 
 MOST_POSITIONS = 3
-OURS = re.compile(r"trust|trustworthiness|misplaced|unsupported")  # columns that an audit writes
+OURS = re.compile(
+    r"trust|among|among_in_data|trustworthiness|placement|misplaced|unsupported"
+)  # columns that an audit writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ class Audited:
     prepared : Prepared
         The rows that the map has, in its order, as the map was made from them.
     metric : str or None
+    trust : array (n,) or None
+        Trust of each row as the run stored it: another search for neighbours has another recall.
     tsne : TSNE or None
         The model of the map, where it is one of ours and was made of all rows.
     pca : PCA or None
@@ -69,6 +74,7 @@ class Audited:
     table: Table
     prepared: Prepared
     metric: str | None = None
+    trust: NDArray[np.float64] | None = None
     tsne: TSNE | None = None
     pca: PCA | None = None
 
@@ -83,6 +89,8 @@ class Audited:
     def page(self, found: Audit, *, page_budget: int, n_jobs: int | None, **asked: Any) -> Report:
         """The page of the map, with what its audit found."""
         X, d = self.prepared.X, self.prepared.X.shape[1]
+        if self.trust is not None:
+            asked |= {"trust": self.trust}
         pca = self.pca or PCA(0.95, random_state=0, n_jobs=n_jobs).fit(X)
         if self.tsne is None:
             columns = "the one column" if d == 1 else f"all {d:,} columns"
@@ -99,13 +107,14 @@ class Audited:
         )
         return build_report(content, page_budget)
 
-    def columns(self, trust: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    def columns(self, content: PageContent) -> dict[str, NDArray[Any]]:
         """Names, labels, positions and trust of the rows, for a table."""
         columns = self.prepared.table.names_of_rows()
         for name, values in zip(self.positions, self.Y.T, strict=True):
             taken = name in columns or OURS.fullmatch(name) is not None
             columns[f"{name} (map)" if taken else name] = values
-        return columns | {"trust": trust}
+        mixed = content.neighbor_labels
+        return columns | {"trust": content.trust} | ({} if mixed is None else mixed.columns())
 
     def record(self, found: Audit) -> dict[str, Any]:
         """What was looked at and what was found, for JSON."""
@@ -124,7 +133,7 @@ def is_run(path: str) -> bool:
 
 def read_run(asked: Asked, words: RunLines) -> Audited:
     """The map of a former run, and its own rows made ready as they were."""
-    from gnomon.cli.report import find_rows
+    from gnomon.cli.report import find_rows, stored_trust
 
     given = {**asked.reading, "id": asked.ids, "columns": asked.columns, "metric": asked.metric}
     for name, value in given.items():
@@ -156,6 +165,7 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
         table,
         prepared,
         None if whole else str(run.tsne.metric),
+        None if (trust := stored_trust(run, stored)) is None else trust[there],
         run.tsne if whole else None,
         run.pca if whole else None,
     )

@@ -40,6 +40,7 @@ MAP_SETTINGS = (
     "sample",
     "seed",
     "stability",
+    "vary",
     "replay",
 )
 
@@ -102,6 +103,9 @@ def command(asked: Asked) -> None:
             spool=asked.spool,
             **asked.reading,
         )
+    if asked.seed and result.sampling is None:
+        words.say("Seed", f"{asked.seed}: the map starts from the components, without chance")
+    results.say_among(words, result.neighbor_labels, result.prepared.table)
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = pages.settings_of(asked, MAP_SETTINGS)
@@ -111,6 +115,9 @@ def command(asked: Asked) -> None:
         with stage("write"):
             _write(new, result, found)
         page = pages.write_page(new, result, pages.as_typed("map", settings), stage, asked, words)
+        if (stable := page.content.stability) is not None:
+            results.say_stability(words, stable)
+            found["stability"] = stable.summary()
         results.write_record(new, found)  # again, with how long the page took
     pages.say_page(page, out / pages.FILE, stage, show=asked.show, words=words)
     files = [out / name for name in OUTPUTS]
@@ -139,6 +146,8 @@ def _write(out: Path, result: "Result", found: dict[str, Any]) -> None:
     results.put(columns, "pc", result.components[:, :MOST_COMPONENTS])
     if result.trust is not None:
         columns["trust"] = result.trust
+    if result.neighbor_labels is not None:
+        columns |= result.neighbor_labels.columns()
     if result.rows is not None:
         columns["placed"] = result.rows.placed
     results.write_together(out, "map.parquet", columns, result, found)

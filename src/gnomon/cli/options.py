@@ -361,7 +361,8 @@ computing = _together(
         metavar="N",
         default=0,
         show_default=True,
-        help="Seed of the random numbers.",
+        help="Seed of the random numbers: samples and solvers. A map of all rows starts from the "
+        "principal components and does not depend on it; --stability N --vary start varies starts.",
     ),
     resources,
 )
@@ -413,6 +414,13 @@ page = _together(
         type=click.IntRange(2),
         metavar="N",
         help="Make the map N more times, and show on the page which points stay in place.",
+    ),
+    of_page(
+        "--vary",
+        type=click.Choice(["rows", "start"]),
+        default="rows",
+        show_default=True,
+        help="What --stability varies: a tenth of the rows left out each time, or random starts.",
     ),
     plain_page,
 )

@@ -51,6 +51,7 @@ USUAL = {
     "sample": None,
     "seed": 0,
     "stability": None,
+    "vary": "rows",
     "pixels": None,
     "image_root": None,
 }
@@ -78,11 +79,13 @@ class RunRecord:
         """What the data were called."""
         return str(self.of("table", {}).get("name", "data"))
 
-    def command(self, stability: int | None) -> str | None:
+    def command(self, stability: int | None, vary: str) -> str | None:
         """What makes the same page, but for where the results go."""
         kind = "map" if "tsne" in self.content else "reduce"
         settings = self.settings
-        return as_typed(kind, settings | {"stability": stability}) if settings else None
+        return (
+            as_typed(kind, settings | {"stability": stability, "vary": vary}) if settings else None
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -321,6 +324,7 @@ def build_page(result: "Result", command: str, asked: "Asked", words: RunLines) 
         command=command,
         warnings=warnings_of(result),
         stability=stability,
+        vary=asked.vary,
         pixels=asked.pixels,
         image_root=asked.image_root,
     )

@@ -64,13 +64,13 @@ def command(asked: Asked) -> None:
     found: dict[str, Any] = {
         "title": asked.title,
         "n_jobs": asked.threads,
-        "command": record.command(stability),
+        "command": record.command(stability, asked.vary),
         "warnings": record.warnings(),
         "seconds": record.seconds(),
         "notes": record.notes,
     }
     stored = pages.read_stored(folder, run)
-    found |= {"Y": stored.positions, "trust": _trust(run, stored)}
+    found |= {"Y": stored.positions, "trust": stored_trust(run, stored)}
     if stability is not None and (
         run.tsne is None or len(run.tsne.embedding_) < len(stored.scores)
     ):
@@ -78,16 +78,18 @@ def command(asked: Asked) -> None:
     ready = find_rows(asked.table, record, stored, run, words, asked.memory)
     stage = Stages()
     with stage("page"):
-        content = _content(run, record, stored, ready, stability, found)
+        content = _content(run, record, stored, ready, stability, asked.vary, found)
         assert asked.page_budget is not None
         page = build_report(content, asked.page_budget)
     page.save(out, force=True)
+    if page.content.stability is not None:
+        results.say_stability(words, page.content.stability)
     pages.say_page(page, out, stage, show=asked.show, words=words)
     if asked.as_json:
         results.say_json("report", [out], {"data": None if ready is None else ready[0].name})
 
 
-def _trust(run: "StoredRun", stored: Any) -> Any:
+def stored_trust(run: "StoredRun", stored: Any) -> Any:
     """Trust as it was stored; None, so that it is computed again, for maps of few rows.
 
     Those of the first edition counted all other rows as neighbours.
@@ -173,6 +175,7 @@ def _content(
     stored: Any,
     ready: "tuple[Table, Prepared] | None",
     stability: int | None,
+    vary: str,
     found: dict[str, Any],
 ) -> Any:
     """What the page is made from: the data too, where there are any."""
@@ -184,8 +187,8 @@ def _content(
 
     if ready is not None and not is_sparse(ready[0].X):
         table, prepared = ready
-        how = record.pictures() | found
-        return gather_run(table, prepared, run.pca, run.tsne, stability=stability, **how)
+        how = record.pictures() | found | {"stability": stability, "vary": vary}
+        return gather_run(table, prepared, run.pca, run.tsne, **how)
     id_name, ids = stored.ids or (None, None)
     table = Table(
         record.name,
@@ -198,5 +201,5 @@ def _content(
     )
     found |= {"preparation": tuple(run.preparation.lines()), "roles": record.roles()}
     return gather_without_table(
-        run.pca, run.tsne, stored.scores, table, stability=stability, **found
+        run.pca, run.tsne, stored.scores, table, stability=stability, vary=vary, **found
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gnomon.data.table import Table
     from gnomon.engine import Block, Engine
     from gnomon.pipeline.flow import Result
+    from gnomon.procrustes.stability import Stability
+    from gnomon.scores.neighbor_labels import NeighborLabels
     from gnomon.tsne.sampled import Placed
 
 __all__ = [
@@ -26,9 +28,11 @@ __all__ = [
     "put",
     "record",
     "reporter",
+    "say_among",
     "say_json",
     "say_placed",
     "say_read",
+    "say_stability",
     "say_versions",
     "say_warnings",
     "say_wrote",
@@ -42,7 +46,7 @@ __all__ = [
 
 ENOUGH = 0.95  # of the variance
 MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
-READABLE = 0.8  # rank correlation from which distances between far points mean something
+NAMED = 8  # rows among another group that are named
 
 
 def reporter(words: RunLines, bar: Bar | None = None) -> On:
@@ -101,6 +105,7 @@ def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
         words.details("", [*c.lines(), *((stage, f"{s:.1f} s") for stage, s in _took(what))])
     elif stage == "trust":
         from gnomon.scores.few_rows import FEW_ROWS
+        from gnomon.scores.map_verdict import verdict
 
         kept, scores = what
         far = scores.distances.value
@@ -108,6 +113,8 @@ def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
         if len(kept) >= FEW_ROWS:
             said += f" · {_far_words(far)}"
         words.say("Trust", said, seconds)
+        if judged := verdict(scores):
+            words.say("", judged.rstrip("."))
     elif stage == "place" and what.placed.any():
         say_placed(words, what, seconds)
     elif stage == "scores":
@@ -156,16 +163,47 @@ def _chance_words(n: int) -> str:
 
 
 def _far_words(correlation: float) -> str:
-    """What far distances on the map are worth; no correlation where they do not differ at all."""
+    """How far distances on the map are correlated; nothing where they do not differ at all."""
     if correlation != correlation:
         return "far distances do not differ"
-    careful = ", do not read them" if correlation < READABLE else ""
-    return f"far distances {correlation:.2f}{careful}"
+    return f"far distances {correlation:.2f}"
 
 
 def say_placed(words: RunLines, placed: Any, seconds: float) -> None:
     """How many rows were placed, and how many of them are like none of the map's."""
     words.say("Placed", placed.title().replace(" placed", "", 1), seconds)
+
+
+def say_stability(words: RunLines, found: "Stability") -> None:
+    """Whether the map came out the same again."""
+    words.say("Repeated", found.verdict().rstrip("."))
+    words.say("", found.title())
+    words.details("", found.lines())
+
+
+def say_among(words: RunLines, found: "NeighborLabels | None", table: "Table") -> None:
+    """How many rows lie among another group on the map, and which; nothing without groups."""
+    import numpy as np
+
+    from gnomon.scores.neighbor_labels import UNGROUPED
+
+    if found is None or not (rows := found.on_map).size:
+        return
+    there = found.only_on_map[rows]
+    many, alone = rows.size, int(there.sum())
+    group = table.label_name
+    lie = "row lies" if many == 1 else "rows lie"
+    if found.many:
+        words.say("Among", f"{many:,} {lie} among another {group} than their own: {UNGROUPED}")
+        return
+    where = f"{alone:,} only on the map, {many - alone:,} in the data, too"
+    words.say("Among", f"{many:,} {lie} among another {group} than their own: {where}")
+    # Those that the map alone puts there come first.
+    first = np.concatenate([rows[there], rows[~there]])[:NAMED]
+    names = [str(row) if table.ids is None else str(table.ids[row]) for row in first]
+    named = ", ".join(names) + (", …" if many > NAMED else "")
+    kind = "rows" if table.ids is None else str(table.id_name)
+    words.say("", f"{kind} {named}: columns among and among_in_data of map.parquet")
 
 
 def say_wrote(words: RunLines, files: list[Path], seconds: float) -> None:

@@ -17,6 +17,8 @@ from gnomon.data.spread import Spread, measure_spread
 __all__ = ["FOLD", "Scale", "choose_scale", "unit_of"]
 
 FOLD = 10.0
+LITTLE = 0.05  # share of the variance below which one of few columns counts little
+FEW_COLUMNS = 10
 REACHED = 0.9  # of the largest number: columns that reach it have the same range
 
 # Units that a name may end in: body_mass_g, "length (cm)", "speed [m/s]". Behind an underscore
@@ -82,7 +84,22 @@ def choose_scale(
     different = list(dict.fromkeys(units))
     if len(different) > 1 and 2 * len(units) >= len(names or ()):
         return Scale(True, f"the columns have different units ({', '.join(different[:4])})")
-    return Scale(False, f"the columns' spreads are within {FOLD:g}-fold of each other")
+    why = f"the columns' spreads are within {FOLD:g}-fold of each other"
+    return Scale(False, why + _little(spread, names))
+
+
+def _little(spread: Spread, names: Sequence[str] | None) -> str:
+    """Name columns that hold little of the variance; of many columns, all hold little."""
+    total = float((spread.std**2).sum())
+    if names is None or not total or len(names) > FEW_COLUMNS:
+        return ""
+    shares = spread.std**2 / total
+    low = [j for j in np.argsort(shares, kind="stable") if 0 < shares[j] < LITTLE]
+    if not low:
+        return ""
+    named = ", ".join(f"{as_seen(names[j])} ({100 * shares[j]:.2g} %)" for j in low)
+    count = "counts" if len(low) == 1 else "count"
+    return f"; {named} {count} little by variance (scale standard weighs all columns alike)"
 
 
 def _one_range(spread: Spread, varying: NDArray[np.intp], names: Sequence[str] | None) -> str:

@@ -18,7 +18,9 @@ from gnomon.records import Record
 __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table_of_sample"]
 
 # Columns that commands write.
-OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
+OURS = re.compile(
+    r"(tsne|pc)\d+|trust|among|among_in_data|placed|distance_ratio|residual|unusual|why"
+)
 # Roles of columns that a page shows, only where the user names them.
 SHOWN = ("text", "image", "link")
 

@@ -231,13 +231,14 @@ class _Work:
                 ended.result = tsne.fit(mapped, ids=None if ids is None else np.asarray(ids))
             if tsne.stop_reason_ != "interrupted":
                 with stage("trust") as ended:
-                    kept, quality = measure_trust(mapped, tsne, labels, tsne.n_jobs)
+                    kept, quality, mixed = measure_trust(mapped, tsne, labels, tsne.n_jobs)
                     ended.result = kept, quality
                 if sampling is not None:
                     with stage("place") as ended:
                         ended.result = found["rows"] = self._place(tsne, sampling)
                     kept = found["rows"].with_trust(sampling, kept)
-                found |= {"trust": kept, "quality": quality}
+                    mixed = None  # placed rows have no neighbours that were compared
+                found |= {"trust": kept, "quality": quality, "neighbor_labels": mixed}
         except KeyboardInterrupt:
             if not hasattr(tsne, "certificate_"):  # there is no map yet
                 raise

@@ -13,6 +13,7 @@ from gnomon.data.table import Table
 from gnomon.late import late
 from gnomon.pca import PCA
 from gnomon.scores import MapScores
+from gnomon.scores.neighbor_labels import NeighborLabels
 from gnomon.tsne import TSNE
 from gnomon.tsne.sampled import Placed, Sampling
 
@@ -45,6 +46,9 @@ class Result:
         of the other rows if there are fewer than 31.
     quality : MapScores or None
         Scores of the whole map.
+    neighbor_labels : NeighborLabels or None
+        Which label each row's nearest rows bear, in the data and on the map; None without a label
+        that groups the rows, or if some rows were placed.
     seconds : dict
         Time of each stage.
     warned : tuple of Warning
@@ -66,6 +70,7 @@ class Result:
     tsne: TSNE | None = None
     trust: NDArray[np.float64] | None = None
     quality: MapScores | None = None
+    neighbor_labels: NeighborLabels | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warned: tuple[Warning | str, ...] = ()
     sampling: Sampling | None = None
@@ -99,6 +104,9 @@ class Result:
             prepared=self.prepared.take(rows),
             components=None if self.components is None else self.components[rows],
             trust=None if self.trust is None else self.trust[rows],
+            neighbor_labels=None
+            if self.neighbor_labels is None
+            else self.neighbor_labels.take(rows),
             sampling=None,
             rows=None,
         )

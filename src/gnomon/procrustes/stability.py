@@ -24,6 +24,10 @@ from gnomon.procrustes.consensus.fit import Consensus, consensus
 from gnomon.records import Record
 from gnomon.typing import Floats64
 
+# Movement relative to the map's size from which a map counts as another one (docs/guide/trust.md),
+# and share of points that stay among their neighbours on a stable map.
+FAR, MOST = 0.2, 0.9
+
 __all__ = ["Stability", "stability"]
 
 
@@ -72,6 +76,21 @@ class Stability(Record):
             f"in {len(self.runs)} maps (varied: {self.vary})"
         )
 
+    @property
+    def far(self) -> bool:
+        """Whether points move by a good part of the map's size."""
+        return float(np.median(self.runs)) >= FAR
+
+    def verdict(self) -> str:
+        """Say in one sentence what the movement means."""
+        moved = 100 * float(np.median(self.runs))
+        size = f"points move by {moved:.0f} % of the map's size (median)"
+        if self.far:
+            return f"Not stable: {size}, so groups change places."
+        if self.score >= MOST:
+            return f"Stable: groups stay in place, and so do points; {size}."
+        return f"Stable as a whole, not in detail: groups stay in place; {size}."
+
     def lines(self) -> list[tuple[str, str]]:
         """Labelled numbers of the summary."""
         parts = (self.spread, self.moved_with, self.moved_alone)
@@ -95,6 +114,18 @@ class Stability(Record):
             "n_neighbors": self.n_neighbors,
             "runs": self.runs.tolist(),
             **{k: v.tolist() for k, v in self.columns().items()},
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Score, medians and settings, without a number for every point."""
+        parts = {name: float(np.median(values)) for name, values in self.columns().items()}
+        return {
+            "score": self.score,
+            "verdict": self.verdict(),
+            "vary": self.vary,
+            "n_neighbors": self.n_neighbors,
+            "runs": self.runs.tolist(),
+            "median": parts,
         }
 
     def columns(self) -> dict[str, Floats64]:

@@ -26,7 +26,8 @@ from gnomon.report.pictures import OrderedPictures, RowPictures
 from gnomon.report.pixels import Pixels
 from gnomon.scores import Audit, MapScores, score_map
 from gnomon.scores.few_rows import FEW_ROWS, trusted
-from gnomon.scores.neighbors_kept import neighbors_kept
+from gnomon.scores.neighbor_labels import NeighborLabels, find_neighbor_labels
+from gnomon.scores.neighbors_kept import nearest_on_map, share_kept
 from gnomon.scores.table_pair import METRICS
 from gnomon.tsne import TSNE
 from gnomon.typing import Array
@@ -47,6 +48,7 @@ SUGGESTED = "suggested groups"
 # Beyond this, rows of a page are in map order: 100,000 rows then take 0.8 of the bytes
 # (benchmarks/page.py).
 MANY_ROWS = 50_000
+NAMED_METRICS = ("cosine", "correlation", "hellinger")  # that are named where rows are compared
 NEIGHBORS = 5  # neighbours of each row that the page names
 # Sizes of neighbourhoods for the scores of the map, if there are enough rows.
 SIZES = (5, 10, 15, 25, 50, 100, 200)
@@ -103,6 +105,8 @@ class PageContent:
     total : int
         Number of rows of the table, of which the page may show a part.
     quality : MapScores or None
+    neighbor_labels : NeighborLabels or None
+        Labels of each row's nearest rows, if the first of `labels` groups the rows.
     pairs : pair of arrays (m,), or None
         Distances of pairs of rows drawn at random, in the data and on the map.
     stability : Stability or None
@@ -154,6 +158,7 @@ class PageContent:
     row_numbers: NDArray[np.intp] | None = None
     given_rows: NDArray[np.int64] | None = None
     quality: MapScores | None = None
+    neighbor_labels: NeighborLabels | None = None
     pairs: tuple[Array, Array] | None = None
     stability: Stability | None = None
     audit: Audit | None = None
@@ -281,6 +286,7 @@ def gather(
     trust: NDArray[np.float64] | None = None,
     neighbors: NDArray[np.int32] | None = None,
     quality: MapScores | None = None,
+    neighbor_labels: NeighborLabels | None = None,
     space: tuple[NDArray[Any], str] | None = None,
     metric: str = "euclidean",
     total: int | None = None,
@@ -325,11 +331,19 @@ def gather(
         wanted = 0 if n > MOST_SEARCHED and not mapped else wanted
         ungrouped = _groups(labels) is None and clusters.LEAST_ROWS <= n <= clusters.MOST_ROWS
         wanted = max(wanted, min(clusters.NEIGHBORS, n - 1)) if ungrouped else wanted
+        if neighbor_labels is None and mapped and _grouped(labels):
+            wanted = max(wanted, of_trust)
         own = space is not None or _is_of_map(prepared, scores, pca, tsne)
         near = _nearest(Z, wanted, tsne, own, metric, n_jobs)
     if Y is not None and score:
-        if trust is None:
-            trust = neighbors_kept(near[:, :of_trust], Y, n_jobs=n_jobs)
+        wide = 0 < of_trust <= near.shape[1]
+        compared = neighbor_labels is None and wide and _grouped(labels)
+        if trust is None or compared:
+            nearest = near[:, :of_trust]
+            there = nearest_on_map(Y, nearest.shape[1], n_jobs=n_jobs)
+            trust = share_kept(nearest, there) if trust is None else trust
+            if compared:
+                neighbor_labels = find_neighbor_labels(labels[0][1], nearest, there)
         if quality is None and metric in METRICS:
             groups = _groups(labels)
             quality = score_map(Z, Y, groups, n_neighbors=sizes(n), metric=metric, n_jobs=n_jobs)
@@ -348,9 +362,10 @@ def gather(
         pca_map=lay_scores(scores, Y),
         trust=trust,
         neighbors=np.ascontiguousarray(near[:, :NEIGHBORS], dtype=np.int32),
-        space=words,
+        space=words if metric not in NAMED_METRICS else f"{words} by {metric} distance",
         total=n if total is None else total,
         quality=quality,
+        neighbor_labels=neighbor_labels if _grouped(labels) else None,
         pairs=None if Y is None or not score else draw_pairs(Z, Y),
         density=_density(Z, near) if metric == "euclidean" else None,
         versions=said.pop("versions", None) or versions(),
@@ -420,6 +435,9 @@ def in_map_order(content: PageContent) -> PageContent:
             )
         },
         neighbors=place[content.neighbors[order]],
+        neighbor_labels=(
+            None if content.neighbor_labels is None else content.neighbor_labels.take(order)
+        ),
         ids=pair(content.ids),
         row_numbers=order,
         labels=tuple((name, values[order]) for name, values in content.labels),
@@ -541,6 +559,11 @@ def _nearest(
         return search.nearest(k, n_jobs)  # cached by the map
     params = None if tsne is None or tsne.metric != metric else tsne.metric_params
     return find_neighbors(Z, k, metric=metric, metric_params=params, n_jobs=n_jobs).indices
+
+
+def _grouped(labels: Sequence[tuple[str, NDArray[Any]]]) -> bool:
+    """Whether the first column to colour by holds names of groups."""
+    return bool(labels) and labels[0][1].dtype.kind == "O"
 
 
 def _groups(labels: Sequence[tuple[str, NDArray[Any]]]) -> NDArray[Any] | None:

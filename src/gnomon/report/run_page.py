@@ -23,6 +23,7 @@ from gnomon.report.arguments import as_label
 from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
+from gnomon.scores.neighbor_labels import NeighborLabels
 from gnomon.tsne import TSNE
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "gather_run",
     "gather_scores",
     "gather_without_table",
+    "read_label",
 ]
 
 WITHOUT = (
@@ -41,7 +43,7 @@ MOST_CLASSES = 50  # distinct integers that may be group names, as in `gnomon.da
 SAMPLE_ROWS = 200_000  # rows; of more, a page with a sampled map shows only the sample
 MOST_ROWS = 1_000_000  # rows; more cannot be viewed, nor held by a browser
 FROM_FILE = 50_000, 50  # rows and scores that are read from a file that does not fit into memory
-OF_ROWS = ("scores", "Y", "trust", "neighbors")
+OF_ROWS = ("scores", "Y", "trust", "neighbors", "neighbor_labels")
 SCORE = re.compile(r"pc\d+")  # name of a score in a file, besides ids and labels
 
 
@@ -53,6 +55,7 @@ def gather_run(
     *,
     title: str | None = None,
     stability: Any = None,
+    vary: str = "rows",
     pixels: str | None = None,
     image_root: Path | None = None,
     n_jobs: int | None = None,
@@ -68,6 +71,8 @@ def gather_run(
         Its rows as `pca` and `tsne` got them.
     title, stability, n_jobs
         As for `gnomon.report`.
+    vary : {"rows", "start"}
+        As for `gnomon.stability`.
     pixels : str, optional
         How the columns form a picture, such as "28x28" or "none"; recognised by default.
     image_root : path, optional
@@ -94,7 +99,7 @@ def gather_run(
         names=used.columns,
         ids=_ids(used, rows),
         labels=labels_of(used),
-        stability=_repeated(tsne, stability, len(prepared.X), n_jobs),
+        stability=_repeated(tsne, stability, len(prepared.X), n_jobs, vary),
         preparation=tuple(prepared.preparation.lines()),
         total=int(pca.n_samples_),  # the components of a run are of all rows
         made=date.today().isoformat(),
@@ -116,7 +121,7 @@ def _of_table(kept: NDArray[np.int64] | None, rows: NDArray[np.int64]) -> NDArra
 def _some_rows(found: dict[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
     """Results for some of the rows: also another program's map and its audit."""
     part = {
-        name: values[rows]
+        name: values.take(rows) if isinstance(values, NeighborLabels) else values[rows]
         for name, values in found.items()
         if name in OF_ROWS and values is not None
     }
@@ -144,6 +149,7 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
         "Y": shown.positions,
         "trust": shown.trust,
         "quality": shown.quality,
+        "neighbor_labels": shown.neighbor_labels,
         "score": shown.trust is not None,
         "warnings": shown.warnings,
         "seconds": shown.seconds,
@@ -174,7 +180,9 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     )
 
 
-def _repeated(tsne: TSNE | None, asked: Any, n: int, n_jobs: int | None) -> Stability | None:
+def _repeated(
+    tsne: TSNE | None, asked: Any, n: int, n_jobs: int | None, vary: str
+) -> Stability | None:
     """Stability of a run's map of `n` rows, over `asked` maps of the table that its model keeps."""
     if asked is None or isinstance(asked, Stability):
         return asked
@@ -182,7 +190,7 @@ def _repeated(tsne: TSNE | None, asked: Any, n: int, n_jobs: int | None) -> Stab
     if tsne is None or search is None or search.Z.shape[0] != n:
         refuse("stability", "be None without a map of all rows", asked)
     again = clone(tsne).set_params(pca=None)  # the table is reduced already
-    return repeat_map(again, search.table(), runs=asked, n_jobs=n_jobs)
+    return repeat_map(again, search.table(), runs=asked, vary=vary, n_jobs=n_jobs)
 
 
 def find_shown(
@@ -224,10 +232,13 @@ def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
     """Label column, then the other columns to colour by."""
     labels = [] if table.labels is None else [(str(table.label_name), table.labels)]
-    labels = [
-        (name, values if _are_classes(values) else read_quantity(values)) for name, values in labels
-    ]
+    labels = [(name, read_label(values)) for name, values in labels]
     return [*labels, *((name, read_quantity(values)) for name, values in table.others)]
+
+
+def read_label(texts: NDArray[Any]) -> NDArray[Any]:
+    """Convert a label to numbers if it holds amounts, and no names of groups."""
+    return texts if _are_classes(texts) else read_quantity(texts)
 
 
 def _are_classes(texts: NDArray[Any]) -> bool:
@@ -255,6 +266,7 @@ def gather_without_table(
     *,
     title: str | None = None,
     stability: int | Stability | None = None,
+    vary: str = "rows",
     image_root: Path | None = None,
     n_jobs: int | None = None,
     **found: Any,
@@ -290,7 +302,7 @@ def gather_without_table(
         labels=labels_of(shown),
         texts=shown.text,
         links=shown.link,
-        stability=_repeated(tsne, stability, len(scores), n_jobs),
+        stability=_repeated(tsne, stability, len(scores), n_jobs, vary),
         space=None if search is None else (search.Z, "the table that the map was computed from"),
         notes=(WITHOUT, *table.notes, *found.pop("notes", ()), *notes),
         total=int(pca.n_samples_),

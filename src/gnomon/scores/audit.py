@@ -1,15 +1,20 @@
-"""Audit of any map: rows placed no better than at random, or no better than in noise.
+"""Audit of any map: rows placed better than at random, misplaced, or no better than in noise.
 
-A row's score is its trustworthiness at k = 15, in the space and metric of the table given. Two
-questions, each a test for every row, with Benjamini and Hochberg's limit of 5 % over all rows
-[Benjamini & Hochberg 1995]:
+A row's score is its trustworthiness at k = 15, in the space and metric of the table given.
 
-- *misplaced*, for any map: a random position of the row on the map does not score significantly
-  worse (`gnomon.scores.placement`).
-- *unsupported*, if the map can be recomputed: the row's score is not significantly higher than in
-  maps of tables with each column shuffled (`gnomon.scores.shuffled`).
+1. For any map, p is the share of places on the map that suit the row at least as well as its own
+   (`gnomon.scores.placement`). It gives one of three answers:
 
-Rows are misplaced or unsupported if the test does **not** reject the null hypothesis.
+   - *placed*: better than at random, by Benjamini and Hochberg's limit of 5 % over all rows
+     [Benjamini & Hochberg 1995];
+   - *misplaced*: p ≥ 1/2, at least half of the places suit the row as well or better;
+   - *undecided*: neither. Where groups are few, a random place is often in the right one, and the
+     test cannot tell.
+
+   p of a randomly placed row is uniform, so half of such rows are misplaced, and twice the share
+   of misplaced rows estimates the share that lies as if at random [Storey 2002].
+2. If the map can be recomputed, a row is *unsupported* if its score is not significantly higher
+   than in maps of tables with each column shuffled (`gnomon.scores.shuffled`).
 """
 
 from collections.abc import Callable
@@ -33,11 +38,14 @@ from gnomon.scores.table_pair import read_pair
 from gnomon.typing import Floats64, Indices
 
 LEVEL = 0.05  # limit of the false discovery rate
+HALF = 0.5  # share of places that suit a misplaced row at least as well as its own
 SHUFFLES = 3  # shuffled tables: default, and minimum
+
+PLACED, UNDECIDED, MISPLACED = "placed", "undecided", "misplaced"
 
 Bools = NDArray[np.bool_]
 
-__all__ = ["LEVEL", "SHUFFLES", "Audit", "audit"]
+__all__ = ["LEVEL", "MISPLACED", "PLACED", "SHUFFLES", "UNDECIDED", "Audit", "audit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +59,8 @@ class Audit(Record):
     n_neighbors : int
         Size k of the tested neighbourhoods: 15, or fewer in a small table.
     p_misplaced : array (m,)
-        Probability that a random position of a row scores at least as well; for the rows `rows`.
+        Share of the other places on the map that suit a row at least as well as its own; for the
+        rows `rows`.
     p_unsupported : array (m,) or None
         Probability of a row's score in tables of shuffled columns; None if this was not requested
         or is withheld.
@@ -90,8 +99,23 @@ class Audit(Record):
 
     @cached_property
     def misplaced(self) -> Bools:
-        """Whether each of `rows` is not significantly better placed than at random; (m,)."""
-        return _not_rejected(self.p_misplaced)
+        """Whether at least half of the places suit each of `rows` as well or better; (m,)."""
+        return self.p_misplaced >= HALF
+
+    @cached_property
+    def placed(self) -> Bools:
+        """Whether each of `rows` is significantly better placed than at random; (m,)."""
+        return ~_not_rejected(self.p_misplaced)
+
+    @cached_property
+    def undecided(self) -> Bools:
+        """Whether each of `rows` is neither placed nor misplaced; (m,)."""
+        return ~(self.placed | self.misplaced)
+
+    @property
+    def at_random(self) -> float:
+        """Estimated share of the rows that lie as if at random."""
+        return min(1.0, float(self.misplaced.mean()) / HALF)
 
     @cached_property
     def unsupported(self) -> Bools | None:
@@ -99,19 +123,29 @@ class Audit(Record):
         return None if self.p_unsupported is None else _not_rejected(self.p_unsupported)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Columns of the length of the table, by name; NaN for rows that were not tested."""
+        """Columns of the table's length, by name; NaN or None for rows that were not tested."""
         found: dict[str, NDArray[Any]] = {
             "trustworthiness": self.trustworthiness,
+            "placement": self._placement(),
             "misplaced": self.misplaced,
         }
         if self.unsupported is not None:
             found["unsupported"] = self.unsupported
         return {name: self._every_row(values) for name, values in found.items()}
 
+    def _placement(self) -> NDArray[np.object_]:
+        """Answer for each of `rows`: "placed", "undecided" or "misplaced"."""
+        answers = np.full(len(self.rows), UNDECIDED, dtype=object)
+        answers[self.placed] = PLACED
+        answers[self.misplaced] = MISPLACED
+        return answers
+
     def _every_row(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values for every row of the table: None or NaN for rows that were not tested."""
         if len(values) == self.n:
             return values
-        every = np.full(self.n, np.nan)
+        text = values.dtype.kind == "O"
+        every = np.full(self.n, None, dtype=object) if text else np.full(self.n, np.nan)
         every[self.rows] = values
         return every
 
@@ -125,8 +159,24 @@ class Audit(Record):
         mean = float(self.trustworthiness.mean())
         found = [
             ("trustworthiness", f"{mean:.3f} for {k} neighbours; by chance {self.by_chance:.3f}"),
-            ("misplaced", f"{self.say_share(self.misplaced)}: no better than at random"),
+            (PLACED, f"{self.say_share(self.placed)}: better than at random"),
+            (
+                UNDECIDED,
+                f"{self.say_share(self.undecided)}: not shown either way (the test is weak where "
+                "groups are few)",
+            ),
+            (
+                MISPLACED,
+                f"{self.say_share(self.misplaced)}: at least half of the places on the map would "
+                "suit them as well",
+            ),
+            (
+                "at random",
+                f"about {100 * self.at_random:.0f} % of the rows lie as if at random (estimate)",
+            ),
         ]
+        if len(self.rows) < self.n:
+            found.insert(0, ("tested", f"{len(self.rows):,} of {self.n:,} rows, drawn at random"))
         if self.unsupported is not None:
             found.append(
                 (
@@ -164,7 +214,10 @@ class Audit(Record):
             "level": LEVEL,
             "trustworthiness": float(self.trustworthiness.mean()),
             "trustworthiness_by_chance": self.by_chance,
+            "placed": self._share_dict(self.placed),
+            "undecided": self._share_dict(self.undecided),
             "misplaced": self._share_dict(self.misplaced),
+            "at_random": self.at_random,
             "unsupported": None,
             "shuffles": self.shuffles,
             "null_mean": None if self.null_mean is None else none_if_nan(self.null_mean),
@@ -227,7 +280,7 @@ def audit(
     >>> X = gnomon.samples.load("iris").X
     >>> found = gnomon.audit(X, gnomon.PCA(2).fit_transform(X))
     >>> round(float(found.trustworthiness.mean()), 3), int(found.misplaced.sum())
-    (0.986, 62)
+    (0.986, 0)
     """
     shuffles = check_integer("shuffles", shuffles, SHUFFLES)
     table = as_table(X)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gnomon.compute.threads import row_blocks
 from gnomon.neighbors.search import find_neighbors
 
-__all__ = ["neighbors_kept", "share_kept"]
+__all__ = ["nearest_on_map", "neighbors_kept", "share_kept"]
 
 BLOCK = 8192  # rows compared at a time
 
@@ -34,8 +34,12 @@ def neighbors_kept(
     array (n,)
         From 0 to 1.
     """
-    there = find_neighbors(Y.astype(np.float64), near.shape[1], n_jobs=n_jobs).indices
-    return share_kept(near, there)
+    return share_kept(near, nearest_on_map(Y, near.shape[1], n_jobs=n_jobs))
+
+
+def nearest_on_map(Y: NDArray[Any], k: int, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+    """Nearest `k` rows of each row on the map, (n, k)."""
+    return find_neighbors(Y.astype(np.float64), k, n_jobs=n_jobs).indices
 
 
 def share_kept(near: NDArray[np.int32], there: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -6,7 +6,11 @@ data. Its scores, pooled over rows and tables, are the null distribution of a ro
 p = (1 + #{null scores ≥ its own}) / (1 + number of null scores).
 
 The test is withheld if maps preserve noise as well: for a table of up to three
-columns, or if maps of shuffled tables score above `TOO_FAITHFUL` on average.
+columns, or if maps of shuffled tables score above `TOO_FAITHFUL` on average. It is also withheld if
+the columns are uncorrelated by construction, as principal components are: the structure of such a
+table is in the spreads of its columns, which shuffling keeps, so that the null says little. The
+squared correlations r² of independent columns of n rows have (n − 1) Σ r² ~ χ² over the pairs of
+columns; a sum below the quantile `BY_CHANCE` is less than independent columns would have.
 """
 
 from collections.abc import Callable
@@ -23,6 +27,7 @@ from gnomon.typing import Floats64, Indices
 
 FEW_COLUMNS = 3  # a map of two or three dimensions preserves any such table
 TOO_FAITHFUL = 0.95  # mean score of noise; `benchmarks/audit.py` has those of noise and of data
+BY_CHANCE = 1e-3  # probability that independent columns are called uncorrelated by construction
 
 # Maps a table to the space in which it is scored, and to its map.
 Remake = Callable[[NDArray[Any]], tuple[Any, Any]]
@@ -75,6 +80,12 @@ def noise_test(
     if d <= FEW_COLUMNS:
         said = f"withheld: a map keeps any table of {d} column{'s' * (d > 1)}, noise too"
         return NoiseTest(None, None, said)
+    if _uncorrelated(table):
+        said = (
+            "withheld: this test does not work for a table of uncorrelated columns, such as "
+            "principal components; audit the map with the columns that these were computed from"
+        )
+        return NoiseTest(None, None, said)
     null = np.concatenate(
         [
             _score(*remake(generator.permuted(table, axis=0)), rows, k, metric, n_jobs)
@@ -88,6 +99,23 @@ def noise_test(
     null.sort()
     at_least = null.size - np.searchsorted(null, own, side="left")
     return NoiseTest((1 + at_least) / (1 + null.size), mean)
+
+
+def _uncorrelated(table: NDArray[Any]) -> bool:
+    """Whether columns are less correlated than independent ones would be by chance."""
+    from scipy.stats import chi2
+
+    n = len(table)
+    Z = np.asarray(table, np.float64) - table.mean(axis=0, dtype=np.float64)
+    Z /= np.where(Z.any(axis=0), np.abs(Z).max(axis=0), 1.0)  # squares must not overflow
+    length = np.sqrt((Z * Z).sum(axis=0))
+    Z = Z[:, length > 0] / length[length > 0]
+    d = Z.shape[1]
+    # |ZᵀZ|² = |ZZᵀ|²: the smaller product of the two. Its diagonal sums to d.
+    product = Z.T @ Z if d <= n else Z @ Z.T
+    total = (float((product * product).sum()) - d) / 2
+    pairs = d * (d - 1) // 2
+    return bool(pairs > 0 and (n - 1) * total < chi2.ppf(BY_CHANCE, pairs))
 
 
 def _score(

@@ -128,12 +128,16 @@ def _variances(content: PageContent) -> Array | None:
 def _columns(content: PageContent, lost: Array, variances: Array | None) -> str:
     weights = np.ones(len(lost)) if variances is None else variances
     known = np.nan_to_num(lost)
-    worst = int(np.argmax(np.where(varying(weights), known, 0.0)))
+    badly = known >= 0.5
+    # Columns that hardly vary are left to the sum below, but for a single one: it is the worst.
+    much = varying(weights) | (badly.sum() < 2)
+    worst = int(np.argmax(np.where(much, known, 0.0)))
     name = shown(content.names[worst])
     said = f"The column with the largest error, {name}, loses {percent(float(known[worst]))}"
-    badly = known >= 0.5
     if badly.sum() < 2:
-        return f"{said} of its variance."
+        part = float(weights[worst] / weights.sum())
+        held = f" It holds {percent(part)} of all variance." if part < SMALL_PART else ""
+        return f"{said} of its variance.{held}"
     said += f" of its variance; {int(badly.sum()):,} of {content.d:,} columns lose more than half"
     part = float(weights[badly].sum() / weights.sum())
     # Not worth a warning if they hold almost none of the variance.

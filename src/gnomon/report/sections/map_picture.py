@@ -11,6 +11,8 @@ from gnomon.charts.words import count, percent
 from gnomon.report.content import PageContent
 from gnomon.report.section import Figures, Section, shown
 from gnomon.report.sections.overview import PCA_REMARK, keeps
+from gnomon.scores.map_verdict import verdict
+from gnomon.scores.neighbor_labels import UNGROUPED
 
 __all__ = ["map_section"]
 
@@ -43,7 +45,9 @@ def map_section(content: PageContent) -> Section:
             for way, positions in pictures
         )
     )
-    lead = (_maps(content), *_trust(content), *_mixed(content), *_suggested(content))
+    mixed = (*_mixed(content), *_among(content))
+    judged = () if content.quality is None else filter(None, [verdict(content.quality)])
+    lead = (*judged, _maps(content), *_trust(content), *mixed, *_suggested(content))
     return Section("map", "Map", lead, (figures,), HELP)
 
 
@@ -106,6 +110,25 @@ def _mixed(content: PageContent) -> list[str]:
         return [said]
     (one, other), _ = different.most_common(1)[0]
     return [f"{said} The groups that mix most are {shown(one)} and {shown(other)}."]
+
+
+def _among(content: PageContent) -> list[str]:
+    """How many rows lie among another group on the map; the table is in the section on trust."""
+    found = content.neighbor_labels
+    if found is None or not (rows := found.on_map).size:
+        return []
+    alone = int(found.only_on_map[rows].sum())
+    name, many = shown(content.labels[0][0]), rows.size
+    lies = "row lies" if many == 1 else "rows lie"
+    if found.many:
+        return [f"{many:,} {lies} among another {name}: {UNGROUPED}."]
+    if not alone:
+        which = "in the data, too"
+    elif alone == many:
+        which = "on the map, not in the data"
+    else:
+        which = f"{alone:,} of them only on the map, {many - alone:,} in the data, too"
+    return [f"{many:,} {lies} among another {name}, {which}; they are listed under trust."]
 
 
 def _by_chance(values: NDArray[Any]) -> float:

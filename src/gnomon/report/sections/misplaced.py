@@ -1,4 +1,4 @@
-"""Against chance: rows placed no better than at random, or no better than in noise."""
+"""Against chance: rows placed better than at random, misplaced, or no better than in noise."""
 
 import numpy as np
 
@@ -7,23 +7,26 @@ from gnomon.charts.words import count, percent
 from gnomon.report.content import PageContent
 from gnomon.report.section import Block, Facts, Figures, Grid, Section, row_link
 from gnomon.scores import Audit
+from gnomon.scores.audit import MISPLACED
 
-__all__ = ["MISPLACED", "misplaced", "tested_columns"]
+__all__ = ["misplaced", "tested_columns"]
 
-MOST_ROWS = 8
-MISPLACED, PLACED = "misplaced", "better than at random"
+MOST_ROWS = 25
 UNSUPPORTED, SUPPORTED = "unsupported", "more faithful than noise"
 
 HELP = (
     "Each row is tested by its trustworthiness: how few strangers are among its nearest rows on "
-    "the map. For the first test the row is moved to the points of other rows; if its own place is "
-    "not clearly better than such random ones, it is called misplaced. The second test maps "
-    "tables whose columns were shuffled one by one, so that they are unrelated; a row that "
-    "scores no higher than rows do there is called unsupported.",
-    "Both words mean that nothing shows otherwise, not that the opposite is shown. Of the rows "
-    "that are not called misplaced, about 5\u00a0% at most are placed at random (Benjamini and "
-    "Hochberg's procedure). Where a table has few large groups and no order within them, a random "
-    "place is often in the right group, and the test can clear few rows.",
+    "the map. For the first test the row is moved to the points of other rows. It is placed if "
+    "its own place is clearly better than such random ones, misplaced if at least half of them "
+    "would suit it as well, and undecided in between. The second test maps tables whose columns "
+    "were shuffled one by one, so that they are unrelated; a row that scores no higher than rows "
+    "do there is called unsupported.",
+    "Of the rows called placed, about 5\u00a0% at most lie at random (Benjamini and Hochberg's "
+    "procedure). Of rows that lie at random, about half are called misplaced, so twice the share "
+    "of misplaced rows estimates how many there are. Undecided does not mean wrong: where a table "
+    "has few large groups and no order within them, a random place is often in the right group, "
+    "and the test can clear few rows. Unsupported means that nothing shows otherwise, not that the "
+    "opposite is shown.",
 )
 
 
@@ -32,7 +35,7 @@ def misplaced(content: PageContent) -> Section | None:
     found = content.audit
     if found is None or content.Y is None:
         return None
-    lead = [_misplaced(found)]
+    lead = [_placed(found), _misplaced(found)]
     if found.unsupported is not None:
         lead.append(_unsupported(found, found.unsupported))
     blocks: list[Block] = [Figures((_histogram(found),)), Facts(tuple(found.lines()))]
@@ -44,27 +47,36 @@ def misplaced(content: PageContent) -> Section | None:
 def tested_columns(found: Audit) -> tuple[tuple[str, np.ndarray], ...]:
     """Test results of each row, to colour by; None and NaN for rows that were not tested."""
     columns = found.columns()
-    words = {"misplaced": (PLACED, MISPLACED), "unsupported": (SUPPORTED, UNSUPPORTED)}
-    titles = {"misplaced": "placement", "unsupported": "support"}
-    tested: list[tuple[str, np.ndarray]] = []
-    for name, values in columns.items():
-        if name not in words:
-            tested.append((name, values))
-            continue
+    tested = [(name, columns[name]) for name in ("trustworthiness", "placement")]
+    if "unsupported" in columns:
+        values = columns["unsupported"].astype(np.float64)
+        known = np.isfinite(values)
         texts = np.full(found.n, None, dtype=object)
-        known = np.isfinite(values.astype(np.float64))
-        texts[known] = np.array(words[name], dtype=object)[values[known].astype(np.intp)]
-        tested.append((titles[name], texts))
+        texts[known] = np.where(values[known] > 0, UNSUPPORTED, SUPPORTED)
+        tested.append(("support", texts))
     return tuple(tested)
 
 
-def _misplaced(found: Audit) -> str:
-    share = found.misplaced.mean()
-    if not share:
-        return f"Every row{_tested(found)} lies better than at random, as far as the test tells."
+def _placed(found: Audit) -> str:
+    """Say how many rows lie better than at random, and of how many it is not shown."""
+    if found.placed.all():
+        return f"Every row{_tested(found)} lies better than at random."
+    said = f"{_share(found, found.placed)} of the rows{_tested(found)} lie better than at random"
+    if not found.undecided.any():
+        return f"{said}."
     return (
-        f"{_share(found, found.misplaced)} of the rows{_tested(found)} are misplaced: nothing "
-        "shows that they lie better than at random."
+        f"{said}; {_share(found, found.undecided)} are undecided: the test shows it neither way, "
+        "which is common where groups are few."
+    )
+
+
+def _misplaced(found: Audit) -> str:
+    if not found.misplaced.any():
+        return "No row is misplaced."
+    return (
+        f"{_share(found, found.misplaced)} are misplaced: at least half of the places on the map "
+        f"would suit them as well. About {percent(found.at_random)} of all rows lie as if at "
+        "random (estimate)."
     )
 
 
@@ -109,6 +121,13 @@ def _worst(content: PageContent) -> tuple[Grid, ...]:
     scores = tested["trustworthiness"]
     order = where[np.argsort(scores[where], kind="stable")][:MOST_ROWS]
     rows = tuple((row_link(content, int(row)), f"{scores[row]:.3f}") for row in order)
-    note = f"{len(rows)} of {where.size:,} misplaced rows." if where.size > len(rows) else ""
+    note = ""
+    if where.size > len(rows):
+        note = (
+            f"{len(rows)} of {where.size:,} misplaced rows. To see all, choose placement under "
+            "\u201cColour by\u201d."
+        )
+        if content.command:
+            note += " The column misplaced of map.parquet marks them."
     head = ("row", "trustworthiness")
     return (Grid("Misplaced rows, the lowest first", head, rows, frozenset({"row"}), note),)

@@ -6,14 +6,13 @@ import numpy as np
 
 from gnomon.charts.fitted import components_needed, known_shares
 from gnomon.charts.words import count, hold, percent, stopped
-from gnomon.report.content import PageContent
+from gnomon.report.content import NAMED_METRICS, PageContent
 from gnomon.report.section import Facts, Section, names, shown
 from gnomon.scores.few_rows import FEW_ROWS, few_rows_warning
+from gnomon.scores.map_verdict import FAR_IN_ORDER, FAR_IN_PART
 
-__all__ = ["FAR_IN_ORDER", "FAR_IN_PART", "PCA_REMARK", "keeps", "overview", "perplexity"]
+__all__ = ["PCA_REMARK", "keeps", "overview", "perplexity"]
 
-# Rank correlations of distances from which far points are in order, and from which in part.
-FAR_IN_ORDER, FAR_IN_PART = 0.8, 0.5
 WEAK = 0.2  # share of neighbours kept beyond chance, below which a map shows little
 ROUNDING = 1e-12
 STAGES = {
@@ -196,7 +195,7 @@ def _facts(content: PageContent) -> list[tuple[str, str]]:
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
     elif content.Y is not None:
-        metric = "" if content.quality is None else f" by {content.quality.metric} distance"
+        metric = "" if " distance" in content.space else " by euclidean distance"
         facts.append(("map", f"made elsewhere; judged in {content.space}{metric}"))
     if content.seconds:
         total = sum(content.seconds.values())
@@ -234,8 +233,9 @@ def _tsne_settings(tsne: Any) -> str:
     c = tsne.certificate_
     reduced = f"; {c.reduced}" if c.reduced else ""
     ended = f" ({why})" if (why := stopped(c.stop_reason)) else ""
+    metric = f"{tsne.metric} distance, " if tsne.metric in NAMED_METRICS else ""
     return (
-        f"perplexity {perplexity(tsne)}, {c.n_iter} iterations{ended}, "
+        f"{metric}perplexity {perplexity(tsne)}, {c.n_iter} iterations{ended}, "
         f"KL {c.kl_in_words()}, error of the forces {percent(float(c.force_error))}{reduced}"
     )
 

@@ -13,7 +13,7 @@ __all__ = ["refits"]
 
 MOST_POINTS = 4_000
 MOST_ROWS = 8
-STEADY, SHAKY = 0.5, 2.0  # of neighbour distances: a point that moves, one that jumps
+MOVES, SHAKY = 1.0, 2.0  # of neighbour distances: a point that moves, one that jumps
 
 VARIED = {
     "rows": "with other rows left out each time",
@@ -33,7 +33,9 @@ def refits(content: PageContent) -> Section | None:
     found = content.stability
     if found is None:
         return None
-    kinds = np.where(found.spread < 1, "stays", np.where(found.spread < SHAKY, "moves", "jumps"))
+    kinds = np.where(
+        found.spread < MOVES, "stays", np.where(found.spread < SHAKY, "moves", "jumps")
+    )
     mapped = charts.scatter(
         found.mean,
         kinds.astype(object),
@@ -51,10 +53,14 @@ def refits(content: PageContent) -> Section | None:
     return Section(
         "stability",
         "Is it stable?",
-        (_sentence(found), _together(found)),
+        (*_verdict(found), _sentence(found), _together(found)),
         (Figures((mapped, histogram)), Facts(tuple(found.lines())), _worst(content, found)),
         HELP,
     )
+
+
+def _verdict(found: Stability) -> list[str]:
+    return [] if len(found.mean) < FEW_ROWS else [found.verdict()]
 
 
 def _sentence(found: Stability) -> str:
@@ -71,19 +77,20 @@ def _sentence(found: Stability) -> str:
 
 
 def _together(found: Stability) -> str:
-    """Describe how the moving points move."""
-    moving = found.spread >= STEADY
+    """Describe how the other points move."""
+    moving = found.spread >= MOVES
     many = int(moving.sum())
     if not many:
-        return "No point moves by half of the distance of its neighbours or more."
+        return "No point moves farther than its neighbours are away."
     together, alone = (
         float(np.median(part[moving])) for part in (found.moved_with, found.moved_alone)
     )
-    who = "1 point moves" if many == 1 else f"{many:,} points move"
-    who += " by half of the distance of neighbours or more"
-    if together > alone:
-        return f"{who}, mostly with neighbours: whole groups change places."
-    return f"{who}, mostly alone: groups as a whole stay."
+    who = "The other point moves" if many == 1 else f"The other {many:,} points move"
+    if together <= alone:
+        return f"{who}, mostly alone: the data do not determine their places."
+    if found.far:
+        return f"{who}, mostly with their neighbours: whole groups change places."
+    return f"{who}, mostly with their neighbours: patches shift a little as a whole."
 
 
 def _worst(content: PageContent, found: Stability) -> Grid:

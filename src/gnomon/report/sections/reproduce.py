@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnomon.charts.words import count, hold, percent
-from gnomon.report.content import PageContent
+from gnomon.report.content import NAMED_METRICS, PageContent
 from gnomon.report.section import Bullets, Code, Facts, Section, Words, shown
 from gnomon.report.sections.overview import keeps, perplexity
 
@@ -124,7 +124,8 @@ def _methods(content: PageContent) -> str:
             if isinstance(tsne.init, str) and tsne.init == "pca" and tsne.align_to is None
             else ""
         )
-        reduced = f" of {content.space}" if tsne.pca_ is not None else ""
+        named = tsne.pca_ is not None or tsne.metric in NAMED_METRICS
+        reduced = f" of {content.space}" if named else ""
         said.append(
             f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
             f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "
@@ -146,7 +147,9 @@ def _methods(content: PageContent) -> str:
             f"Rows were tested by their trustworthiness for {content.audit.n_neighbors} "
             "neighbours against random placements on the map, at a false discovery rate of "
             "5\u00a0% [Benjamini & Hochberg 1995]; "
-            f"{content.audit.say_share(content.audit.misplaced)} are misplaced."
+            f"{content.audit.say_share(content.audit.placed)} are placed better than at random. "
+            "Rows that at least half of the places would suit as well are misplaced: "
+            f"{content.audit.say_share(content.audit.misplaced)}."
         )
     if content.stability is not None:
         said.append(

@@ -8,10 +8,10 @@ from gnomon import charts
 from gnomon.charts.distance_ranks import kept_in_order
 from gnomon.charts.words import percent
 from gnomon.report.content import PageContent
-from gnomon.report.section import Block, Bullets, Figures, Grid, Section, row_link, shown
-from gnomon.report.sections.overview import FAR_IN_ORDER, FAR_IN_PART
+from gnomon.report.section import Block, Bullets, Figures, Grid, Section, Words, row_link, shown
 from gnomon.scores import MapScores
 from gnomon.scores.few_rows import FEW_ROWS
+from gnomon.scores.map_verdict import FAR_IN_ORDER, FAR_IN_PART, verdict
 from gnomon.typing import Array
 
 __all__ = ["trust"]
@@ -19,6 +19,7 @@ __all__ = ["trust"]
 LITTLE = 1 / 3  # share of neighbours kept, below which a row is out of place
 MOST_ROWS = 8
 MOST_GROUPS = 12
+MOST_AMONG = 25  # rows among another group that are listed
 
 HELP = (
     "A map in the plane cannot preserve everything in a table of many columns. A row's trust is "
@@ -45,6 +46,7 @@ def trust(content: PageContent) -> Section | None:
     quality, pairs = content.quality, content.pairs
     far = content.far
     if quality is not None:
+        lead = [*filter(None, [verdict(quality)]), *lead]
         drawn.insert(0, charts.neighborhoods(quality))
         blocks.append(_scores(quality))
         groups = [name for name, values in content.labels if values.dtype.kind == "O"]
@@ -59,7 +61,13 @@ def trust(content: PageContent) -> Section | None:
         "trust",
         "Can I trust the map?",
         tuple(lead),
-        (*blocks, *((by_group,) if by_group else ()), *_least(content, content.trust)),
+        (
+            *blocks,
+            *((by_group,) if by_group else ()),
+            *_among(content),
+            *_least(content, content.trust),
+            *_audit(content),
+        ),
         HELP,
     )
 
@@ -220,6 +228,37 @@ def _groups(content: PageContent, kept: Array) -> Grid | None:
     )
 
 
+def _among(content: PageContent) -> tuple[Grid, ...]:
+    """List rows whose neighbours bear another label, those that only the map puts there first."""
+    found = content.neighbor_labels
+    if found is None or not (rows := found.on_map).size:
+        return ()
+    name, values = content.labels[0]
+    alone = found.only_on_map[rows]
+    order = np.concatenate([rows[alone], rows[~alone]])
+    cells = tuple(
+        (
+            row_link(content, int(row)),
+            shown(values[row], 24),
+            shown(found.other_on_map[row], 24),
+            percent(float(found.same_on_map[row])),
+            percent(float(found.same_in_data[row])),
+            "only on the map" if found.only_on_map[row] else "in the data, too",
+        )
+        for row in order[:MOST_AMONG]
+    )
+    first = shown(name, 32)
+    listed = f"{len(cells)} of {rows.size:,} rows. " if rows.size > len(cells) else ""
+    note = (
+        f"{listed}Fewer than half of these rows' {content.trusted} nearest rows on the map have "
+        "their label. In the data, too: an unusual row of its group, or a wrong label. Only on the "
+        "map: the map put it there."
+    )
+    head = ("row", first, "neighbours", "own label on the map", "in the data", "among others")
+    words = frozenset({"row", first, "neighbours", "among others"})
+    return (Grid(f"Rows among another {first}", head, cells, words, note),)
+
+
 def _least(content: PageContent, kept: Array) -> tuple[Grid, ...]:
     """List the rows with the lowest trust."""
     order = np.argsort(kept, kind="stable")[:MOST_ROWS]
@@ -237,6 +276,14 @@ def _least(content: PageContent, kept: Array) -> tuple[Grid, ...]:
     words = frozenset({"row", "nearest in the data"})
     caption = "Rows with the lowest trust"
     return (Grid(caption, head, tuple(rows), words, note if lost > len(rows) else ""),)
+
+
+def _audit(content: PageContent) -> tuple[Words, ...]:
+    """Point to the test of each row, where the page has none."""
+    if content.audit is not None:
+        return ()
+    how = "gnomon audit and the folder of this run" if content.command else "gnomon.audit(X, tsne)"
+    return (Words(f"Is each row placed better than at random? {how} tests it."),)
 
 
 def _text(value: object) -> str:
