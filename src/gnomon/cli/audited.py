@@ -192,19 +192,21 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     table = read_source(data, memory=memory, **{**asked.reading, "id": second})
     say_read(words, table, time.perf_counter() - start)
     prepared = prepare(table, missing=asked.missing, scale=asked.scale)
-    for name, said in prepared.preparation.lines():
+    for name, said in prepared.lines():
         words.say(name.capitalize(), said)
     places_ready = prepare(places, missing="drop", scale="none")  # rows without a place are on none
     pair = _pair(places_ready, prepared, asked=bool(asked.ids))
     joined = pair.joined
     assert joined is not None  # both tables are held
     pair.say(words, len(joined.rows_left))
+    if not np.array_equal(joined.rows_right, np.arange(pair.right.n_rows)):
+        prepared = prepared.take(joined.rows_right)
     return Audited(
         places.name,
         pair.left.X[joined.rows_left],
         places.columns,
         table,
-        prepared.take(joined.rows_right),
+        prepared,
         asked.metric,
     )
 

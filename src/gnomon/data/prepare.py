@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.budget import Budget, Memory
+from gnomon.data.dropped import Dropped
 from gnomon.data.missing import CHOICES, FilledGaps, learn_filling, refuse_gaps, refuse_infinities
 from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.prepared import drop_gaps, measure, unmeasured
@@ -56,7 +57,7 @@ def prepare(
     """
     check_choice("missing", missing, CHOICES)
     check_choice("scale", scale, tuple(SCALES))
-    asked, engine = SCALES[scale], as_engine(engine)
+    given, asked, engine = table, SCALES[scale], as_engine(engine)
     n, d = table.X.shape
     idle = table.in_blocks and asked is False and missing == "error"
     spread = unmeasured(d) if idle else measure(table.X, engine)
@@ -103,7 +104,7 @@ def prepare(
     )
     ready = preparation.ready(table, gaps)
     kept = table.places.rows if preparation.n_dropped else None
-    return replace(ready, kept=kept)
+    return replace(ready, kept=kept, dropped=Dropped.between(given, kept))
 
 
 def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:
