@@ -31,6 +31,7 @@ from gnomon.data.table import Table, count
 from gnomon.errors import ParameterError
 from gnomon.pca import PCA
 from gnomon.report.given_map import audit_found
+from gnomon.report.python_lines import audit_lines, audit_run_lines
 from gnomon.report.report import Report, build_report
 from gnomon.report.run_page import gather_run
 from gnomon.scores import Audit
@@ -63,6 +64,8 @@ class Audited:
     tsne : TSNE or None
         The model of the map, where it is one of ours and was made of all rows.
     pca : PCA or None
+    python : str or None
+        Lines of Python that make the same page.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Audited:
     metric: str | None = None
     tsne: TSNE | None = None
     pca: PCA | None = None
+    python: str | None = None
 
     def audit(self, *, shuffles: int, **how: Any) -> Audit:
         """Test every row; against shuffled columns as well where the map can be made again."""
@@ -96,6 +100,7 @@ class Audited:
             self.tsne,
             Y=self.Y,
             n_jobs=n_jobs,
+            python=self.python,
             **audit_found(found, len(X)),
             **asked,
         )
@@ -151,6 +156,10 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
     if not whole:
         words.say("Left out", "unsupported: the map was made of a part of the rows")
     names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
+    call = record.call()
+    if call is not None and asked.table is not None:
+        call["source"] = asked.table
+    python = None if call is None else audit_run_lines(call, _given(asked), whole=whole)
     return Audited(
         record.name,
         Y,
@@ -160,6 +169,7 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
         None if whole else str(run.tsne.metric),
         run.tsne if whole else None,
         run.pca if whole else None,
+        python,
     )
 
 
@@ -199,6 +209,24 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     joined = pair.joined
     assert joined is not None  # both tables are held
     pair.say(words, len(joined.rows_left))
+    python = None
+    if "-" not in (path, data):
+        given = {name: value for name, value in asked.reading.items() if value and name != "id"}
+        how = {"dimensions": None, "missing": asked.missing, "scale": asked.scale}
+        of_map = {name: value for name, value in text.items() if value}
+        of_map |= {"features": list(places.columns), "dimensions": None, "scale": "none"}
+        ids = [
+            {} if table.id_name is None else {"id": table.id_name}
+            for table in (pair.left, pair.right)
+        ]
+        whole = len(pair.left.X) == len(pair.right.X) == len(joined.rows_left)
+        same = whole and np.array_equal(joined.rows_left, joined.rows_right)
+        python = audit_lines(
+            {"source": data} | given | ids[1] | how,
+            {"source": path} | of_map | ids[0] | {"missing": "drop"},
+            {"metric": asked.metric or "euclidean"} | _given(asked),
+            joined=None if same else "numbers" if pair.by is None else "ids",
+        )
     if not np.array_equal(joined.rows_right, np.arange(pair.right.n_rows)):
         prepared = prepared.take(joined.rows_right)
     return Audited(
@@ -208,7 +236,14 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
         table,
         prepared,
         asked.metric,
+        python=python,
     )
+
+
+def _given(asked: Asked) -> dict[str, Any]:
+    """Options of an audit that are not defaults, as `gnomon.audit` takes them."""
+    given = {"sample": asked.sample, "random_state": asked.seed or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _positions(table: Table, names: Sequence[str]) -> list[str]:

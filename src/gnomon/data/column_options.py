@@ -115,6 +115,7 @@ def check_reading(function: str, reading: Mapping[str, Any]) -> None:
     known = [*signature(as_column_options).parameters, "spool"]
     for name in reading:
         if name not in known:
+            known.remove("columns")  # for models; users name `features`
             close = difflib.get_close_matches(name, known, 1)
             way = f"Did you mean `{close[0]}`?" if close else f"It has {', '.join(known)}."
             raise ParameterTypeError(f"{function} has no parameter `{name}`. {way}")

@@ -6,6 +6,32 @@ from typing import Any
 __all__ = ["audit_lines", "audit_run_lines", "run_lines"]
 
 WIDTH = 88
+# Arguments of `gnomon.run` in the order in which they are written.
+ORDER = (
+    "label",
+    "id",
+    "features",
+    "keep",
+    "drop",
+    "na",
+    "decimal",
+    "sheet",
+    "layer",
+    "use_rep",
+    "normalize",
+    "text",
+    "image",
+    "link",
+    "missing",
+    "scale",
+    "n_components",
+    "dimensions",
+    "perplexity",
+    "metric",
+    "sample",
+    "seed",
+    "replay",
+)
 
 JOIN = """\
 row_of = {{name: row for row, name in enumerate({data})}}
@@ -62,13 +88,10 @@ def audit_lines(
     if joined is not None:
         names = "{}.prepared.table.ids" if joined == "ids" else "{}.row_numbers"
         lines.append(JOIN.format(data=names.format("data"), places=names.format("places")))
-    more = _more(audit)
+    metric = _literal(audit["metric"])
     lines += [
-        f"found = gnomon.audit(X, Y{more})",
-        f"metric = {audit.get('metric')!r}",
-        "page = gnomon.report(",
-        "    X, map=Y, metric=metric, audit=found, names=data.prepared.table.columns",
-        ")",
+        f"found = gnomon.audit(X, Y{_more(audit)})",
+        f"page = gnomon.report(X, map=Y, metric={metric}, audit=found, names=data.table.columns)",
         'page.save("report.html")',
     ]
     return "\n".join(lines)
@@ -80,7 +103,7 @@ def _given(call: Mapping[str, Any]) -> list[str]:
 
 def _run(call: Mapping[str, Any]) -> str:
     """The call of `gnomon.run`, on several lines if one is too long."""
-    others = {name: value for name, value in call.items() if name != "source"}
+    others = {name: call[name] for name in ORDER if name in call}
     source = call.get("source")
     first = "data" if source is None else _literal(source)
     parts = [first, *(f"{name}={_literal(value)}" for name, value in others.items())]

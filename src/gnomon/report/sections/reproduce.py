@@ -162,8 +162,8 @@ def _methods(content: PageContent) -> str:
 
 
 def _origin(content: PageContent) -> str:
-    """Where the table came from."""
-    return "" if content.source == "data" else f" from {shown(content.source)}"
+    """Name of the table."""
+    return "" if content.source == "data" else f" ({shown(content.source)})"
 
 
 def _seed(tsne: object) -> str:
