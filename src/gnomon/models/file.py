@@ -108,9 +108,15 @@ def load(path: Path | str) -> Any:
     except OSError as error:
         why = error.strerror or str(error)
         raise ModelFileError(f"{path} cannot be read ({why}). Check the name.") from error
-    if isinstance(model, dict) and model.keys() >= RUN_PARTS:
-        return late("restore_run")(model, str(path))
-    return model
+    return late("restore_run")(model, str(path)) if _is_run(model) else model
+
+
+def _is_run(model: Any) -> bool:
+    """Whether parts are those of a run, rather than some that a user named alike."""
+    if not isinstance(model, dict) or not RUN_PARTS <= model.keys() <= {*RUN_PARTS, "tsne"}:
+        return False
+    stored = model["preparation"]
+    return isinstance(stored, dict) and stored.keys() == {"plain", "arrays"}
 
 
 def read_model(file: BinaryIO, name: str) -> Any:
