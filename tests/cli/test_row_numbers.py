@@ -100,6 +100,23 @@ def test_page_without_the_data_numbers_rows_as_the_run_did(folder):
     assert list(octets) == KEPT
 
 
+def test_ids_that_are_called_row_are_no_row_numbers(tmp_path):
+    write(tmp_path / "t.csv", ids=True)
+    text = (tmp_path / "t.csv").read_text()
+    (tmp_path / "t.csv").write_text(text.replace("id,", "row,", 1))
+    done = gnomon("map", "t.csv", "--missing", "drop", "--id", "row", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "t_map" / "map.parquet")
+    assert table["row"].to_pylist() == KEPT
+    assert table["row (file)"].to_pylist() == [f"p{i}" for i in KEPT]
+    (tmp_path / "t.csv").unlink()
+    done = gnomon("report", "t_map", "-o", "again.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "again.html").read_text()
+    packed = json.loads(re.search(r'"ids": ?({[^}]*}})', page)[1])["texts"]
+    assert json.loads(zlib.decompress(base64.b64decode(packed["data"]))) == [f"p{i}" for i in KEPT]
+
+
 def test_runs_of_one_table_are_joined_by_the_numbers_of_its_rows(folder):
     done = gnomon("compare", "first", "filled", "--json", "--permutations", "9", folder=folder)
     assert done.returncode == 0, done.stderr

@@ -232,6 +232,8 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
 
     def texts(part: str) -> Any:
         name = stored.get(part)
+        if f"{name} (file)" in columns:  # a result has the name itself
+            name = f"{name} (file)"
         if not isinstance(name, str) or name not in columns:
             return None
         values = np.empty(rows, dtype=object)
@@ -265,7 +267,8 @@ def _row_numbers(columns: Any, stored: dict[str, Any]) -> "NDArray[np.int64] | N
 
     from gnomon.data.table import ROW
 
-    if ROW not in columns or ROW in (stored.get("id"), stored.get("label"), stored.get("text")):
+    users = ROW in (stored.get("id"), stored.get("label"), stored.get("text"))
+    if ROW not in columns or (users and f"{ROW} (file)" not in columns):
         return None
     return np.asarray(columns[ROW].to_numpy(), np.int64)
 

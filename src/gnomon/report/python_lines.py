@@ -41,14 +41,14 @@ X, Y = X[[row for row, _ in both]], Y[[row for _, row in both]]"""
 
 def run_lines(call: Mapping[str, Any], stability: int | None = None) -> str:
     """Lines that make the page of a run; `call` has the arguments of `gnomon.run`, and `source`."""
-    told = {} if stability is None else {"stability": stability}
+    named = {} if stability is None else {"stability": stability}
     return "\n".join(
         [
             "import gnomon",
             "",
             *_given(call),
             f"result = {_run(call)}",
-            f"result.report({_arguments(['report.html'], told)})",
+            f"result.report({_arguments(['report.html'], named)})",
         ]
     )
 
