@@ -212,7 +212,8 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     python = None
     if "-" not in (path, data):
         given = {name: value for name, value in asked.reading.items() if value and name != "id"}
-        how = {"dimensions": None, "missing": asked.missing, "scale": asked.scale}
+        how: dict[str, Any] = {"dimensions": None, "scale": asked.scale}
+        how |= {"missing": asked.missing} if asked.missing != "error" else {}
         of_map = {name: value for name, value in text.items() if value}
         of_map |= {"features": list(places.columns), "dimensions": None, "scale": "none"}
         ids = [
