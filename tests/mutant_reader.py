@@ -43,7 +43,8 @@ def use_model(path):
     from gnomon import load
 
     found = load(path)
-    for model in found.values() if isinstance(found, dict) else [found]:
+    parts = [found.pca, found.tsne] if type(found).__name__ == "RunModel" else [found]
+    for model in found.values() if isinstance(found, dict) else parts:
         if hasattr(model, "get_params"):
             use(model)
 

@@ -59,7 +59,7 @@ def rows_of_map(path):
 
 
 def rows_of_model(path):
-    return len(load(path)["tsne"].embedding_)  # which holds every checksum against its bytes
+    return len(load(path).tsne.embedding_)  # which holds every checksum against its bytes
 
 
 def rows_of_record(path):

@@ -2,7 +2,7 @@
 
 A comparison belongs to `procrustes`, and its page to `report`, which imports `procrustes`. So
 `Comparison.report` cannot import the page directly and calls it through this module. Estimators do
-the same for the cards that notebooks display.
+the same for the cards that notebooks display, and `gnomon.load` for the models of runs.
 """
 
 from importlib import import_module
@@ -17,6 +17,7 @@ _HOME = {
     "result_bundle": "gnomon.report.notebook",
     "result_card": "gnomon.report.cards",
     "report_comparison": "gnomon.report.compared",
+    "restore_run": "gnomon.pipeline.run_model",
 }
 
 

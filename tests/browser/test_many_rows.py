@@ -1,10 +1,11 @@
 """Pages whose rows stand in the order of the map: what a reader sees has the table's numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser.hands import download, on_screen, point, rows_of
 
-from gnomon import PCA
+from gnomon import PCA, run
 from gnomon.report import report
 
 N = 150
@@ -68,3 +69,30 @@ def test_with_ids_no_number_is_shown_that_is_not_the_tables(visit, made, tmp_pat
     near = {f"plant {other}" for other in (row, *whole.content.neighbors[row])}
     assert {one["id"] for one in rows} == near
     assert "row" not in rows[0]
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_rows_have_their_numbers_although_others_were_dropped(visit, tmp_path, ids):
+    X = np.random.default_rng(0).normal(size=(60, 3)) + 6 * (np.arange(60)[:, None] % 3)
+    X[[0, 7], 1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    if ids:
+        frame = frame.set_index(pd.Index([f"plant {i}" for i in range(60)], name="id"))
+    result = run(frame, missing="drop", dimensions=None)
+    page = visit(report(result).save(tmp_path / "report.html"))
+    number = 41
+    page.fill("#map-search", f"plant {number}" if ids else f"row {number}")
+    page.press("#map-search", "Enter")
+    page.wait_for_selector("#map-card.pinned")
+    head = page.inner_text("#map-card .map-card-head strong")
+    assert head == (f"plant {number}" if ids else f"row {number}")
+    if ids:
+        facts = page.locator("#map-card dt").all_inner_texts()
+        values = page.locator("#map-card dd").all_inner_texts()
+        assert values[facts.index("row")] == str(number)
+    page.focus("#map-stage")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#map-selection h3")
+    _, content = download(page, "#map-csv")
+    near = result.row_numbers[report(result).content.neighbors[number - 2]]
+    assert {int(one["row"]) for one in rows_of(content)} == {number, *near.tolist()}

@@ -112,7 +112,7 @@ def test_models_stand_for_their_run_or_for_their_map_by_row(here, tmp_path):
     found, there = json.loads(alone.stdout), json.loads(beside.stdout)
     assert found["id"] is None
     assert found["disparity"] == pytest.approx(there["disparity"])
-    assert np.shape(load(tmp_path / "old.gnomon")["tsne"].embedding_) == (150, 2)
+    assert np.shape(load(tmp_path / "old.gnomon").tsne.embedding_) == (150, 2)
 
 
 def test_a_page_goes_beside_the_numbers(here):

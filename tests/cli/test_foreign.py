@@ -48,7 +48,7 @@ def test_noise_is_called_unusual_and_the_table_says_why(here):
     assert unusual[40:].all()
     assert set(why[40:]) == {"outside the components"}
     assert unusual[:40].sum() <= 2
-    placed = load(folder / "old_map" / "model.gnomon")["tsne"].place(new)
+    placed = load(folder / "old_map" / "model.gnomon").place(new)
     assert np.array_equal(table["residual"].to_numpy(), placed.residual)
     told = json.loads(done.stdout)
     odd = int(unusual.sum())

@@ -134,11 +134,10 @@ def test_the_map_holds_labels_places_components_and_trust(iris):
 def test_the_model_is_the_map_that_was_written(iris):
     folder, _ = iris
     table = pq.read_table(folder / "results" / "map.parquet")
-    parts = load(folder / "results" / "model.gnomon")
+    run = load(folder / "results" / "model.gnomon")
     places = np.column_stack([table[name].to_numpy() for name in ("tsne1", "tsne2")])
-    assert sorted(parts) == ["pca", "preparation", "tsne"]
-    assert np.array_equal(parts["tsne"].embedding_, places)
-    assert parts["preparation"]["plain"]["columns"] == list(samples.load("iris").columns)
+    assert np.array_equal(run.tsne.embedding_, places)
+    assert run.preparation.columns == samples.load("iris").columns
 
 
 def test_the_record_holds_settings_versions_table_and_trust(record):
@@ -223,7 +222,7 @@ def test_a_file_is_read_and_what_is_left_out_is_said(tmp_path):
     assert "Missing  1 row dropped (2.5 %)" in done.stderr
     assert "Next     gnomon place new.csv -m 'pen guins_map'" in done.stderr
     table = pq.read_table(tmp_path / "pen guins_map" / "map.parquet")
-    assert table.column_names[:4] == ["name", "island", "tsne1", "tsne2"]
+    assert table.column_names[:4] == ["name", "island", "row", "tsne1"]
     assert table["name"].to_pylist() == [f"p{i}" for i in range(40) if i != 7]
 
 

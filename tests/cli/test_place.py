@@ -12,7 +12,7 @@ import pytest
 from commands import first_words, gnomon, refused
 
 from gnomon import load
-from gnomon.cli import place
+from gnomon.pipeline import placing
 
 COLUMNS = ["height", "weight", "age"]
 JUDGED = ["distance_ratio", "residual", "unusual", "why"]
@@ -68,12 +68,11 @@ def test_new_rows_get_places_and_how_unusual_they_are(made):
 def test_the_places_are_those_of_the_library(made):
     folder, X, _ = made
     table = table_of(gnomon("place", "new.csv", "-m", "old_map/model.gnomon", folder=folder))
-    parts = load(folder / "old_map" / "model.gnomon")
-    kept = parts["preparation"]["arrays"]
-    Z = (X - kept["mean"]) / kept["std"]
-    assert parts["preparation"]["plain"]["scale"] == "standard"
+    run = load(folder / "old_map")
+    Z = (X - run.preparation.mean) / run.preparation.std
+    assert run.preparation.scale == "standard"
     places = np.column_stack([table[name].to_numpy() for name in ("tsne1", "tsne2")])
-    assert np.allclose(places, parts["tsne"].place(Z).positions, atol=1e-4)
+    assert np.allclose(places, run.tsne._model().place(Z).positions, atol=1e-4)
 
 
 def test_rows_of_the_map_are_placed_where_they_are(made):
@@ -222,7 +221,7 @@ def test_gaps_in_blocks_are_filled_in_as_in_one_file(made, tmp_path):
     )
     done = gnomon("place", "new", *order, "--missing", "drop", folder=tmp_path)
     whole = gnomon("place", "new.parquet", *order, "--missing", "drop", folder=tmp_path)
-    assert "Missing  1 row dropped\n" in done.stderr
+    assert "Missing  1 row dropped: row 3\n" in done.stderr
     assert table_of(done).num_rows == len(X) - 1
     assert table_of(done).to_pydict() == table_of(whole).to_pydict()
 
@@ -239,6 +238,6 @@ def test_files_of_a_folder_must_have_the_models_columns(made, tmp_path):
 def test_places_for_which_there_is_no_room_are_refused(made, tmp_path, monkeypatch):
     folder, X, _ = made
     write_parts(tmp_path / "new", X)
-    monkeypatch.setattr(place, "PLACE_BYTES", 1e9)
+    monkeypatch.setattr(placing, "PLACE_BYTES", 1e9)
     done = gnomon("place", "new", "-m", folder / "old_map", "--memory", "2GB", folder=tmp_path)
     refused(done, 4, "the places of 20 rows")

@@ -9,6 +9,8 @@ import tsne.test_tsne_schema
 from models.forging import put_together, taken_apart
 from mutating import mutate
 
+from gnomon.data.preparation import Preparation
+
 SCALARS = [
     None,
     True,
@@ -83,8 +85,9 @@ def bases():
     kinds = ("covariance", "standardised", "filled in", "dataframe", "partial_fit, not solved")
     models = [*(of_pca[name]() for name in kinds), *maps]
     models += [of_rotation[name]() for name in ("plain", "robust", "wider", "partial_fit, solved")]
-    mean = {"plain": {"columns": ["a"]}, "arrays": {"mean": np.ones(1), "std": np.ones(1)}}
-    models.append({"preparation": mean, "pca": models[0], "tsne": maps[0]})
+    ready = Preparation.unlearned(("a",))
+    stored = {"plain": ready.to_dict(), "arrays": ready.arrays()}
+    models.append({"preparation": stored, "pca": models[0], "tsne": maps[0]})
     return [taken_apart(model) for model in models]
 
 

@@ -71,10 +71,10 @@ def test_a_map_goes_on_and_others_are_aligned_to_it():
 
 
 def test_a_run_places_rows_where_it_did_then(tmp_path):
-    parts = load(FOLDER / "run" / "model.gnomon")
+    run = load(FOLDER / "run" / "model.gnomon")
     expected = EXPECTED["run"]
-    np.testing.assert_allclose(parts["pca"].transform(NEW), expected["scores"], atol=1e-12)
-    np.testing.assert_allclose(parts["tsne"].transform(NEW), expected["places"], atol=1e-4)
+    np.testing.assert_allclose(run.pca.transform(NEW), expected["scores"], atol=1e-12)
+    np.testing.assert_allclose(run.tsne.transform(NEW), expected["places"], atol=1e-4)
     done = gnomon(
         "place", FOLDER / "flowers.csv", "-m", FOLDER / "run", "-o", "p.csv", folder=tmp_path
     )

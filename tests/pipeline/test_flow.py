@@ -294,3 +294,29 @@ def test_the_tables_neighbours_are_searched_once(monkeypatch):
         )
     )
     assert searched == [4, 2]
+
+
+def test_a_printed_result_is_a_summary_that_names_the_columns_it_took():
+    result = run("wine", dimensions=None)
+    lines = str(result).splitlines()
+    assert repr(result) == str(result)
+    assert len(lines) <= 15
+    assert lines[0] == "Result for wine: 178 rows × 14 columns"
+    assert "13 numeric columns (alcohol … proline)" in lines[1]
+
+
+def test_rows_of_a_result_are_numbered_as_in_the_table_given():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[[4, 9], 1] = np.nan
+    result = run(X, missing="drop", dimensions=None)
+    assert result.row_numbers.tolist() == [i for i in range(60) if i not in (4, 9)]
+    assert result.prepared.dropped.rows.tolist() == [4, 9]
+    assert str(result.prepared.dropped) == "row 4, row 9"
+    assert run(X[:4], dimensions=None).row_numbers.tolist() == [0, 1, 2, 3]
+
+
+def test_a_parameter_that_is_none_is_refused_with_the_one_that_is_alike():
+    with pytest.raises(TypeError, match=r"gnomon.run has no parameter `labels`. Did you mean"):
+        run("iris", labels="species")
+    with pytest.raises(TypeError, match=r"has no parameter `colour`. It has label, id"):
+        run("iris", colour="species")

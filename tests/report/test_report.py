@@ -2,6 +2,7 @@
 
 import html
 import importlib
+import pydoc
 import re
 import webbrowser
 
@@ -225,3 +226,9 @@ def test_models_of_other_tables_are_refused(rows):
         report(X, pca=PCA(2).fit(X[:, :4]))
     with pytest.raises(DataError, match="X has 90 rows; the map has 60"):
         report(X, tsne=TSNE(perplexity=5, max_iter=50).fit(X[:60]))
+
+
+def test_help_of_the_package_is_that_of_the_function():
+    shown = pydoc.render_doc(gnomon.report, renderer=pydoc.plaintext)
+    assert "gnomon.report - report(X, *, pca=None, tsne=None," in shown
+    assert shown.index("X : array") < shown.index("PACKAGE CONTENTS")

@@ -47,9 +47,9 @@ def test_of_many_rows_in_a_file_some_are_shown_under_their_numbers(stored, monke
     pca, scores, path = stored
     monkeypatch.setattr(run, "FROM_FILE", (30, 2))
     page = page_of_scores(pca, path)
-    name, rows = page.content.ids
-    rows = rows.astype(int)
-    assert (name, len(set(rows.tolist()))) == ("row", 30)
+    rows = page.content.numbers
+    assert page.content.ids is None
+    assert len(set(rows.tolist())) == 30
     assert np.array_equal(page.content.scores, scores[rows, :2])
     said = Page(page.html).words
     assert "cells has 90 rows and 5 columns of numbers, and the page shows 30 of the rows." in said

@@ -71,7 +71,7 @@ export class Search {
     const matches = matchingRows(table, asked);
     const found = matches.slice(0, MOST_ROWS).map((row) => ({
       text: table.nameOf(row),
-      detail: this.excerpt(row, asked) || (table.ids && !table.ordered ? `row ${row}` : ""),
+      detail: this.excerpt(row, asked) || (table.ids && table.numberOf(row) !== null ? `row ${table.numberOf(row)}` : ""),
       act: () => this.actions.go(row),
     }));
     if (matches.length > 1) {

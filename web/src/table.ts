@@ -85,8 +85,10 @@ export interface PackedTable {
   trust: PackedValues | null;
   density: PackedValues | null;
   ids: { name: string; texts: Packed } | null;
-  /** Numbers of the rows in the file, where they stand in another order. */
+  /** Numbers of the rows in the table that was given, where they are not 0, 1, 2, … */
   row_numbers: PackedNumbers | null;
+  /** Whether they are not: rows were dropped, or stand in the order of the map. */
+  renumbered?: boolean;
   texts: { name: string; texts: Packed } | null;
   links: { name: string; texts: Packed } | null;
   pictures: PackedPictures | null;
@@ -167,8 +169,8 @@ export class Table {
   readonly textName: string | null;
   readonly pictures: PackedPictures | null;
   readonly replay: PackedReplay | null;
-  /** Whether rows stand in the order of the map and not in that of the file. */
-  readonly ordered: boolean;
+  /** Whether the numbers of the rows in the table that was given are not 0, 1, 2, … */
+  readonly renumbered: boolean;
   ids: string[] | null = null;
   private numbers: WholeNumbers | null = null;
   /** What the rows say, and where they lead to. */
@@ -184,7 +186,7 @@ export class Table {
 
   constructor(private readonly packed: PackedTable) {
     this.rows = packed.rows;
-    this.ordered = packed.maps[0].gaps !== undefined;
+    this.renumbered = packed.renumbered ?? false;
     this.title = packed.title;
     this.caption = packed.caption;
     this.digest = packed.digest;
@@ -233,14 +235,14 @@ export class Table {
     return this.ids?.[row] || `row ${this.numberOf(row) ?? row}`;
   }
 
-  /** The number of a row in the file; null where the page does not hold it. */
+  /** The number of a row in the table that was given; null where the page does not hold it. */
   numberOf(row: number): number | null {
-    return this.ordered ? (this.numbers?.[row] ?? null) : row;
+    return this.renumbered ? (this.numbers?.[row] ?? null) : row;
   }
 
-  /** The row of a number in the file; −1 for none. */
+  /** The row of a number in the table that was given; −1 for none. */
   rowOf(number: number): number {
-    if (this.ordered && this.ids) return -1; // its number is not known
+    if (this.renumbered && this.ids && !this.numbers) return -1; // its number is not known
     const row = this.numbers ? this.numbers.indexOf(number) : number;
     return row < this.rows ? row : -1;
   }

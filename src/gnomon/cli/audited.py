@@ -31,6 +31,7 @@ from gnomon.errors import ParameterError
 from gnomon.pca import PCA
 from gnomon.report.content import PageContent
 from gnomon.report.given_map import audit_found
+from gnomon.report.python_lines import audit_lines, audit_run_lines
 from gnomon.report.report import Report, build_report
 from gnomon.report.run_page import gather_run
 from gnomon.scores import Audit
@@ -66,6 +67,8 @@ class Audited:
     tsne : TSNE or None
         The model of the map, where it is one of ours and was made of all rows.
     pca : PCA or None
+    python : str or None
+        Lines of Python that make the same page.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Audited:
     trust: NDArray[np.float64] | None = None
     tsne: TSNE | None = None
     pca: PCA | None = None
+    python: str | None = None
 
     def audit(self, *, shuffles: int, **how: Any) -> Audit:
         """Test every row; against shuffled columns as well where the map can be made again."""
@@ -102,6 +106,7 @@ class Audited:
             self.tsne,
             Y=self.Y,
             n_jobs=n_jobs,
+            python=self.python,
             **audit_found(found, len(X)),
             **asked,
         )
@@ -158,6 +163,10 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
     if not whole:
         words.say("Left out", "unsupported: the map was made of a part of the rows")
     names = tuple(f"tsne{j + 1}" for j in range(Y.shape[1]))
+    call = record.call()
+    if call is not None and asked.table is not None:
+        call["source"] = asked.table
+    python = None if call is None else audit_run_lines(call, _given(asked), whole=whole)
     return Audited(
         record.name,
         Y,
@@ -168,6 +177,7 @@ def read_run(asked: Asked, words: RunLines) -> Audited:
         None if (trust := stored_trust(run, stored)) is None else trust[there],
         run.tsne if whole else None,
         run.pca if whole else None,
+        python,
     )
 
 
@@ -197,21 +207,49 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     table = read_source(data, memory=memory, **{**asked.reading, "id": second})
     say_read(words, table, time.perf_counter() - start)
     prepared = prepare(table, missing=asked.missing, scale=asked.scale)
-    for name, said in prepared.preparation.lines():
+    for name, said in prepared.lines():
         words.say(name.capitalize(), said)
     places_ready = prepare(places, missing="drop", scale="none")  # rows without a place are on none
     pair = _pair(places_ready, prepared, asked=bool(asked.ids))
     joined = pair.joined
     assert joined is not None  # both tables are held
     pair.say(words, len(joined.rows_left))
+    python = None
+    if "-" not in (path, data):
+        given = {name: value for name, value in asked.reading.items() if value and name != "id"}
+        how: dict[str, Any] = {"dimensions": None, "scale": asked.scale}
+        how |= {"missing": asked.missing} if asked.missing != "error" else {}
+        of_map = {name: value for name, value in text.items() if value}
+        of_map |= {"features": list(places.columns), "dimensions": None, "scale": "none"}
+        ids = [
+            {} if table.id_name is None else {"id": table.id_name}
+            for table in (pair.left, pair.right)
+        ]
+        whole = len(pair.left.X) == len(pair.right.X) == len(joined.rows_left)
+        same = whole and np.array_equal(joined.rows_left, joined.rows_right)
+        python = audit_lines(
+            {"source": data} | given | ids[1] | how,
+            {"source": path} | of_map | ids[0] | {"missing": "drop"},
+            {"metric": asked.metric or "euclidean"} | _given(asked),
+            joined=None if same else "numbers" if pair.by is None else "ids",
+        )
+    if not np.array_equal(joined.rows_right, np.arange(pair.right.n_rows)):
+        prepared = prepared.take(joined.rows_right)
     return Audited(
         places.name,
         pair.left.X[joined.rows_left],
         places.columns,
         table,
-        prepared.take(joined.rows_right),
+        prepared,
         asked.metric,
+        python=python,
     )
+
+
+def _given(asked: Asked) -> dict[str, Any]:
+    """Options of an audit that are not defaults, as `gnomon.audit` takes them."""
+    given = {"sample": asked.sample, "random_state": asked.seed or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _positions(table: Table, names: Sequence[str]) -> list[str]:

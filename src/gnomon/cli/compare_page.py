@@ -76,7 +76,7 @@ def _map_of_model(path: Path, place: Path) -> str:
     from gnomon.models import load
 
     model: Any = load(path)
-    tsne = model.get("tsne") if isinstance(model, dict) else model
+    tsne = model.get("tsne") if isinstance(model, dict) else getattr(model, "tsne", model)
     Y = getattr(tsne, "embedding_", None)
     if Y is None:
         raise DataError(

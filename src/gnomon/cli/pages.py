@@ -55,6 +55,8 @@ USUAL = {
     "pixels": None,
     "image_root": None,
 }
+# Settings that `gnomon.run` has under the same names.
+CALLED = ("missing", "scale", "perplexity", "metric", "dimensions", "sample", "seed")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,22 @@ class RunRecord:
         return (
             as_typed(kind, settings | {"stability": stability, "vary": vary}) if settings else None
         )
+
+    def call(self) -> dict[str, Any] | None:
+        """Arguments of `gnomon.run` for the same result."""
+        from gnomon.cli.options import parse_components
+
+        if not (settings := self.settings):
+            return None
+        call: dict[str, Any] = {} if settings.get("data") == "-" else {"source": settings["data"]}
+        if settings.get("components", "0.95") != "0.95":
+            call["n_components"] = parse_components(settings["components"])
+        if "tsne" not in self.content:
+            call["dimensions"] = None
+        for name in (*READING, *CALLED):
+            if (value := settings.get(name)) not in (None, [], USUAL.get(name)):
+                call[name] = value
+        return call | ({"replay": True} if settings.get("replay") else {})
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -175,6 +193,7 @@ class StoredRows:
     ids: "tuple[str, NDArray[np.object_]] | None"
     labels: "NDArray[np.object_] | None"
     label_name: str
+    rows: "NDArray[np.int64] | None"  # their numbers in the file, where some were dropped
 
     def refuse_others(self, scores: Any, name: str, tolerance: float) -> None:
         """Refuse a table with other rows than these."""
@@ -216,6 +235,8 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
 
     def texts(part: str) -> Any:
         name = stored.get(part)
+        if f"{name} (file)" in columns:  # a result has the name itself
+            name = f"{name} (file)"
         if not isinstance(name, str) or name not in columns:
             return None
         values = np.empty(rows, dtype=object)
@@ -239,7 +260,20 @@ def read_stored(folder: Path, run: "StoredRun") -> StoredRows:
         ids=None if ids is None else (str(stored["id"]), ids),
         labels=texts("label"),
         label_name=str(stored.get("label")),
+        rows=_row_numbers(columns, stored),
     )
+
+
+def _row_numbers(columns: Any, stored: dict[str, Any]) -> "NDArray[np.int64] | None":
+    """The column of row numbers, which runs write that dropped rows of a table."""
+    import numpy as np
+
+    from gnomon.data.table import ROW
+
+    users = ROW in (stored.get("id"), stored.get("label"), stored.get("text"))
+    if ROW not in columns or (users and f"{ROW} (file)" not in columns):
+        return None
+    return np.asarray(columns[ROW].to_numpy(), np.int64)
 
 
 def _are_scores(scores: "NDArray[np.float64]", pca: Any) -> bool:

@@ -25,7 +25,7 @@ from gnomon.data.open import open_table
 from gnomon.data.preparation import prepare
 from gnomon.data.refusals import FileError, OptionError, listed, option, quoted
 from gnomon.data.sources import source as source_of
-from gnomon.data.table import LeftOut, Table, count
+from gnomon.data.table import ROW, LeftOut, Table, count
 from gnomon.engine import as_engine
 from gnomon.engine.paired_tables import call
 from gnomon.errors import Parameter, ParameterError, Remedy
@@ -163,12 +163,17 @@ def open_pairing(
                 f"{table.name} is a sparse matrix, and a rotation mixes all columns.",
                 "Reduce it by gnomon reduce first.",
             )
+    rows: list[NDArray[np.int64] | None] = [None, None]
+    totals = [table.n_rows for table in tables]
+    if not (asked.ids or in_blocks):
+        for at, (table, path) in enumerate(zip(tables, paths, strict=True)):
+            tables[at], rows[at], totals[at] = _numbered(table, path)
     name = None if asked.ids or in_blocks or "-" in paths else _shared_name(tables)
     if name is not None:
         named, again = open_both(name, name)
         keys = [set() if table.ids is None else set(table.ids.tolist()) for table in named]
         if len(keys[0] & keys[1]) > 1:
-            tables, seconds = named, again
+            tables, seconds, rows = named, again, [None, None]
     if tables[0].name == tables[1].name:  # map.parquet of two folders
         tables = [replace(t, name=path) for t, path in zip(tables, paths, strict=True)]
     unused = _unused_ids(tables) if in_blocks and not asked.ids else []
@@ -177,7 +182,11 @@ def open_pairing(
     tables = _choose(tables, paths, asked)
     by = None if in_blocks and not asked.ids else _shared_ids(tables, asked=bool(asked.ids))
     if by is None:
-        refuse_unequal(tables, [table.n_rows for table in tables])
+        called = [
+            table if left is None else replace(table, name=f"the table of {table.name}")
+            for table, left in zip(tables, rows, strict=True)
+        ]
+        refuse_unequal(called, totals)
     engine = as_engine(n_jobs=asked.threads)
     kept: list[NDArray[np.int64] | None] = []
     for at, (table, took) in enumerate(zip(tables, seconds, strict=True)):
@@ -185,11 +194,11 @@ def open_pairing(
         prepared = prepare(
             table, missing=asked.missing, scale="none", engine=engine, memory=asked.memory
         )
-        for name, text in prepared.preparation.lines():
+        for name, text in prepared.lines():
             if name == "missing":
                 words.say("Missing", text)
         tables[at] = replace(prepared.table, X=prepared.X)
-        kept.append(prepared.kept)
+        kept.append(_rows_left(rows[at], prepared.kept))
     if unused:
         words.say(
             "Note",
@@ -334,6 +343,31 @@ def only(
     else:
         X = table.X[:, [table.columns.index(name) for name in kept]]
     return replace(table, X=X, columns=tuple(kept), roles=roles)
+
+
+def _numbered(table: Table, path: str) -> tuple[Table, NDArray[np.int64] | None, int]:
+    """The rows of a run that dropped some: under their numbers in its table, and that table's rows.
+
+    Any other table is returned as it is.
+    """
+    from gnomon.cli.pages import read_record
+
+    record = read_record(Path(path).parent)
+    total = record.of("table", {}).get("rows")
+    if table.id_name != ROW or not record.of("preparation", {}).get("n_dropped") or not total:
+        return table, None, table.n_rows
+    roles = replace(table.roles, id=None, id_why="")
+    rows = np.array(table.ids.tolist(), np.int64)
+    return replace(table, ids=None, id_name=None, roles=roles), rows, int(total)
+
+
+def _rows_left(
+    rows: NDArray[np.int64] | None, kept: NDArray[np.int64] | None
+) -> NDArray[np.int64] | None:
+    """Numbers of the rows that are left; None for 0, 1, 2 and so on."""
+    if rows is None or kept is None:
+        return kept if rows is None else rows
+    return rows[kept]
 
 
 def _shared_name(tables: list[Table]) -> str | None:

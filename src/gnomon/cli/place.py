@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -12,10 +11,7 @@ from gnomon.cli.asked import Asked, as_one
 from gnomon.cli.workers import limit_reading, watched_engine
 
 if TYPE_CHECKING:
-    from gnomon.cli.stored import StoredRun
-    from gnomon.data.preparation import Prepared
     from gnomon.data.table import Table
-    from gnomon.tsne.place import Placement
 
 HELP = """Place new rows on an existing map, which does not change.
 
@@ -32,8 +28,8 @@ them and its position means little; why says "near nothing" or "outside the comp
 of new rows like those of the map are called unusual. Tables too large for memory are read in
 blocks; rows keep their order, ids and labels.
 """
-# Of a row in blocks: its place, ratio, residual and neighbours; and the words when it is written.
-PLACE_BYTES = 220
+# What is asked about the columns of new rows.
+OF_NEW = ("label", "id", "na", "decimal", "sheet", "layer", "use_rep", "normalize")
 ONLY_DISTANCES = (
     "the model was made by Gnomon 0.1 and judges rows by distances alone: rows that its components "
     "do not hold may pass for usual. Make the map again to find them."
@@ -65,6 +61,7 @@ def command(asked: Asked) -> None:
     from gnomon.cli.stored import load_run
     from gnomon.data.table import count
     from gnomon.errors import UnavailableError
+    from gnomon.pipeline.placing import place_table
     from gnomon.tsne.novelty import count_reasons
 
     asked, words = asked.beside_workers(asked.data), asked.words
@@ -77,20 +74,23 @@ def command(asked: Asked) -> None:
         results.say_read(words, table)
         run.say(words)
         start = time.perf_counter()
-        prepared, placed = _place(table, run, asked, engine)
+        placed = place_table(
+            table,
+            run.preparation,
+            run.tsne,
+            engine,
+            missing=asked.instead,
+            memory=asked.memory,
+        )
         seconds = time.perf_counter() - start
-        if dropped := table.n_rows - len(placed.positions):
-            words.say("Missing", f"{count(dropped, 'row')} dropped")
+        if placed.dropped is not None:
+            many = count(len(placed.dropped.rows), "row")
+            words.say("Missing", f"{many} dropped: {placed.dropped}")
         results.say_placed(words, placed, seconds)
         words.details("", placed.lines())
         if placed.residual_limit is None:
             words.say("Note", ONLY_DISTANCES)
-    columns = prepared.table.names_of_rows()
-    results.put(columns, "tsne", placed.positions)
-    columns["distance_ratio"] = placed.distance_ratio
-    if placed.residual_limit is not None:
-        columns["residual"] = placed.residual
-    columns["unusual"], columns["why"] = placed.unusual, placed.why
+    columns = placed.to_columns()
     results.say_versions(words)
     results.write_table_or_stdout(asked.out, columns, force=asked.force, words=words)
     if asked.as_json and asked.out is not None:
@@ -98,7 +98,8 @@ def command(asked: Asked) -> None:
             "model": str(run.path),
             "table": table.to_dict(),
             "rows": len(placed.positions),
-            "dropped": dropped,
+            "dropped": table.n_rows - len(placed.positions),
+            "dropped_rows": [] if placed.dropped is None else placed.dropped.rows.tolist(),
             "unusual": int(placed.unusual.sum()),
             "why": count_reasons(placed.reason),
             "limits": {"distance_ratio": placed.distance_limit, "residual": placed.residual_limit},
@@ -111,36 +112,14 @@ def command(asked: Asked) -> None:
 
 def open_like(asked: Asked, columns: Sequence[str]) -> "Table":
     """The table with the columns of a model: by name, or in their order where it has no names."""
-    from gnomon.data.open import open_table
+    from gnomon.pipeline.placing import open_new
 
-    table = open_table(
+    table = open_new(
         asked.data,
+        columns,
         memory=asked.memory,
         in_blocks=asked.cluster,
         spool=asked.spool,
-        columns=list(columns),
-        **{
-            name: asked.reading[name]
-            for name in ("label", "id", "na", "decimal", "sheet", "layer", "use_rep", "normalize")
-        },
+        **{name: asked.reading[name] for name in OF_NEW},
     )
     return limit_reading(table, asked)
-
-
-def _place(
-    table: "Table", run: "StoredRun", asked: Asked, engine: Any
-) -> "tuple[Prepared, Placement]":
-    """The rows made ready, and their places."""
-    from gnomon.budget import Budget
-    from gnomon.tsne.place_parts import place_parts
-
-    assert run.tsne is not None
-    how = run.preparation
-    prepared = (how if asked.instead is None else replace(how, missing=asked.instead)).apply(
-        table, engine
-    )
-    if not table.in_blocks:
-        return prepared, run.tsne.place(prepared.X)
-    what = f"{table.name}: the places of {table.n_rows:,} rows"
-    Budget.from_memory(asked.memory).check(what, PLACE_BYTES * table.n_rows)
-    return prepared, place_parts(run.tsne._model(), prepared.X, engine)

@@ -50,6 +50,7 @@ def command(asked: Asked) -> None:
     from gnomon.cli.stored import load_run
     from gnomon.errors import ParameterError
     from gnomon.pipeline.stages import Stages
+    from gnomon.report.python_lines import run_lines
     from gnomon.report.report import build_report
 
     words, model, stability = asked.words, asked.model, asked.stability
@@ -65,6 +66,7 @@ def command(asked: Asked) -> None:
         "title": asked.title,
         "n_jobs": asked.threads,
         "command": record.command(stability, asked.vary),
+        "python": None if (call := record.call()) is None else run_lines(call, stability),
         "warnings": record.warnings(),
         "seconds": record.seconds(),
         "notes": record.notes,
@@ -199,7 +201,11 @@ def _content(
         ids=ids,
         id_name=id_name,
     )
-    found |= {"preparation": tuple(run.preparation.lines()), "roles": record.roles()}
+    found |= {
+        "preparation": tuple(run.preparation.lines()),
+        "roles": record.roles(),
+        "given_rows": stored.rows,
+    }
     return gather_without_table(
         run.pca, run.tsne, stored.scores, table, stability=stability, vary=vary, **found
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gnomon.cli.asked import Asked
+    from gnomon.data.preparation import Prepared
     from gnomon.data.table import Table
     from gnomon.engine import Block, Engine
     from gnomon.pipeline.flow import Result
@@ -31,6 +32,7 @@ __all__ = [
     "say_among",
     "say_json",
     "say_placed",
+    "say_prepared",
     "say_read",
     "say_stability",
     "say_versions",
@@ -49,12 +51,18 @@ MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
 NAMED = 8  # rows among another group that are named
 
 
-def reporter(words: RunLines, bar: Bar | None = None) -> On:
-    """A callback that writes a line for each stage that ends, and shows the others on a bar."""
+def reporter(words: RunLines, bar: Bar | None = None, *, recorded: bool = True) -> On:
+    """A callback that writes a line for each stage that ends, and shows the others on a bar.
+
+    `recorded` says whether the run will write run.json, which lists rows that were dropped.
+    """
 
     def on(event: Event) -> None:
         if isinstance(event.detail, Finished):
-            _say(words, event.stage, event.detail.seconds, event.detail.result)
+            if event.stage == "prepare":
+                say_prepared(words, event.detail.result, event.detail.seconds, recorded=recorded)
+            else:
+                _say(words, event.stage, event.detail.seconds, event.detail.result)
         elif bar is not None:
             bar(event)
 
@@ -78,15 +86,21 @@ def say_read(
         words.say(name.capitalize(), text)
 
 
+def say_prepared(words: RunLines, prepared: "Prepared", seconds: float, *, recorded: bool) -> None:
+    """What was done about missing values, and to the scale."""
+    *first, (name, text) = prepared.lines()
+    for before, said in first:
+        more = before == "missing" and prepared.dropped is not None and prepared.dropped.more
+        words.say(
+            before.capitalize(), f"{said} (run.json lists them)" if more and recorded else said
+        )
+    words.say(name.capitalize(), text, seconds)
+
+
 def _say(words: RunLines, stage: str, seconds: float, what: Any) -> None:
     """One line or more for a stage that has ended."""
     if stage == "read":
         say_read(words, what, seconds, few=True)
-    elif stage == "prepare":
-        *first, (name, text) = what.preparation.lines()
-        for before in first:
-            words.say(before[0].capitalize(), before[1])
-        words.say(name.capitalize(), text, seconds)
     elif stage == "sample":
         words.say("Sample", f"{what.title()}: {what.why}")
     elif stage == "pca":
@@ -223,7 +237,7 @@ def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "settings": settings,
         "table": result.table.to_dict(),
-        "preparation": result.preparation.to_dict(),
+        "preparation": result.preparation.to_dict() | _dropped(result),
         "pca": {
             "n_components": pca.n_components_,
             "explained_variance_ratio": pca.explained_variance_ratio_.tolist(),
@@ -242,6 +256,15 @@ def record(result: "Result", settings: dict[str, Any]) -> dict[str, Any]:
         "warnings": list(warnings_of(result)),
         "versions": versions(),
     }
+
+
+def _dropped(result: "Result") -> dict[str, Any]:
+    """Numbers of the rows that were dropped, from 0, and their IDs if rows have IDs."""
+    dropped, ids = result.prepared.dropped, result.table.ids
+    if dropped is None:
+        return {}
+    named = {} if ids is None else {"dropped_ids": ids[dropped.rows].tolist()}
+    return {"dropped_rows": dropped.rows.tolist(), **named}
 
 
 def _unusual(rows: "Placed") -> dict[str, Any]:
@@ -268,16 +291,11 @@ def write_together(
     """
     from gnomon import charts
     from gnomon.data.write import write_table
-    from gnomon.models import save
+    from gnomon.models.file import RUN_FILE
 
     if columns:
         write_table(out / table, list(columns), list(columns.values()))
-    preparation = result.preparation
-    stored = {"plain": preparation.to_dict(), "arrays": preparation.arrays()}
-    parts: dict[str, Any] = {"preparation": stored, "pca": result.pca}
-    if result.tsne is not None:
-        parts["tsne"] = result.tsne
-    save(parts, out / "model.gnomon")
+    result.save(out / RUN_FILE)
     write_record(out, found)
     charts.scree(result.pca).save(out / "scree.svg")
 

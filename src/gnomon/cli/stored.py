@@ -9,11 +9,10 @@ from gnomon.cli.run_lines import RunLines
 if TYPE_CHECKING:
     from gnomon.data.preparation import Preparation
     from gnomon.pca import PCA
+    from gnomon.pipeline.run_model import RunModel
     from gnomon.tsne import TSNE
 
 __all__ = ["StoredRun", "load_run"]
-
-FILE = "model.gnomon"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +20,22 @@ class StoredRun:
     """What a model file of a run holds; `tsne` is None if no map was made."""
 
     path: Path
-    preparation: "Preparation"
-    pca: "PCA"
-    tsne: "TSNE | None"
+    model: "RunModel"
+
+    @property
+    def preparation(self) -> "Preparation":
+        """Preparation of the run's rows."""
+        return self.model.preparation
+
+    @property
+    def pca(self) -> "PCA":
+        """Components."""
+        return self.model.pca
+
+    @property
+    def tsne(self) -> "TSNE | None":
+        """The map, if there is one."""
+        return self.model.tsne
 
     def say(self, words: RunLines) -> None:
         """Describe the model, with --verbose."""
@@ -41,38 +53,25 @@ class StoredRun:
 
 def load_run(path: Path) -> StoredRun:
     """The run stored in a model file, or in the one of a folder."""
-    from gnomon.data.preparation import Preparation
-    from gnomon.errors import DataError, ModelFileError, ParameterError
+    from gnomon.errors import ModelFileError, ParameterError
     from gnomon.models import load
+    from gnomon.models.file import RUN_FILE
+    from gnomon.pipeline.run_model import RunModel, restore_run
 
-    file = path / FILE if path.is_dir() else path
+    file = path / RUN_FILE if path.is_dir() else path
     if not file.exists():
         what = (
-            f"There is no {FILE} in '{path}'." if path.is_dir() else f"There is no file '{path}'."
+            f"There is no {RUN_FILE} in '{path}'."
+            if path.is_dir()
+            else f"There is no file '{path}'."
         )
         raise ParameterError(f"{what} gnomon map and gnomon reduce make models.")
-    parts: Any = load(file)
-    if not isinstance(parts, dict):
+    found: Any = load(file)
+    if isinstance(found, dict):
+        found = restore_run(found, str(file))  # which refuses it
+    if not isinstance(found, RunModel):
         raise ModelFileError(
-            f"{file} holds a {type(parts).__name__} alone, without the columns it was made from. "
+            f"{file} holds a {type(found).__name__} alone, without the columns it was made from. "
             "Give the model that gnomon map or gnomon reduce wrote."
         )
-    stored: Any = parts.get("preparation")
-    pca: Any = parts.get("pca")
-    tsne: Any = parts.get("tsne")
-    sound = (
-        isinstance(stored, dict)
-        and all(isinstance(stored.get(name), dict) for name in ("plain", "arrays"))
-        and type(pca).__name__ == "PCA"
-        and type(tsne).__name__ in ("TSNE", "NoneType")
-    )
-    if not sound:
-        raise ModelFileError(
-            f"{file} holds other parts than a run has. Give the model that gnomon map or gnomon "
-            "reduce wrote."
-        )
-    try:
-        preparation = Preparation.restore(stored["plain"], stored["arrays"])
-    except DataError as error:
-        raise ModelFileError(f"{file} is not loaded: {error} Make the model again.") from None
-    return StoredRun(file, preparation, pca, tsne)
+    return StoredRun(file, found)

@@ -1,7 +1,9 @@
 """What the user said about columns: their roles, and how numbers are written in them."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 from gnomon.data.columns import Reading
@@ -9,10 +11,10 @@ from gnomon.data.names import as_names, find_name, find_names, vector_of
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import OptionError, lacks_columns, quoted
 from gnomon.data.table import SHOWN
-from gnomon.errors import refuse
+from gnomon.errors import ParameterTypeError, refuse
 from gnomon.inputs import check_choice
 
-__all__ = ["ColumnOptions", "as_column_options", "found_in"]
+__all__ = ["ColumnOptions", "as_column_options", "check_reading", "found_in"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,17 @@ def as_column_options(**given: Any) -> ColumnOptions:
         if names is not None or option in ("keep", "drop", "na"):
             several[option] = as_names(option, names)
     return replace(options, **several)
+
+
+def check_reading(function: str, reading: Mapping[str, Any]) -> None:
+    """Refuse names in `reading` that `function` does not have, with a name that is alike."""
+    known = [*signature(as_column_options).parameters, "spool"]
+    for name in reading:
+        if name not in known:
+            known.remove("columns")  # for models; users name `features`
+            close = difflib.get_close_matches(name, known, 1)
+            way = f"Did you mean `{close[0]}`?" if close else f"It has {', '.join(known)}."
+            raise ParameterTypeError(f"{function} has no parameter `{name}`. {way}")
 
 
 def found_in(options: ColumnOptions, raw: RawTable) -> ColumnOptions:

@@ -24,10 +24,11 @@ __all__ = [
 
 _STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
-# `refractive_index` and `price_index` measure something: only these are numbers of rows.
+# `refractive_index` and `price_index` measure something: only these are numbers of rows. `row` is
+# what results have whose table lost some rows.
 _INDEX = re.compile(
     r"((row|sample|cell|item|case|record|obs|observation|data|original)[ _.-]?)?(index|idx)"
-    r"|__index_level_\d+__|unnamed: \d+(\.\d+)*"
+    r"|row|__index_level_\d+__|unnamed: \d+(\.\d+)*"
 )
 _ID = re.compile(
     r"(.*[ _.-])?names?|key|rownames?|barcode|accession|sample|subject|patient|cell|gene|code|title"

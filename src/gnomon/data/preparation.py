@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
+from gnomon.data.dropped import Dropped
 from gnomon.data.missing import (
     CHOICES,
     FilledGaps,
@@ -116,7 +117,8 @@ class Preparation(Record):
         if not kept.size:
             gaps = measure_spread(new.X, engine).gaps
             refuse_gaps(new, gaps, ("missing", "mean"), "Every row has one.", engine=engine)
-        return Prepared(left.X, left, kept if kept.size < new.n_rows else None, self)
+        dropped = Dropped.between(new, kept)
+        return Prepared(left.X, left, None if dropped is None else kept, self, dropped)
 
     def ready(self, table: Table, gaps: NDArray[np.int64]) -> "Prepared":
         """The rows of a table whose columns are in order and of which the gaps are counted."""
@@ -125,8 +127,8 @@ class Preparation(Record):
             return Prepared(
                 table.X if unchanged else PreparedSource(table.X, self), table, None, self
             )
-        table, kept = self._without_gaps(table, gaps)
-        return Prepared(self.scaled(table.X), table, kept, self)
+        left, kept = self._without_gaps(table, gaps)
+        return Prepared(self.scaled(left.X), left, kept, self, Dropped.between(table, kept))
 
     def scaled(self, X: Any) -> Any:
         """Rows without gaps, scaled in float64; `X` itself if there is nothing to do."""
@@ -268,12 +270,22 @@ class Prepared:
     kept : array of int (m,), or None
         Rows of the file that are left, if some were dropped.
     preparation : Preparation
+    dropped : Dropped or None
+        Rows of the file that were dropped.
     """
 
     X: Any
     table: Table
     kept: NDArray[np.int64] | None
     preparation: Preparation
+    dropped: Dropped | None = None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What was done and why, with the names of the first rows that were dropped."""
+        return [
+            (name, f"{said}: {self.dropped}" if name == "missing" and self.dropped else said)
+            for name, said in self.preparation.lines()
+        ]
 
     def take(self, rows: NDArray[np.int64]) -> "Prepared":
         """Some of the rows; of a table in blocks what names them, without their numbers."""
@@ -317,7 +329,7 @@ def prepare(
     """
     check_choice("missing", missing, CHOICES)
     check_choice("scale", scale, tuple(SCALES))
-    asked, engine = SCALES[scale], as_engine(engine)
+    given, asked, engine = table, SCALES[scale], as_engine(engine)
     n, d = table.X.shape
     idle = table.in_blocks and asked is False and missing == "error"
     spread = Spread.unmeasured(d) if idle else measure_spread(table.X, engine)
@@ -364,7 +376,7 @@ def prepare(
     )
     ready = preparation.ready(table, gaps)
     kept = table.places.rows if preparation.n_dropped else None
-    return replace(ready, kept=kept)
+    return replace(ready, kept=kept, dropped=Dropped.between(given, kept))
 
 
 def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:

@@ -15,12 +15,14 @@ from gnomon.engine.source import Source
 from gnomon.inputs.csr import is_sparse
 from gnomon.records import Record
 
-__all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table_of_sample"]
+__all__ = ["ROW", "SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table_of_sample"]
 
 # Columns that commands write.
 OURS = re.compile(
     r"(tsne|pc)\d+|trust|among|among_in_data|placed|distance_ratio|residual|unusual|why"
 )
+# Column that holds the rows' numbers in the table that was given, where some were dropped.
+ROW = "row"
 # Roles of columns that a page shows, only where the user names them.
 SHOWN = ("text", "image", "link")
 
@@ -280,13 +282,18 @@ class Table(Record):
         )
 
     def names_of_rows(self) -> dict[str, Any]:
-        """The columns that name, colour and describe the rows, by their names unless ours."""
+        """The columns that name, colour and describe the rows, by their names unless ours.
+
+        If some rows of the file are left out, column ``row`` has the numbers of the others.
+        """
         columns: dict[str, Any] = {}
+        ours = {} if self.places.rows is None else {ROW: self.places.rows}
         named = (self.id_name, self.ids), (self.label_name, self.labels), self.text or (None, None)
         for name, values in named:
             if values is not None:
-                columns[f"{name} (file)" if OURS.fullmatch(str(name)) else str(name)] = values
-        return columns
+                taken = OURS.fullmatch(str(name)) or name in ours
+                columns[f"{name} (file)" if taken else str(name)] = values
+        return columns | ours
 
     def with_numbers(self, X: Any, columns: tuple[str, ...]) -> "Table":
         """The table with other numbers in the same rows."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gnomon.errors import GnomonError, ModelFileError, refuse
 from gnomon.files import refuse_existing, writing
+from gnomon.late import late
 from gnomon.models.archive import read_archive, write_archive
 from gnomon.models.document import read_document, write_document
 from gnomon.models.fields import UnfitError
@@ -26,6 +27,8 @@ from gnomon.models.registry import CLASSES, Stored, name_of
 __all__ = ["load", "read_model", "save"]
 
 SAVE_AGAIN = "Save the model again."
+RUN_FILE = "model.gnomon"  # in the folder of a run
+RUN_PARTS = frozenset({"preparation", "pca"})  # and "tsne", if there is a map
 
 
 def save(model: Any, path: Path | str, *, force: bool = False) -> None:
@@ -80,7 +83,7 @@ def _serialised(arrays: dict[str, NDArray[Any]]) -> bytes:
 
 
 def load(path: Path | str) -> Any:
-    """Load what `save` wrote: a model, or a dictionary of parts.
+    """Load what `save` wrote: a model, or a dictionary of parts; or the model of a run.
 
     No code from the file is run, and none is imported by a name in it: untrusted files are safe.
     A file that is not a model, or is damaged, raises `gnomon.errors.ModelFileError`.
@@ -88,13 +91,31 @@ def load(path: Path | str) -> Any:
     Parameters
     ----------
     path : path
+        A model file, or the folder of a run.
+
+    Returns
+    -------
+    PCA, TSNE, Procrustes, dict or RunModel
+        The model of `gnomon map`, `gnomon reduce` or `Result.save` is a `RunModel`, whose `place`
+        takes new rows as the file has them.
     """
+    path = Path(path)
+    path = path / RUN_FILE if path.is_dir() else path
     try:
-        with Path(path).open("rb") as file:
-            return read_model(file, str(path))
+        with path.open("rb") as file:
+            model = read_model(file, str(path))
     except OSError as error:
         why = error.strerror or str(error)
         raise ModelFileError(f"{path} cannot be read ({why}). Check the name.") from error
+    return late("restore_run")(model, str(path)) if _is_run(model) else model
+
+
+def _is_run(model: Any) -> bool:
+    """Whether parts are those of a run, rather than some that a user named alike."""
+    if not isinstance(model, dict) or not RUN_PARTS <= model.keys() <= {*RUN_PARTS, "tsne"}:
+        return False
+    stored = model["preparation"]
+    return isinstance(stored, dict) and stored.keys() == {"plain", "arrays"}
 
 
 def read_model(file: BinaryIO, name: str) -> Any:

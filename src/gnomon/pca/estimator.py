@@ -125,7 +125,8 @@ class PCA(
     explained_variance_, explained_variance_ratio_ : array (k,)
     singular_values_ : array (k,)
     captured_variance_, lost_variance_, total_variance_ : float
-        Sums of the eigenvalues that were kept, not kept, and of all.
+        Sums of the eigenvalues that were kept, not kept, and of all; in squared units of the table,
+        or of standard deviations of its columns if `standardize`.
     spectrum_ : array (m,)
         All eigenvalues known: every one, unless the solver is ``"krylov"`` or ``"deflation"``.
     noise_variance_ : float

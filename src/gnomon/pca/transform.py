@@ -82,6 +82,7 @@ class ComponentTransformer(RowTransformer, auto_wrap_output_keys=()):
         """Reconstruction x̂ = Wz + μ in the original columns and units, shape (n, d).
 
         `X` are scores (n, k), or a source of them; the other parameters are those of `transform`.
+        The result is an array, as in scikit-learn: `set_output` is about `transform`.
         """
         self._refuse_unfitted()
         table = check_transformed(X, "X", self.components_.shape[0])

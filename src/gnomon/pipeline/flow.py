@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.budget import Budget, Memory
+from gnomon.data.column_options import check_reading
 from gnomon.data.open import open_table
 from gnomon.data.preparation import Prepared, prepare
 from gnomon.data.table import Table
@@ -115,6 +117,20 @@ def run(
     >>> result.tsne.embedding_.shape
     (150, 2)
     """
+    check_reading("gnomon.run", reading)
+    arguments = _arguments(
+        source,
+        n_components=n_components,
+        dimensions=dimensions,
+        perplexity=perplexity,
+        metric=metric,
+        sample=sample,
+        missing=missing,
+        scale=scale,
+        seed=seed,
+        replay=replay,
+        **reading,
+    )
     on = former(on, told, progress, placing)
     budget, stage = Budget.from_memory(memory), Stages(on)
     placer = as_engine(engine, n_jobs=n_jobs)
@@ -151,8 +167,41 @@ def run(
             found |= work.map(tsne, sampling)
             if frames is not None and sampling is None:
                 found["replay"] = frames.frames(tsne.embedding_)
+    _name_standardised(prepared, pca, tsne)
     warned = once_each(_with_names(each.message, prepared.table) for each in caught)
-    return Result(table, prepared, pca, **found, seconds=stage.seconds, warned=warned)
+    return Result(
+        table,
+        prepared,
+        pca,
+        **found,
+        seconds=stage.seconds,
+        warned=warned,
+        arguments=arguments,
+    )
+
+
+def _arguments(source: Any, **given: Any) -> dict[str, Any]:
+    """Arguments of a run that are not defaults, without those that do not change its result."""
+    usual = {name: each.default for name, each in signature(run).parameters.items()}
+    asked = {
+        name: value for name, value in given.items() if name != "spool" and value != usual.get(name)
+    }
+    named = isinstance(source, (str, os.PathLike)) and os.fspath(source) != "-"
+    return {"source": os.fspath(source)} | asked if named else asked
+
+
+def _name_standardised(prepared: Prepared, *models: PCA | TSNE | None) -> None:
+    """Name the columns of models as standardised, if they are.
+
+    So rows in the units of the table, which `Result.place` takes, are not taken for prepared ones:
+    scikit-learn refuses columns with other names, and warns of columns without any.
+    """
+    if prepared.preparation.scale != "standard" or not prepared.table.named:
+        return
+    names = np.array([f"{name}, standardised" for name in prepared.preparation.columns], object)
+    for model in models:
+        if model is not None and hasattr(model, "n_features_in_"):
+            model.feature_names_in_ = names
 
 
 def _with_names(warning: Warning | str, table: Table) -> Warning | str:

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.data.preparation import Preparation, Prepared
-from gnomon.data.table import Table
+from gnomon.data.table import Table, count
 from gnomon.late import late
 from gnomon.pca import PCA
+from gnomon.pipeline.placing import PlacedRows
+from gnomon.pipeline.run_model import RunModel
+from gnomon.records import Record
+from gnomon.report.report import Report, report
 from gnomon.scores import MapScores
 from gnomon.scores.neighbor_labels import NeighborLabels
 from gnomon.tsne import TSNE
@@ -25,9 +29,9 @@ def once_each(warnings: Iterable[Warning | str]) -> tuple[Warning | str, ...]:
     return tuple({str(warning): warning for warning in [*warnings][::-1]}.values())[::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """Result of a run.
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Record):
+    """Result of a run; `print` shows which columns it took and what it found.
 
     Attributes
     ----------
@@ -61,6 +65,8 @@ class Result:
         Iterations and the positions of the rows at each, if requested.
     scores : Path or None
         File of all components of a table in blocks.
+    arguments : dict
+        Arguments of `gnomon.run` that are not defaults; `source` if it is a name or a path.
     """
 
     table: Table
@@ -77,6 +83,74 @@ class Result:
     rows: Placed | None = None
     replay: tuple[tuple[int, NDArray[Any]], ...] = ()
     scores: Path | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def title(self) -> str:
+        """The table."""
+        return f"Result for {self.table.title()}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Columns and their roles, preparation, components, map, and how far to trust it."""
+        pca = self.pca
+        share = float(np.nan_to_num(pca.explained_variance_ratio_).sum())
+        held = f"{count(int(pca.n_components_), 'component')}, {100 * share:.1f} % of the variance"
+        lines = [*self.table.lines(), *self.prepared.lines(), ("PCA", held)]
+        if self.tsne is not None:
+            lines.append(("t-SNE", self.tsne.certificate_.title()))
+        if self.sampling is not None:
+            lines.append(("sample", self.sampling.title()))
+        if self.trust is not None:
+            kept = 100 * float(np.nanmean(self.trust))
+            lines.append(("trust", f"the map keeps {kept:.0f} % of each row's nearest rows"))
+        warnings = "; ".join(text.split("\n")[0] for text in self.warnings)
+        return [*lines, ("warnings", warnings)] if warnings else lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The readable form."""
+        return dict(self.lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def row_numbers(self) -> NDArray[np.int64]:
+        """Number of each row of the result in the table that was given, from 0, shape (n,).
+
+        Rows with missing values may have been dropped; their numbers are
+        ``result.prepared.dropped.rows``.
+        """
+        kept = self.prepared.kept
+        return np.arange(self.table.n_rows) if kept is None else kept
+
+    def place(self, new: Any, **how: Any) -> PlacedRows:
+        """Place new rows on the map: rows as the table has them, not prepared ones.
+
+        `new` is a dataframe, array, path or source; its columns are found by name and made ready as
+        those of the run were. The result is that of `gnomon place`. `how` is as for
+        `RunModel.place`: missing, label, id, na, memory and others.
+        """
+        return self._model().place(new, **how)
+
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the model, for `gnomon.load` and ``gnomon place -m``.
+
+        The file holds the preparation, the components and the map with the rows that it was
+        computed from.
+        """
+        self._model().save(path, force=force)
+
+    def report(self, path: Path | str | None = None, *, force: bool = False, **how: Any) -> Report:
+        """Build the page of the run, and write it to `path` if one is given.
+
+        `how` is as for `gnomon.report`: title, stability, pixels, page_budget and n_jobs.
+        """
+        page = report(self, **how)
+        if path is not None:
+            page.save(path, force=force)
+        return page
+
+    def _model(self) -> RunModel:
+        return RunModel(self.preparation, self.pca, self.tsne)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@
 builds a page. Otherwise which of the two a program got would depend on what it imported first.
 """
 
+import inspect
 import sys
 from types import ModuleType
 
@@ -17,4 +18,13 @@ class _CallablePackage(ModuleType):
     __call__ = staticmethod(report)
 
 
+def _call() -> str:
+    """The function with its parameters and their defaults, as ``help`` shows a function."""
+    known = inspect.signature(report).parameters.values()
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in known]
+    return f"report{inspect.Signature(plain)}"
+
+
+# What `help(gnomon.report)` shows is the function, which is what users look for.
+__doc__ = f"{_call()}\n\n{inspect.cleandoc(str(report.__doc__))}"
 sys.modules[__name__].__class__ = _CallablePackage

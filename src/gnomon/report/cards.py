@@ -121,7 +121,7 @@ def comparison_card(found: Comparison) -> Card:
 
 def result_card(result: Any) -> Card:
     """What `gnomon.run` found, with its map, or its components where there is none."""
-    lines = [("data", result.table.title()), *result.preparation.lines()]
+    lines = [("data", result.table.title()), *result.prepared.lines()]
     shares = np.nan_to_num(np.asarray(result.pca.explained_variance_ratio_, np.float64))
     lines.append(
         (
@@ -144,7 +144,7 @@ def result_card(result: Any) -> Card:
     after = (
         "view = gnomon.show(result)                 # the map; view.selection, view.selected",
         "gnomon.report(result).open()               # the whole page",
-        "result.tsne.transform(...)                 # new rows on the same map"
+        "result.place(new)                          # new rows on the same map"
         if Y is not None
         else "result.components                          # scores of the rows",
     )

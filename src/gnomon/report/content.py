@@ -135,6 +135,8 @@ class PageContent:
     versions : dict
     command : str or None
         Command for the same page.
+    python : str or None
+        Lines of Python for the same page.
     made : str
         Date of the page.
     """
@@ -177,6 +179,7 @@ class PageContent:
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
+    python: str | None = None
     made: str = ""
 
     @cached_property
@@ -203,6 +206,11 @@ class PageContent:
         if stems & {"column #", "x#"}:
             return f"{self.d:,} columns without names"
         return f"the {self.d:,} columns {self.names[0]} … {self.names[-1]}"
+
+    @property
+    def numbers(self) -> NDArray[Any] | None:
+        """Number of each row in the table that was given; None if they count on from 0."""
+        return self.row_numbers if self.given_rows is None else self.given_rows
 
     @property
     def groups(self) -> tuple[str, NDArray[Any]] | None:

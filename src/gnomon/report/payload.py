@@ -199,20 +199,26 @@ def _views(Y: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.float64]]]:
 
 
 def _put_ids(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
-    """Add names of rows; without ids, their numbers if rows are in map order."""
+    """Add names of rows, and their numbers in the table if these do not count on from 0.
+
+    Numbers of rows in map order take many bytes, and are left out if the rows have ids.
+    """
     data["ids"] = data["row_numbers"] = None
+    data["renumbered"] = content.numbers is not None
     if content.ids is not None:
         name, values = content.ids
         part = {"name": name, "texts": texts([str(value) for value in values.tolist()])}
         if room.takes(part):
             data["ids"] = part
-            return
-        notes.append(f"The ids in {name} were left out and rows have numbers instead" + TO_FIT)
-    if content.row_numbers is not None:
-        numbers = row_numbers(content.row_numbers, content.n)
+            if content.row_numbers is not None:
+                return
+        else:
+            notes.append(f"The ids in {name} were left out and rows have numbers instead" + TO_FIT)
+    if content.numbers is not None:
+        numbers = row_numbers(content.numbers, int(content.numbers.max()) + 1)
         if room.takes(numbers):
             data["row_numbers"] = numbers
-        else:
+        elif data["ids"] is None:
             notes.append("Rows are numbered along the map and not as in the table" + TO_FIT)
 
 

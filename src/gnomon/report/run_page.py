@@ -23,6 +23,7 @@ from gnomon.report.arguments import as_label
 from gnomon.report.content import PageContent, gather
 from gnomon.report.pictures import GivenPictures, PixelPictures
 from gnomon.report.pixels import find_pixels, parse_pixels
+from gnomon.report.python_lines import run_lines
 from gnomon.scores.neighbor_labels import NeighborLabels
 from gnomon.tsne import TSNE
 
@@ -97,10 +98,10 @@ def gather_run(
         tsne=tsne,
         title=title or table.name,
         names=used.columns,
-        ids=_ids(used, rows),
+        ids=_ids(used),
         labels=labels_of(used),
         stability=_repeated(tsne, stability, len(prepared.X), n_jobs, vary),
-        preparation=tuple(prepared.preparation.lines()),
+        preparation=tuple(prepared.lines()),
         total=int(pca.n_samples_),  # the components of a run are of all rows
         made=date.today().isoformat(),
         n_jobs=n_jobs,
@@ -146,6 +147,7 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
     if result.interrupted or result.pca.n_samples_ > SAMPLE_ROWS:
         shown = result.of_the_map()  # with notes about the others
     found = {
+        "python": run_lines(result.arguments, _runs(asked.get("stability"))),
         "Y": shown.positions,
         "trust": shown.trust,
         "quality": shown.quality,
@@ -167,7 +169,7 @@ def gather_result(result: Any, **asked: Any) -> PageContent:
             **found,
         )
     table = replace(shown.prepared.table, notes=shown.table.notes)
-    found["preparation"] = tuple(shown.preparation.lines())
+    found["preparation"] = tuple(shown.prepared.lines())
     found["given_rows"] = shown.prepared.kept
     found.pop("pixels", None)  # which need the numbers
     if shown.components is not None:
@@ -191,6 +193,11 @@ def _repeated(
         refuse("stability", "be None without a map of all rows", asked)
     again = clone(tsne).set_params(pca=None)  # the table is reduced already
     return repeat_map(again, search.table(), runs=asked, vary=vary, n_jobs=n_jobs)
+
+
+def _runs(stability: int | Stability | None) -> int | None:
+    """Number of repeated maps."""
+    return len(stability.runs) if isinstance(stability, Stability) else stability
 
 
 def find_shown(
@@ -222,11 +229,9 @@ def shown_rows(n: int, Y: NDArray[Any] | None) -> tuple[NDArray[np.int64] | None
     return (None if rows.size == n else rows), tuple(notes)
 
 
-def _ids(table: Table, rows: NDArray[np.int64] | None) -> tuple[str, NDArray[np.object_]] | None:
-    """Names of the rows; their numbers in the file if only some are shown."""
-    if table.ids is not None:
-        return str(table.id_name), table.ids
-    return None if rows is None else ("row", rows.astype(str).astype(object))
+def _ids(table: Table) -> tuple[str, NDArray[np.object_]] | None:
+    """Names of the rows."""
+    return None if table.ids is None else (str(table.id_name), table.ids)
 
 
 def labels_of(table: Table) -> list[tuple[str, NDArray[Any]]]:
@@ -289,7 +294,7 @@ def gather_without_table(
         search = None
     if shown.image is not None:
         found["pictures"] = GivenPictures(shown.image[1].tolist(), image_root or table.folder)
-    found.setdefault("ids", _ids(shown, rows))
+    found.setdefault("ids", _ids(shown))
     found.setdefault("roles", tuple(table.roles.final().lines()))
     return gather(
         None,
@@ -329,8 +334,6 @@ def gather_scores(
         notes = (*notes, f"The page shows {most:,} of {n:,} rows, drawn at random.")
         table = table.with_rows(np.empty((most, 0)), rows)
         found["given_rows"] = _of_table(found.get("given_rows"), rows)
-        if table.ids is None:
-            found["ids"] = ("row", rows.astype(str).astype(object))
     return gather_without_table(pca, None, _read_rows(path, rows), table, notes=notes, **found)
 
 

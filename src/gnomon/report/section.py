@@ -142,7 +142,7 @@ def row_link(content: PageContent, row: int) -> RowLink:
     """Link to a row by its name, or its number."""
     if content.ids is not None:
         return RowLink(int(row), shown(content.ids[1][row], 40))
-    number = row if content.row_numbers is None else content.row_numbers[row]
+    number = row if content.numbers is None else content.numbers[row]
     return RowLink(int(row), f"row {number}")
 
 

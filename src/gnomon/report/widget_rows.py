@@ -43,9 +43,7 @@ class WidgetRows:
     @classmethod
     def of_content(cls, content: PageContent, total: int, frame: Any = None) -> "WidgetRows":
         """The rows of a page's content, in the order in which the page holds them."""
-        rows = content.given_rows
-        if rows is None:
-            rows = np.arange(content.n) if content.row_numbers is None else content.row_numbers
+        rows = np.arange(content.n) if content.numbers is None else content.numbers
         columns: list[tuple[str, NDArray[Any]]] = [] if content.ids is None else [content.ids]
         columns += content.labels
         if content.X is not None:

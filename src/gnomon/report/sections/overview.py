@@ -180,7 +180,7 @@ def _pca(content: PageContent) -> str:
 
 def _facts(content: PageContent) -> list[tuple[str, str]]:
     part = f"{content.n:,} of " if content.n < content.total else ""
-    facts = [("rows", f"{part}{content.total:,}")]
+    facts = [("rows", f"{part}{content.total:,}; {_numbering(content)}")]
     if content.roles:
         facts += [(name, shown(text, 400)) for name, text in content.roles]
     else:
@@ -202,6 +202,13 @@ def _facts(content: PageContent) -> list[tuple[str, str]]:
         stages = [f"{STAGES.get(name, name)} {s:.1f}" for name, s in content.seconds.items()]
         facts.append(("time", f"{total:.1f} s ({', '.join(stages)})"))
     return facts
+
+
+def _numbering(content: PageContent) -> str:
+    """How rows are numbered on the page."""
+    dropped = any(name == "missing" and " dropped" in said for name, said in content.preparation)
+    counted = ", dropped rows included" if dropped else ""
+    return f"row numbers count from 0 in the order of the table{counted}"
 
 
 def _in_use(content: PageContent) -> str:

@@ -51,7 +51,7 @@ def reproduce(content: PageContent) -> Section:
     blocks: list[Code | Facts | Words | Bullets] = []
     if content.command:
         blocks.append(Code("Command", shown(content.command, 1000)))
-    blocks.append(Code("Python", _python(content)))
+    blocks.append(Code("Python", content.python or _python(content)))
     blocks.append(Words(_methods(content)))
     cited = [key for key in REFERENCES if key in _methods(content)]
     blocks.append(Bullets("References", tuple(f"[{key}] {REFERENCES[key]}" for key in cited)))
@@ -70,6 +70,8 @@ def _python(content: PageContent) -> str:
         f"# X: the {content.total:,} × {content.d:,} numbers of {_source(content)}",
         *(f"# {shown(text, 300)}" for name, text in content.preparation if name == "missing"),
     ]
+    if content.labels:
+        lines.append("# labels: the labels that were given")
     if content.X is not content.prepared:
         lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)")
     lines.append(f"pca = {_call(content.pca)}.fit(X)")
@@ -103,9 +105,11 @@ def _methods(content: PageContent) -> str:
     n, d = count(int(pca.n_samples_), "row"), count(content.d, "column")
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
-    said = [f"{shown(text, 300)}." for name, text in content.preparation if name == "missing"]
+    # Without the names of rows that were dropped.
+    gaps = [text.split(": ")[0] for name, text in content.preparation if name == "missing"]
+    said = [f"{shown(text, 300)}." for text in gaps]
     said += [
-        f"The table of {n} and {d} was centred"
+        f"The table of {n} and {d}{_origin(content)} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
         f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
@@ -129,7 +133,7 @@ def _methods(content: PageContent) -> str:
         said.append(
             f"A map in {count(int(tsne.n_components), 'dimension')} was made{reduced} by t-SNE "
             f"[van der Maaten & Hinton 2008] with perplexity {perplexity(tsne)}{start}{mesh}, in "
-            f"{c.n_iter} iterations (KL divergence {c.kl_in_words()})."
+            f"{c.n_iter} iterations (KL divergence {c.kl_in_words()}{_seed(tsne)})."
         )
     if content.made_elsewhere and content.Y is not None:
         said.append(
@@ -158,6 +162,17 @@ def _methods(content: PageContent) -> str:
             "stay among their neighbours."
         )
     return " ".join(said)
+
+
+def _origin(content: PageContent) -> str:
+    """Name of the table."""
+    return "" if content.source == "data" else f" ({shown(content.source)})"
+
+
+def _seed(tsne: object) -> str:
+    """Seed of the map; a generator has none that could be given again."""
+    seed = getattr(tsne, "random_state", None)
+    return f"; seed {0 if seed is None else seed}" if isinstance(seed, (int, type(None))) else ""
 
 
 def _scale(content: PageContent) -> tuple[tuple[str, str], ...]:
