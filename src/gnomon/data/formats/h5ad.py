@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from gnomon.budget import Budget, Memory
 from gnomon.data.column_options import ColumnOptions
 from gnomon.data.formats.matrix_parts import BATCH, CsrRows, Matrix, MatrixTable, spool_csr
+from gnomon.data.formats.old_h5ad import as_later
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
@@ -157,10 +158,10 @@ def _reading(path: Path) -> Iterator[Any]:
 
     try:
         with h5py.File(path, "r", rdcc_nbytes=CHUNK_CACHE) as file:
-            yield file
+            yield as_later(file)
     except GnomonError:
         raise
-    except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise FileError(
             f"{path.name} is no AnnData file, or a damaged one ({str(error).splitlines()[0]}).",
             WHOLE,
@@ -390,7 +391,7 @@ class _OpenFile:
         with self.lock:
             if self.file is None:
                 self.file = h5py.File(self.path, "r", rdcc_nbytes=CHUNK_CACHE)
-            yield self.file
+            yield as_later(self.file)
 
     def close(self) -> None:
         """Close it until it is read again."""
@@ -482,6 +483,8 @@ def _choose(file: Any, name: str, layer: str | None, use_rep: str | None) -> tup
         return file["X"], "X"
     key, group = (layer, "layers") if layer is not None else (use_rep, "obsm")
     there = list(file.get(group, ()))
+    if group == "obsm" and key not in there and f"X_{key}" in there:
+        key = f"X_{key}"  # as scanpy's functions take it
     if key not in there:
         known = f"It has {listed(there)}." if there else "It has none."
         raise OptionError(f"{name} has no {group}[{quoted(str(key))}].", known)
@@ -574,7 +577,7 @@ def _column(part: Any, rows: slice) -> Any:
             return None
         if part.dtype.kind in "biuf":
             return pa.chunked_array([pa.array(part[rows])])
-        return _texts(part[rows])
+        return _texts(part[rows]) if part.dtype.kind in "SUO" else None
     if {"categories", "codes"} <= set(part):
         categories = part["categories"][...].tolist()
         words = np.array([*map(_text, categories), None], dtype=object)
