@@ -120,7 +120,7 @@ def test_names_that_cannot_be_seen_are_quoted(tmp_path):
         + "".join(f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20))
     )
     said = lines(gnomon("inspect", "t.csv", folder=tmp_path))
-    assert 'Features 3 numeric columns ("a\\nb" … c)\n' in said
+    assert 'Features 3 numeric columns ("a\\nb", "\\x1b[31mred", c)\n' in said
     assert f'Ignored  "{"x" * 59}…" (text, different in every row: --id ' in said
     assert "\x1b" not in said
 

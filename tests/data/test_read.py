@@ -83,7 +83,8 @@ def test_penguins_are_read_as_a_person_would(write):
     assert table.id_name is None
     assert str(table) == (
         "penguins.csv: 60 rows × 8 columns\n"
-        "  features  4 numeric columns (bill_length_mm … body_mass_g)\n"
+        "  features  4 numeric columns (bill_length_mm, bill_depth_mm, flipper_length_mm, "
+        "body_mass_g)\n"
         "  label     species\n"
         "  colour    kept for colour: island, sex (text), year (few distinct whole numbers: "
         'keep="year" to use it)'

@@ -14,7 +14,8 @@ def test_a_sample_is_a_table_like_any_other():
     assert list(table.labels) == list(sample.labels)
     assert str(table) == (
         "iris: 150 rows × 5 columns\n"
-        "  features  4 numeric columns (sepal length (cm) … petal width (cm))\n"
+        "  features  4 numeric columns (sepal length (cm), sepal width (cm), petal length (cm), "
+        "petal width (cm))\n"
         "  label     species"
     )
     assert list(table_of_sample(samples.load("house-prices")).ids) == list("abcde")

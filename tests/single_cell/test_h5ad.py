@@ -352,6 +352,24 @@ def test_counts_are_normalised_as_scanpy_does(tmp_path, kind):
         read(tmp_path / "c.h5ad", normalize="sqrt")
 
 
+def test_a_map_of_scanpys_components_says_so_and_what_they_hold(tmp_path):
+    adata = cells(d=60)
+    adata.obsm["X_pca"] *= 30.0 ** -np.arange(5)
+    adata.uns["pca"] = {"variance_ratio": np.array([0.3, 0.1, 0.05, 0.03, 0.02])}
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    done = gnomon("map", "c.h5ad", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "Read c.h5ad: 90 cells × 60 genes" in said
+    assert "Features 5 principal components (pca_1 … pca_5)" in said
+    assert "5 principal components, which hold 50 % of the variance of the genes" in said
+    assert "Scale none: principal components" in said
+    assert "PCA 5 principal components, taken from the file" in said
+    assert "of the variance " not in said.partition("PCA")[2]
+    blocks = open_table(tmp_path / "c.h5ad", in_blocks=True)
+    assert blocks.title() == "c.h5ad: 90 cells × 60 genes"
+
+
 def test_a_map_within_the_file_is_audited(tmp_path):
     adata = cells(d=60)
     adata.obsm["X_umap"] = np.ascontiguousarray(adata.obsm["X_pca"][:, :2])

@@ -44,11 +44,25 @@ MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
 READABLE = 0.8  # rank correlation from which distances between far points mean something
 
 
-def reporter(words: RunLines, bar: Bar | None = None) -> On:
-    """A callback that writes a line for each stage that ends, and shows the others on a bar."""
+def reporter(words: RunLines, bar: Bar | None = None, *, mapping: bool = True) -> On:
+    """A callback that writes a line for each stage that ends, and shows the others on a bar.
+
+    A map of principal components has no line about the PCA of these.
+    """
+    from gnomon.data.names import are_components
+
+    components = ""
 
     def on(event: Event) -> None:
+        nonlocal components
         if isinstance(event.detail, Finished):
+            if event.stage == "read" and mapping:
+                columns = event.detail.result.columns
+                components = f"{len(columns)} principal components, taken from the file"
+                components = components if are_components(columns) else ""
+            if event.stage == "pca" and components:
+                words.say("PCA", components)
+                return
             _say(words, event.stage, event.detail.seconds, event.detail.result)
         elif bar is not None:
             bar(event)

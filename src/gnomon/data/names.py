@@ -10,6 +10,7 @@ from gnomon.data.refusals import OptionError, listed, quoted
 from gnomon.errors import Parameter, refuse
 
 __all__ = [
+    "are_components",
     "as_names",
     "find_name",
     "find_names",
@@ -39,6 +40,7 @@ _LABEL = re.compile(
     r"|diagnosis|outcome|cultivar|variety|celltype|cell[ _.-]type|leiden|louvain)"
     r"|type|digit|y|survived|churn"
 )
+_COMPONENT = re.compile(r"(?:pca|pcs?)[ _]?(\d+)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -141,6 +143,14 @@ def stem_of(name: str) -> str | None:
     """``V#`` of ``V12``, ``pixel_#_#`` of ``pixel_3_7``, ``#`` of ``402.5``; or None."""
     stem, numbers = _NUMBER.subn("#", name.strip())
     return stem if numbers else None
+
+
+def are_components(names: Sequence[str]) -> bool:
+    """Whether columns are principal components already: ``pca_1``, ``pca_2`` … or ``PC1`` …."""
+    found = [_COMPONENT.fullmatch(name.strip().casefold()) for name in names]
+    return len(found) > 1 and [int(each[1]) if each else 0 for each in found] == [
+        *range(1, len(found) + 1)
+    ]
 
 
 def vector_of(name: str) -> str:

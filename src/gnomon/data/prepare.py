@@ -7,6 +7,7 @@ import numpy as np
 
 from gnomon.budget import Budget, Memory
 from gnomon.data.missing import CHOICES, FilledGaps, learn_filling, refuse_gaps, refuse_infinities
+from gnomon.data.names import are_components
 from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.prepared import drop_gaps, measure, unmeasured
 from gnomon.data.refusals import FileError, quoted
@@ -84,7 +85,9 @@ def prepare(
     if missing == "drop" and gaps.any():
         table, spread = _drop(table, plain, spread, engine)
         gaps = spread.gaps
-    if table.is_sparse:
+    if asked is None and are_components(table.columns):
+        chosen = Scale(False, "principal components, whose spreads say how much each holds")
+    elif table.is_sparse:
         chosen = _choose_sparse(table, asked, missing, bool(gaps.any()))
     else:
         chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)

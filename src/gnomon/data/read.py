@@ -190,6 +190,7 @@ def as_table_of(raw: RawTable, options: ColumnOptions, folder: Path | None) -> T
         n_columns=len(raw.names),
         named=raw.named,
         places=raw.places,
+        size=raw.size,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.names import are_components
 from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
 from gnomon.engine.source import Source
@@ -19,6 +20,7 @@ __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table
 
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
+MOST_NAMED = 12  # features that are all named
 # Roles of columns that a page shows, only where the user names them.
 SHOWN = ("text", "image", "link")
 
@@ -75,10 +77,13 @@ class ColumnRoles(Record):
     def words(self, *, command: bool) -> list[tuple[str, str]]:
         """One line for each role, in the words of the library or of the command line."""
         names = [as_seen(name) for name in self.features]
-        shown = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
+        what = "numeric column"
+        shown = f"{names[0]} … {names[-1]}" if len(names) > MOST_NAMED else ", ".join(names)
+        if are_components(self.features):
+            what, shown = "principal component", f"{names[0]} … {names[-1]}"
         kept = _left_out_words(self.kept_for_colour, command=command)
         lines = [
-            ("features", f"{count(len(names), 'numeric column')} ({shown})"),
+            ("features", f"{count(len(names), what)} ({shown})"),
             ("label", _guess_words(self.label, self.label_why, command=command)),
             ("id", _guess_words(self.id, self.id_why, command=command)),
             *((role, as_seen(name)) for role in SHOWN if (name := getattr(self, role))),
@@ -200,6 +205,8 @@ class Table(Record):
         Whether the columns' names are from the file.
     places : Places
         For errors: where a row stands in the file.
+    size : str
+        Size of the file in words; rows × columns if empty.
     """
 
     name: str
@@ -219,6 +226,7 @@ class Table(Record):
     n_columns: int = 0
     named: bool = True
     places: Places = field(default_factory=Places)
+    size: str = ""
 
     def __post_init__(self) -> None:
         if self.roles is None:
@@ -242,7 +250,8 @@ class Table(Record):
 
     def title(self) -> str:
         """Size and name."""
-        return f"{self.name}: {count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
+        plain = f"{count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
+        return f"{self.name}: {self.size or plain}"
 
     def lines(self) -> list[tuple[str, str]]:
         """What columns are used for and why, in the words of the library."""

@@ -35,6 +35,7 @@ from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, OptionError, listed, quoted
+from gnomon.data.table import count
 from gnomon.errors import DataError, DataWarning, GnomonError, warn_caller
 from gnomon.inputs.csr import canonical_csr, is_sparse
 
@@ -111,6 +112,7 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
         named=True,
         typed=True,
         beside=frozenset(beside),
+        size=cells.size,
     )
 
 
@@ -133,7 +135,7 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         with _reading(path) as file:
             return _obs(file, path.name, start, stop, frozenset(columns))
 
-    return MatrixTable(
+    table = MatrixTable(
         path.name,
         matrix,
         columns,
@@ -144,6 +146,8 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         notes=(*cells.notes, *said),
         spool=spool if cells.kind == "csc" else None,
     )
+    table.size = cells.size
+    return table
 
 
 @contextmanager
@@ -223,6 +227,8 @@ class _Cells:
     counts : bool
         Whether they may be raw counts, which is warned of.
     notes : tuple of str
+    size : str
+        Cells and genes of the file.
     """
 
     path: Path
@@ -237,6 +243,7 @@ class _Cells:
     normalize: bool
     counts: bool
     notes: tuple[str, ...]
+    size: str
 
     @classmethod
     def of(cls, path: Path, file: Any, options: ColumnOptions) -> "_Cells":
@@ -277,7 +284,8 @@ class _Cells:
                 marked = f"{used.size:,} of {shape[1]:,}"
                 notes.append(f"{marked} genes used: var['highly_variable']")
         if what != "X":
-            notes.append(f"{what} is used")
+            notes.append(f"{what} is used{_shares_held(file, what, shape[1])}")
+        n_genes = len(_index(file["var"], name))
         return cls(
             path.absolute(),
             part.name,
@@ -291,6 +299,7 @@ class _Cells:
             options.normalize is not None,
             options.normalize is None and use_rep is None,
             tuple(notes),
+            f"{count(ids, 'cell')} × {count(n_genes, 'gene')}",
         )
 
     @property
@@ -443,6 +452,19 @@ def _has_pca(file: Any) -> bool:
     """Whether scanpy would use `X_pca`: it is there, and there are many genes."""
     genes = file["var"][file["var"].attrs.get("_index", "_index")] if "var" in file else ()
     return "X_pca" in file.get("obsm", ()) and len(genes) > N_PCS
+
+
+def _shares_held(file: Any, what: str, k: int) -> str:
+    """How much of the genes' variance `X_pca` holds, where scanpy wrote that beside it."""
+    stored = file.get("uns", {}).get("pca")
+    if what != 'obsm["X_pca"]' or stored is None or not hasattr(stored, "keys"):
+        return ""
+    ratio = stored.get("variance_ratio")
+    if getattr(ratio, "shape", None) != (k,) or ratio.dtype.kind != "f":
+        return ""
+    share = float(ratio[...].sum())
+    held = f", which hold {100 * share:.3g} % of the variance of the genes"
+    return f": {k} principal components{held if 0 < share <= 1 + 1e-6 else ''}"
 
 
 def _representation_of(file: Any, columns: tuple[str, ...]) -> str | None:

@@ -104,8 +104,15 @@ def _methods(content: PageContent) -> str:
     shares, kept = np.nan_to_num(pca.explained_variance_ratio_), int(pca.n_components_)
     scaled = any(name == "scale" and text.startswith("standard") for name, text in _scale(content))
     said = [f"{shown(text, 300)}." for name, text in content.preparation if name == "missing"]
+    pcs = (
+        f"The {content.d:,} principal components [Hotelling 1933] of {n} were computed before and "
+        f"{'divided by their standard deviations' if scaled else 'used as they are'}; what follows "
+        f"was computed with Gnomon {version}."
+    )
     said += [
-        f"The table of {n} and {d} was centred"
+        pcs
+        if content.of_components
+        else f"The table of {n} and {d} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
         f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
