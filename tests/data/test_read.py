@@ -637,9 +637,9 @@ def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_ou
 
 
 def test_json_is_named_and_a_csv_that_begins_like_it_is_read(write):
-    assert refused(write('[{"a": 1}]', "t.json")) == (
-        "t.json is JSON, which is not read. Write one object a line (JSON lines, .jsonl), or save "
-        "the table as CSV."
+    assert refused(write('{"a": [1, 2]}', "t.json")) == (
+        't.json is a JSON object, which is not read. Write rows as an array, [{"column": value, '
+        "…}, …], or one object a line (JSON lines, .jsonl)."
     )
     assert read(write("[m],[s]\n1,2\n3,5\n", "t.csv")).columns == ("[m]", "[s]")
 

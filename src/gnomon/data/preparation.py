@@ -75,6 +75,9 @@ class Preparation(Record):
         return [(name, text) for name, text in lines if text]
 
     def _missing_words(self) -> str:
+        if self.n_dropped and self.missing == "em":
+            empty = f"{count(self.n_dropped, 'row')} without any value dropped"
+            return f"{self.filled}; {empty}" if self.filled else empty
         if self.n_dropped:
             share = 100 * self.n_dropped / self.n_rows
             return f"{count(self.n_dropped, 'row')} dropped ({share:.2g} %)"

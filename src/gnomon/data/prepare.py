@@ -18,7 +18,15 @@ from gnomon.engine import Engine, as_engine
 from gnomon.engine.arrays import hold
 from gnomon.inputs import check_choice
 
-__all__ = ["FOLD", "Preparation", "Prepared", "Scale", "choose_scale", "prepare"]
+__all__ = [
+    "FOLD",
+    "Preparation",
+    "Prepared",
+    "Scale",
+    "choose_scale",
+    "drop_empty_rows",
+    "prepare",
+]
 
 SCALES = {"auto": None, "none": False, "standard": True}
 EM_TIMES = 5  # the table in float64, and copies of it, while gaps are filled in
@@ -40,7 +48,8 @@ def prepare(
         From `gnomon.data.read` or `gnomon.data.open`; it is not changed.
     missing : {"error", "drop", "mean", "em"}
         What to do about missing values: refuse them, drop their rows, fill in the column's mean,
-        or what the row's other values foretell (`gnomon.pca.impute`).
+        or what the row's other values foretell (`gnomon.pca.impute`). "em" drops rows that have no
+        value at all: nothing foretells these.
     scale : {"auto", "none", "standard"}
         Whether columns are divided by their standard deviations; "auto" decides by `choose_scale`.
     engine : Dask client or engine, optional
@@ -60,13 +69,15 @@ def prepare(
     asked, engine = SCALES[scale], as_engine(engine)
     n, d = table.X.shape
     idle = table.in_blocks and asked is False and missing == "error"
+    if missing == "em":
+        table = drop_empty_rows(table)
     spread = unmeasured(d) if idle else measure(table.X, engine)
     refuse_infinities(table, spread, engine)
     gaps = spread.gaps
     if missing == "error":
         ways = ("missing", "drop"), ("missing", "mean"), ("missing", "em")
         refuse_gaps(table, gaps, *ways, engine=engine)
-    empty = np.flatnonzero(gaps == n)
+    empty = np.flatnonzero(gaps == table.n_rows)
     if empty.size:
         name = table.columns[empty[0]]
         raise FileError(f"{table.name}: column {quoted(name)} has no values.", ("drop", name))
@@ -107,6 +118,14 @@ def prepare(
     ready = preparation.ready(table, gaps)
     kept = table.places.rows if preparation.n_dropped else None
     return replace(ready, kept=kept)
+
+
+def drop_empty_rows(table: Table) -> Table:
+    """The table without the rows that have no value at all; one in blocks as it is."""
+    if table.in_blocks or table.is_sparse or table.X.dtype.kind != "f":
+        return table
+    empty = np.isnan(table.X).all(axis=1)
+    return table.take(np.flatnonzero(~empty)) if empty.any() and not empty.all() else table
 
 
 def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:

@@ -51,7 +51,7 @@ def read(
 ) -> Table:
     r"""Read a table from a file.
 
-    CSV and its kin (also gz), Parquet, Feather, .npy, .npz, JSON lines (.jsonl, .ndjson), Excel or
+    CSV and its kin (also gz), Parquet, Feather, .npy, .npz, JSON lines or arrays, Excel or
     OpenDocument workbooks (extra ``gnomon[excel]``), sparse matrices (SciPy's .npz, Matrix Market,
     10x folders), and AnnData files (.h5ad, extra ``gnomon[anndata]``).
 
