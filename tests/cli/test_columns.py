@@ -94,6 +94,10 @@ def test_features_are_what_the_user_names(here, data):
     assert features("--features", "length", "--features", "year") == ["year", "length"]
     assert features("--features", "w*", "--keep", "year") == ["year", "width"]
     assert features("--drop", "width") == ["length"]
+    assert features("--drop", "wi*") == ["length"]
+    assert features("--keep", "ye*") == ["year", "length", "width"]
+    done = gnomon("inspect", data, "--drop", "wi*,le*", folder=here)
+    assert refused(done, 2, "named by the option --drop. Give the option once for each name")
     done = gnomon("inspect", data, "--features", "nope*", folder=here)
     assert refused(done, 2, 'has no column that fits "nope*", named by the option --features')
     done = gnomon("inspect", data, "--features", "price", folder=here)
@@ -171,3 +175,15 @@ def test_options_of_anndata_files_are_refused_for_all_others(here, data):
 def test_options_of_anndata_files_are_refused_for_a_table_in_blocks(here):
     with pytest.raises(ParameterError, match="are for AnnData files"):
         open_table(here / "flowers", in_blocks=True, layer="counts")
+
+
+def test_an_id_that_two_rows_share_is_refused_before_anything_is_computed(tmp_path):
+    rows = [f"r{i % 19},{i * i % 7}.5,{i * i % 11}.25\n" for i in range(20)]
+    (tmp_path / "t.csv").write_text("who,a,b\n" + "".join(rows))
+    done = gnomon("map", "t.csv", "--id", "who", folder=tmp_path)
+    said = 'error: t.csv: column "who" names two rows "r0": line 2 and line 21, and a map takes a '
+    assert refused(done, 3, "line 2 and line 21", "Use --text who. Another column may name")
+    assert said in done.stderr
+    assert "PCA " not in done.stderr
+    assert gnomon("reduce", "t.csv", "--id", "who", "-k", "1", folder=tmp_path).returncode == 0
+    assert gnomon("map", "t.csv", "--text", "who", folder=tmp_path).returncode == 0

@@ -125,6 +125,8 @@ def test_an_unknown_name_is_told_the_nearest(write):
     )
     with pytest.raises(OptionError, match=r'no column "q".*It has "length", "width"\.'):
         read(path, label="q")
+    with pytest.raises(OptionError, match=r'It has "width", "length"\.'):  # nearest first
+        read(path, label="with of a leaf")
 
 
 @pytest.mark.parametrize("option", ["label", "id", "keep"])

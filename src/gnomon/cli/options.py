@@ -177,13 +177,13 @@ features = _together(
         "--keep",
         metavar="COLUMN",
         multiple=True,
-        help="Use this column as a feature, too. May be given again.",
+        help="Use this column as a feature, too: a name or a pattern. May be given again.",
     ),
     of_table(
         "--drop",
         metavar="COLUMN",
         multiple=True,
-        help="Do not use this column as a feature. May be given again.",
+        help="Do not use this column as a feature: a name or a pattern. May be given again.",
     ),
 )
 # What of an AnnData file is used: `layer`, `use_rep`, `normalize`.

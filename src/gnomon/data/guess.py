@@ -29,6 +29,7 @@ LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
 TEXTS = ("text", "codes")
 GROUPS = (*TEXTS, "truth", "dates")  # what is kept for colour if its values are few
 COUNTS = "counts the rows of each file"
+RESTARTS = "numbers the rows of each group"
 FEW_WHOLE = "few distinct whole numbers"
 REASONS = {"empty": "no values", "codes": "codes with leading zeros", "truth": "true and false"}
 
@@ -125,6 +126,9 @@ class Guess:
             else:
                 self.why[name] = "another id"
         for name in self.free:
+            if is_id_like(name) and self.is_number(name) and self._restarts(name):
+                self.why[name] = RESTARTS
+        for name in self.free:
             if is_strict_id(name) and self.is_number(name) and self._is_whole(name):
                 self.why[name] = "named like an id, but repeated"
 
@@ -164,6 +168,16 @@ class Guess:
         if values.slice(0, LEAST_INDEX).null_count or values.null_count:
             return False
         return _counts_up(values.slice(0, LEAST_INDEX).to_numpy()) and _counts_up(values.to_numpy())
+
+    def _restarts(self, name: str) -> bool:
+        """Whether the numbers count up from 1 (or 0), and again and again."""
+        values = self.seen[name].values
+        if values.null_count or len(values) < LEAST_INDEX or values[0].as_py() not in (0, 1):
+            return False
+        numbers = np.asarray(values.to_numpy(), np.float64)
+        first, steps = numbers[0], np.diff(numbers)
+        again = numbers[1:] == first
+        return bool(((steps == 1) | again).all()) and 0 < again.sum() <= len(numbers) // LEAST_INDEX
 
     def _is_whole(self, name: str) -> bool:
         values = self.seen[name].values
@@ -331,7 +345,7 @@ class Guess:
         if self.options.columns is not None or name in self.options.drop or name not in self.seen:
             return False
         column, why = self.seen[name], self.why[name]
-        if why in ("another id", COUNTS):
+        if why in ("another id", COUNTS, RESTARTS):
             return False
         if why == "named like an id, but repeated":
             return self._groups(name)

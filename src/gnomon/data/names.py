@@ -23,6 +23,9 @@ __all__ = [
     "vector_of",
 ]
 
+ALIKE = 0.7  # share of letters from which a name is taken for a misspelled one
+MOST_LISTED = 12
+
 _STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
 # `refractive_index` and `price_index` measure something: only these are numbers of rows.
@@ -103,15 +106,23 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
         same = [there for there in names if loosely(there) == loosely(name)]
         if len(same) == 1:
             return same[0]
-    close = difflib.get_close_matches(name, list(names), 1)
-    way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
+    close = difflib.get_close_matches(name, list(names), 1, cutoff=ALIKE)
     raise OptionError(
         "{file} has no column {column}, named by the option {parameter}.",
-        way,
+        f"Did you mean {quoted(close[0])}?" if close else _there(name, names),
         file=file,
         column=quoted(name),
         parameter=Parameter(option),
     )
+
+
+def _there(name: str, names: Collection[str]) -> str:
+    """What names there are, those that look like `name` first; a hint where it lists several."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and any(fnmatchcase(each, part) for part in parts for each in names):
+        return "Give the option once for each name."
+    near = difflib.get_close_matches(name, list(names), MOST_LISTED, cutoff=0.3)
+    return f"It has {listed([*near, *(each for each in names if each not in near)], MOST_LISTED)}."
 
 
 def find_names(
@@ -130,7 +141,7 @@ def find_names(
         if not fitting:
             raise OptionError(
                 "{file} has no column that fits {pattern}, named by the option {parameter}.",
-                f"It has {listed(list(names))}.",
+                _there(each, names),
                 file=file,
                 pattern=quoted(each),
                 parameter=Parameter(option),

@@ -72,9 +72,10 @@ def read(
     id : str, optional
         The column that says what rows are called.
     keep : str or list of str, optional
-        Columns to use as features although they would be none; added to `features`.
+        Columns to use as features although they would be none, by name or by patterns; added to
+        `features`.
     drop : str or list of str, optional
-        Columns to ignore; taken from `features`.
+        Columns to ignore, by name or by patterns; taken from `features`.
     na : str or list of str, optional
         Text that means a missing value, besides an empty cell, NA, NaN and null.
     features : str or list of str, optional
