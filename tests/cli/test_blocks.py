@@ -173,7 +173,7 @@ def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
     done = gnomon("reduce", "cells", "--drop", "sex", "-o", "r", folder=tmp_path)
     assert (
         "Features 2 numeric columns (a, b)\n"
-        "Label    year (few distinct whole numbers: --keep year to use it)\n"
+        "Label    year (few distinct whole numbers: --keep year to use it as a feature)\n"
         "Id       name\n"
         "Ignored  sex (as asked)\n"
         "Blocks   read in 1 block; rows keep their order\n"

@@ -16,7 +16,8 @@ SAID = (
     "Features 2 numeric columns (length, width)\n"
     "Label    species\n"
     "Id       name\n"
-    "Colour   kept for colour: year (few distinct whole numbers: --keep year to use it)\n"
+    "Colour   kept for colour: year (few distinct whole numbers: --keep year to use it as a "
+    "feature)\n"
     'Ignored  price (text such as "$1,000.00")\n'
 )
 PAGE = {
@@ -132,7 +133,7 @@ def test_names_that_cannot_be_seen_are_quoted(tmp_path):
 @pytest.mark.parametrize("data", ["flowers.csv", "flowers"])
 def test_two_tables_that_are_compared_say_it_too_and_offer_no_option_that_there_is_not(here, data):
     said = lines(gnomon("compare", data, data, folder=here))
-    shown = SAID.replace(": --keep year to use it", "")
+    shown = SAID.replace(": --keep year to use it as a feature", "")
     assert said.count(shown) == 2
     said = lines(gnomon("compare", data, data, "--columns", "length", folder=here))
     assert said.count("Features 1 numeric column (length)\n") == 2

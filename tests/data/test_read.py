@@ -87,11 +87,11 @@ def test_penguins_are_read_as_a_person_would(write):
         "body_mass_g)\n"
         "  label     species\n"
         "  colour    kept for colour: island, sex (text), year (few distinct whole numbers: "
-        'keep="year" to use it)'
+        'keep="year" to use it as a feature)'
     )
     assert table.words(command=True)[2][1] == (
         "kept for colour: island, sex (text), year (few distinct whole numbers: --keep year to use "
-        "it)"
+        "it as a feature)"
     )
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from commands import gnomon
@@ -85,6 +86,27 @@ def test_highly_variable_genes_are_used_and_said(tmp_path):
     assert table.columns == tuple(adata.var_names[::2])
     np.testing.assert_array_equal(table.X.toarray(), adata.X[:, ::2].toarray())
     assert any("15 of 30 genes" in note for note in table.notes)
+
+
+def test_all_genes_are_used_where_features_say_so(tmp_path):
+    write_old(tmp_path / "c.h5ad")
+    assert len(read(tmp_path / "c.h5ad", use_rep="X").columns) == 40
+    for how in (read, lambda path, **options: open_table(path, in_blocks=True, **options)):
+        table = how(tmp_path / "c.h5ad", use_rep="X", features="*")
+        assert table.columns == tuple(f"gene{j}" for j in range(60))
+
+
+def test_categories_are_groups_though_their_names_are_numbers(tmp_path):
+    adata = cells()
+    adata.obs["lane"] = pd.Categorical((np.arange(90) % 4).astype(str))
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    for table in (read(tmp_path / "c.h5ad"), open_table(tmp_path / "c.h5ad", in_blocks=True)):
+        left = {each.column: each.why for each in table.roles.kept_for_colour}
+        assert left == {"lane": "categories", "depth": "numbers beside the table"}
+        assert dict(table.others)["lane"].tolist() == adata.obs["lane"].tolist()
+        assert table.words(command=True)[3][1].startswith("kept for colour: lane (")
+    with pytest.raises(OptionError, match='It has "cell", "lane", "kind", "depth", "gene0"'):
+        read(tmp_path / "c.h5ad", label="cell_type")
 
 
 def test_raw_counts_warn(tmp_path):

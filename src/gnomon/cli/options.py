@@ -192,8 +192,9 @@ of_cells = _together(
     of_table(
         "--use-rep",
         metavar="NAME",
-        help="Key of obsm in an .h5ad file to use, or X (default: as in scanpy, X_pca if it "
-        "exists and there are more than 50 genes).",
+        help="Key of obsm in an .h5ad file to use, or X, of which the genes in "
+        "var['highly_variable'] are used, if there are such; all of them by --features '*' "
+        "(default: as in scanpy, X_pca if it exists and there are more than 50 genes).",
     ),
     of_table(
         "--normalize",

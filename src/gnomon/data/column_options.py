@@ -134,7 +134,7 @@ def found_in(options: ColumnOptions, raw: RawTable) -> ColumnOptions:
             )
     features = options.features
     if features is not None:
-        features = find_names("features", features, raw.names, raw.name)
+        features = find_names("features", features, raw.names, raw.name, raw.beside)
     return replace(
         options,
         label=label[0] if label else None,

@@ -14,7 +14,7 @@ from gnomon.data.kinds import KIND, NEARLY_ALL, KindMeasures, differ, find_stran
 from gnomon.data.names import is_id_like, is_index_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
-from gnomon.data.table import LeftOut
+from gnomon.data.table import BESIDE, LeftOut
 from gnomon.inputs.csr import is_sparse
 
 __all__ = ["Guess", "matrix_column"]
@@ -376,7 +376,7 @@ class Guess:
         if column.category:
             return "categories"
         if name in self.raw.beside and column.kind == "numbers":
-            return "beside the table"
+            return BESIDE
         return REASONS.get(column.kind, column.kind)
 
 

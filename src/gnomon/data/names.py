@@ -126,18 +126,23 @@ def _there(name: str, names: Collection[str]) -> str:
 
 
 def find_names(
-    option: str, wanted: Sequence[str], names: Collection[str], file: str
+    option: str,
+    wanted: Sequence[str],
+    names: Collection[str],
+    file: str,
+    beside: Collection[str] = (),
 ) -> tuple[str, ...]:
     """The columns that `wanted` names outright or by patterns such as ``pc*``, in the file's order.
 
-    A column whose name is the pattern itself is meant rather than what the pattern fits.
+    A column whose name is the pattern itself is meant rather than what the pattern fits. Patterns
+    do not fit the columns `beside` a matrix.
     """
     found: set[str] = set()
     for each in wanted:
         if each in names or not any(mark in each for mark in "*?["):
             found.add(find_name(option, each, names, file))
             continue
-        fitting = [name for name in names if fnmatchcase(name, each)]
+        fitting = [name for name in names if name not in beside and fnmatchcase(name, each)]
         if not fitting:
             raise OptionError(
                 "{file} has no column that fits {pattern}, named by the option {parameter}.",

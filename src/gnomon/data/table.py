@@ -20,7 +20,8 @@ __all__ = ["SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count", "table
 
 # Columns that commands write.
 OURS = re.compile(r"(tsne|pc)\d+|trust|placed|distance_ratio|residual|unusual|why")
-MOST_NAMED = 12  # features that are all named
+MOST_NAMED = 12  # columns of one role that are all named
+BESIDE = "numbers beside the table"
 # Roles of columns that a page shows, only where the user names them.
 SHOWN = ("text", "image", "link")
 
@@ -335,31 +336,35 @@ def count(n: int, what: str) -> str:
 
 
 def _guess_words(name: str | None, why: str, *, command: bool) -> str:
-    """``quality (few distinct whole numbers: --keep quality to use it)``; empty without a name."""
+    """``quality (few whole numbers: --keep quality to use it as a feature)``, or nothing."""
     if name is None or not why:
         return "" if name is None else as_seen(name)
-    return f"{as_seen(name)} ({why}: {option('keep', name, command=command)} to use it)"
+    return (
+        f"{as_seen(name)} ({why}: {option('keep', name, command=command)} to use it as a feature)"
+    )
 
 
-def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5) -> str:
+def _left_out_words(left_out: Sequence[LeftOut], *, command: bool) -> str:
     """Columns grouped by the reason: ``sex, island (text), year (few whole numbers: …)``."""
     reasons: dict[LeftOut, list[str]] = {}
-    for left in left_out:
+    # Numbers last: they are many beside a matrix, and groups are what one looks for.
+    for left in sorted(left_out, key=lambda left: left.why == BESIDE):
         reasons.setdefault(replace(left, column=""), []).append(left.column)
     return ", ".join(
-        f"{', '.join(map(as_seen, names[:most]))}"
-        f"{f' and {len(names) - most:,} more' * (len(names) > most)} "
+        f"{', '.join(map(as_seen, names[:MOST_NAMED]))}"
+        f"{f' and {len(names) - MOST_NAMED:,} more' * (len(names) > MOST_NAMED)} "
         f"({reason.why}{_way_words(reason, names, command=command)})"
         for reason, names in reasons.items()
     )
 
 
 def _way_words(reason: LeftOut, names: Sequence[str], *, command: bool) -> str:
-    """``: --keep year to use it``, or ``: --keep NAME to use one`` of several."""
+    """``: --keep year to use it as a feature``, or ``NAME`` of several."""
     alone = len(names) == 1
     name = names[0] if alone else "NAME"
     if reason.can_be_kept:
-        return f": {option('keep', name, command=command)} to use {'it' if alone else 'one'}"
+        by = "it" if alone else "one"
+        return f": {option('keep', name, command=command)} to use {by} as a feature"
     if reason.can_name_rows:
         by = "it" if alone else "one"
         return f": {option('id', name, command=command)} to name the rows by {by}"

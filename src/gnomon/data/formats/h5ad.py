@@ -103,6 +103,7 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
         cells.warn_of_counts(X)
         columns, said = unique_names(cells.genes, X.shape[1])
         beside = _obs(file, path.name, 0, X.shape[0], frozenset(columns))
+        categories = _categories(file, frozenset(columns))
     return RawTable(
         path.name,
         beside,
@@ -111,6 +112,7 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
         notes=(*cells.notes, *said),
         named=True,
         typed=True,
+        categories=categories & {*beside},
         beside=frozenset(beside),
         size=cells.size,
     )
@@ -130,6 +132,7 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         matrix = _InParts(cells, cells.in_parts(file, spool))
         cells.warn_of_counts(matrix.read(0, min(MANY_CELLS, matrix.shape[0])))
         columns, said = unique_names(cells.genes, matrix.shape[1])
+        categories = _categories(file, frozenset(columns))
 
     def beside(start: int, stop: int) -> dict[str, Any]:
         with _reading(path) as file:
@@ -143,6 +146,7 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         rows,
         named=True,
         beside=beside,
+        categories=categories,
         notes=(*cells.notes, *said),
         spool=spool if cells.kind == "csc" else None,
     )
@@ -282,7 +286,7 @@ class _Cells:
             if used is not None:
                 genes = [genes[j] for j in used]
                 marked = f"{used.size:,} of {shape[1]:,}"
-                notes.append(f"{marked} genes used: var['highly_variable']")
+                notes.append(f"{marked} genes used: var['highly_variable']; features '*' takes all")
         if what != "X":
             notes.append(f"{what} is used{_shares_held(file, what, shape[1])}")
         n_genes = len(_index(file["var"], name))
@@ -592,6 +596,18 @@ def _obs(file: Any, name: str, start: int, stop: int, taken: frozenset[str]) -> 
     return columns
 
 
+def _categories(file: Any, taken: frozenset[str]) -> frozenset[str]:
+    """Columns of `obs` that hold categories, by the names of `_obs`."""
+    obs = file["obs"]
+    order = [_text(key) for key in obs.attrs.get("column-order", ())]
+    grouped = [key for key in order if key in obs and _is_category(obs[key])]
+    return frozenset(f"{key} (obs)" if key in {*taken, "cell"} else key for key in grouped)
+
+
+def _is_category(part: Any) -> bool:
+    return not hasattr(part, "dtype") and {"categories", "codes"} <= set(part)
+
+
 def _column(part: Any, rows: slice) -> Any:
     """Some rows of a column of `obs`: numbers, truth values, text, or categories."""
     if hasattr(part, "dtype"):
@@ -600,7 +616,7 @@ def _column(part: Any, rows: slice) -> Any:
         if part.dtype.kind in "biuf":
             return pa.chunked_array([pa.array(part[rows])])
         return _texts(part[rows]) if part.dtype.kind in "SUO" else None
-    if {"categories", "codes"} <= set(part):
+    if _is_category(part):
         categories = part["categories"][...].tolist()
         words = np.array([*map(_text, categories), None], dtype=object)
         codes = np.asarray(part["codes"][rows], np.int64)
