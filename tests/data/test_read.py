@@ -193,6 +193,15 @@ def test_answers_and_counts_all_stay(write):
     assert table.columns == tuple("abcd")
 
 
+@pytest.mark.parametrize("mark", ["-", "/", "."])
+def test_dates_that_differ_in_every_row_can_name_the_rows(write, mark):
+    lines = ["day,a", *(f"2012{mark}01{mark}{i + 1:02d},{i * i % 7}.5" for i in range(20))]
+    path = write("\n".join(lines) + "\n")
+    (left,) = read(path).roles.ignored
+    assert (left.why, left.can_name_rows) == ("dates, different in every row", True)
+    assert read(path, id="day").ids[1] == f"2012{mark}01{mark}02"
+
+
 def test_dates_empty_columns_and_truth(write):
     rng = np.random.default_rng(0)
     flags = ["true" if i % 3 else "False" for i in range(40)]

@@ -362,13 +362,14 @@ class Guess:
     def _reason_of(self, name: str) -> tuple[str, bool, bool]:
         """Why a column is no feature, whether it could be one, and whether it could be the id."""
         why, column = self.why[name], self.seen.get(name)
-        if why != "text" or column is None:
+        if why not in ("text", "dates") or column is None:
             return why, self._can_be_kept(name), False
-        if (cell := dressed_number(column)) is not None:
+        if why == "text" and (cell := dressed_number(column)) is not None:
             return f"text such as {quoted(cell)}", False, False
         counted = self.id is None or bool(self.id_why)  # rows are better named than counted
-        if counted and self.options.columns is None and self._names_rows(name):
-            return "text, different in every row", False, True
+        differs = self.n >= 2 and _distinct(column.cells) == self.n
+        if counted and self.options.columns is None and differs:
+            return f"{why}, different in every row", False, True
         return why, False, False
 
     def _reason(self, name: str) -> str:
