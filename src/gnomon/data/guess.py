@@ -367,7 +367,8 @@ class Guess:
         if why == "text" and (cell := dressed_number(column)) is not None:
             return f"text such as {quoted(cell)}", False, False
         counted = self.id is None or bool(self.id_why)  # rows are better named than counted
-        differs = self.n >= 2 and _distinct(column.cells) == self.n
+        spans = pa.types.is_duration(column.cells.type) or pa.types.is_time(column.cells.type)
+        differs = self.n >= 2 and not spans and _distinct(column.cells) == self.n
         if counted and self.options.columns is None and differs:
             return f"{why}, different in every row", False, True
         return why, False, False
