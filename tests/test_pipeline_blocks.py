@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_table_in_memory(tmp_path):
     assert not found.interrupted
     assert str(found.table) == (
         "data: 600 rows × 5 columns\n"
-        "  features  5 numeric columns (column 1 … column 5)\n"
+        "  features  5 numeric columns (column 1, column 2, column 3, column 4, column 5)\n"
         "  blocks    read in 13 blocks; rows keep their order"
     )
 

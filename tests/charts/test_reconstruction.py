@@ -21,4 +21,4 @@ def test_the_error_of_the_components_kept_is_told_and_marked(fit, read):
 
 def test_everything_kept_is_nothing_lost(fit, table):
     chart = charts.reconstruction(fit(*table))
-    assert "From 6 components every cell is reconstructed exactly." in chart.description
+    assert "From 6 components every value is reconstructed exactly." in chart.description

@@ -173,7 +173,7 @@ def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
     done = gnomon("reduce", "cells", "--drop", "sex", "-o", "r", folder=tmp_path)
     assert (
         "Features 2 numeric columns (a, b)\n"
-        "Label    year (few distinct whole numbers: --keep year to use it)\n"
+        "Label    year (few distinct whole numbers: --keep year to use it as a feature)\n"
         "Id       name\n"
         "Ignored  sex (as asked)\n"
         "Blocks   read in 1 block; rows keep their order\n"
@@ -187,7 +187,7 @@ def test_what_columns_of_a_folder_are_for_is_said_and_can_be_changed(tmp_path):
     (ignored,) = found["ignored"]
     assert (ignored["column"], ignored["why"]) == ("sex", "as asked")
     done = gnomon("reduce", "cells", "--keep", "year", "-o", "k", folder=tmp_path)
-    assert "Features 3 numeric columns (year … b)\nLabel    sex\n" in done.stderr
+    assert "Features 3 numeric columns (year, a, b)\nLabel    sex\n" in done.stderr
 
 
 def test_a_map_of_all_rows_of_a_folder_speaks_of_no_sample(tmp_path):

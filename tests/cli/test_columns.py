@@ -16,7 +16,8 @@ SAID = (
     "Features 2 numeric columns (length, width)\n"
     "Label    species\n"
     "Id       name\n"
-    "Colour   kept for colour: year (few distinct whole numbers: --keep year to use it)\n"
+    "Colour   kept for colour: year (few distinct whole numbers: --keep year to use it as a "
+    "feature)\n"
     'Ignored  price (text such as "$1,000.00")\n'
 )
 PAGE = {
@@ -94,6 +95,10 @@ def test_features_are_what_the_user_names(here, data):
     assert features("--features", "length", "--features", "year") == ["year", "length"]
     assert features("--features", "w*", "--keep", "year") == ["year", "width"]
     assert features("--drop", "width") == ["length"]
+    assert features("--drop", "wi*") == ["length"]
+    assert features("--keep", "ye*") == ["year", "length", "width"]
+    done = gnomon("inspect", data, "--drop", "wi*,le*", folder=here)
+    assert refused(done, 2, "named by the option --drop. Give the option once for each name")
     done = gnomon("inspect", data, "--features", "nope*", folder=here)
     assert refused(done, 2, 'has no column that fits "nope*", named by the option --features')
     done = gnomon("inspect", data, "--features", "price", folder=here)
@@ -120,7 +125,7 @@ def test_names_that_cannot_be_seen_are_quoted(tmp_path):
         + "".join(f"{i * i % 7}.5,{i * i % 5}.5,t{i},{i * i % 11}.5\n" for i in range(20))
     )
     said = lines(gnomon("inspect", "t.csv", folder=tmp_path))
-    assert 'Features 3 numeric columns ("a\\nb" … c)\n' in said
+    assert 'Features 3 numeric columns ("a\\nb", "\\x1b[31mred", c)\n' in said
     assert f'Ignored  "{"x" * 59}…" (text, different in every row: --id ' in said
     assert "\x1b" not in said
 
@@ -128,7 +133,7 @@ def test_names_that_cannot_be_seen_are_quoted(tmp_path):
 @pytest.mark.parametrize("data", ["flowers.csv", "flowers"])
 def test_two_tables_that_are_compared_say_it_too_and_offer_no_option_that_there_is_not(here, data):
     said = lines(gnomon("compare", data, data, folder=here))
-    shown = SAID.replace(": --keep year to use it", "")
+    shown = SAID.replace(": --keep year to use it as a feature", "")
     assert said.count(shown) == 2
     said = lines(gnomon("compare", data, data, "--columns", "length", folder=here))
     assert said.count("Features 1 numeric column (length)\n") == 2
@@ -171,3 +176,15 @@ def test_options_of_anndata_files_are_refused_for_all_others(here, data):
 def test_options_of_anndata_files_are_refused_for_a_table_in_blocks(here):
     with pytest.raises(ParameterError, match="are for AnnData files"):
         open_table(here / "flowers", in_blocks=True, layer="counts")
+
+
+def test_an_id_that_two_rows_share_is_refused_before_anything_is_computed(tmp_path):
+    rows = [f"r{i % 19},{i * i % 7}.5,{i * i % 11}.25\n" for i in range(20)]
+    (tmp_path / "t.csv").write_text("who,a,b\n" + "".join(rows))
+    done = gnomon("map", "t.csv", "--id", "who", folder=tmp_path)
+    said = 'error: t.csv: column "who" names two rows "r0": line 2 and line 21, and a map takes a '
+    assert refused(done, 3, "line 2 and line 21", "Use --text who. Another column may name")
+    assert said in done.stderr
+    assert "PCA " not in done.stderr
+    assert gnomon("reduce", "t.csv", "--id", "who", "-k", "1", folder=tmp_path).returncode == 0
+    assert gnomon("map", "t.csv", "--text", "who", folder=tmp_path).returncode == 0

@@ -95,7 +95,10 @@ def test_parquet_of_every_kind_is_used_or_its_column_is_named(tmp_path):
     assert refused(done, 3, '1 missing value (first: row 0 (rows count from 0), column "gap")')
     done = gnomon("map", "t.parquet", "--drop", "gap", "--perplexity", "5", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Features 3 numeric columns (vector[0] … vector[2])\nLabel    kind\n" in done.stderr
+    assert (
+        "Features 3 numeric columns (vector[0], vector[1], vector[2])\nLabel    kind\n"
+        in done.stderr
+    )
 
 
 def test_a_folder_that_cannot_be_written_to_is_told_before_any_work(tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ def test_it_says_what_it_read_and_found_in_plain_aligned_lines(iris):
     ]
     assert all(line[9] != " " and line[8] == " " for line in lines)
     assert "iris: 150 rows × 5 columns" in lines[0]
-    assert lines[1].endswith("4 numeric columns (sepal length (cm) … petal width (cm))")
+    assert "4 numeric columns (sepal length (cm), sepal width (cm), petal" in lines[1]
     assert lines[2] == "Label    species"
     assert "2 of 4 components hold 97.8 % of the variance" in lines[4]
     assert "perplexity 30" in lines[6]

@@ -60,7 +60,7 @@ def test_every_kind_of_column_has_its_role(save):
     assert table.label_name == "kind"
     assert list(table.labels) == kinds
     assert {left.column: left.why for left in table.roles.ignored} == {
-        "day": "dates",
+        "day": "dates, different in every row",
         "span": "dates",
         "blob": "binary",
         "nested": "struct",

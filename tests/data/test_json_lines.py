@@ -1,13 +1,16 @@
 import gzip
 import io
 import json
+from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
+from mutating import mutate
 
 from gnomon.data.read import read
 from gnomon.data.refusals import FileError
+from gnomon.errors import GnomonError, TooLargeError
 
 ROWS = [
     {"name": "ash", "height": 1.5, "width": 2, "where": {"x": 0.25, "deep": {"y": 1}}},
@@ -100,7 +103,63 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, text, said):
     assert said in str(error.value)
 
 
-def test_json_that_is_not_lines_says_what_to_write(tmp_path):
-    (tmp_path / "t.json").write_text('[{"a": 1}]')
-    with pytest.raises(FileError, match=r"is JSON, which is not read. Write one object a line"):
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_objects_is_the_table_of_its_objects_one_a_line(tmp_path, indent, monkeypatch):
+    rows = [*ROWS, {"name": 'line\u2028, [quoted] \\" }', "height": 4.5, "width": None}]
+    text = json.dumps(rows, indent=indent, ensure_ascii=False)
+    (tmp_path / "trees.json").write_text(text)
+    array, lines = read(tmp_path / "trees.json"), read(written(tmp_path, rows))
+    assert array.columns == lines.columns
+    np.testing.assert_array_equal(array.X, lines.X)
+    named = read(tmp_path / "trees.json", label="name")
+    assert named.labels.tolist() == [row["name"] for row in rows]
+    assert array.places.of(1) == ("line 1" if indent is None else "line 13")
+
+    class Input:
+        buffer = io.BytesIO(text.encode())
+
+    monkeypatch.setattr("sys.stdin", Input())
+    np.testing.assert_array_equal(read("-").X, array.X)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[{"a": 1},\n{"a": }]', "line 2: this is not JSON"),
+        ('[{"a": 1},\n[1, 2]]', "line 2: an array, where the array holds objects"),
+        ('[{"a": 1}\n{"a": 2}]', "line 1: a comma or ] is missing behind this object"),
+        ('[{"a": 1}', "line 1: a comma or ] is missing"),
+        ('[{"a": 1},', "this is not JSON"),
+        ('[{"a": 1}] 7', "goes on behind the array"),
+        ('[{"a": 1},\n\n{"a": "x"}]', 'line 3: column "a" holds text, and a number on line 1'),
+        ("[]", "has no rows"),
+        ("[{}, {}]", "has 2 rows and no keys in them"),
+        ('[{"a": ' + "[" * 50_000, "it cannot be read"),
+        ('[{"a": ' * 500, "is not JSON"),
+    ],
+)
+def test_an_array_that_cannot_be_read_is_named_with_its_line(tmp_path, text, said):
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(FileError) as error:
         read(tmp_path / "t.json")
+    assert said in str(error.value)
+
+
+def test_an_array_takes_no_more_memory_than_is_allowed(tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps([{"a": 1.5, "text": "x" * 200}] * 500))
+    with pytest.raises(TooLargeError):
+        read(tmp_path / "t.json", memory=500_000)
+
+
+@pytest.mark.rounds(test=150, soak=400, long=3000)
+def test_a_damaged_array_is_read_or_refused_in_a_sentence(tmp_path, rounds):
+    content = json.dumps(ROWS * 3, indent=1).encode()
+    found = Counter()
+    for number in range(rounds):
+        (tmp_path / "t.json").write_bytes(mutate(content, np.random.default_rng([0, number])))
+        try:
+            read(tmp_path / "t.json", memory="1GB")
+            found["read"] += 1
+        except GnomonError:
+            found["refused"] += 1
+    assert min(found["read"], found["refused"]) > rounds // 20

@@ -5,9 +5,11 @@ import pytest
 
 from gnomon.cli.failures import sentence
 from gnomon.data import samples
+from gnomon.data.missing import learn_filling
 from gnomon.data.preparation import Preparation, prepare
 from gnomon.data.refusals import FileError, GapError
 from gnomon.data.scale import FOLD, Scale, choose_scale, unit_of
+from gnomon.data.spread import measure_spread
 from gnomon.data.table import Places, Table, table_of_sample
 from gnomon.errors import DataError, MissingValueError, ParameterError
 from gnomon.pca import PCA
@@ -180,7 +182,7 @@ def test_a_gap_is_refused_with_its_line_and_the_ways_out():
     X[3, 1] = X[7, 2] = np.nan
     with pytest.raises(GapError) as info:
         prepare(table(X))
-    problem = 't.csv: 2 missing values in 2 columns (first: line 5, column "b").'
+    problem = 't.csv: 2 missing values in 2 columns: "b" 1, "c" 1 (first: line 5, column "b").'
     ways = 'Use missing="drop", missing="mean", or missing="em".'
     assert str(info.value) == f"{problem} {ways}"
     assert sentence(info.value) == (
@@ -208,8 +210,8 @@ def test_if_every_row_has_a_gap_dropping_is_refused():
     with pytest.raises(GapError) as info:
         prepare(table(X), missing="drop")
     assert str(info.value) == (
-        't.csv: 4 missing values in 4 columns (first: line 2, column "a"). Use missing="mean". '
-        "Every row has one."
+        't.csv: 4 missing values in 4 columns: "a" 1, "b" 1, "c" 1, "d" 1 (first: line 2, column '
+        '"a"). Use missing="mean". Every row has one.'
     )
 
 
@@ -239,14 +241,20 @@ def test_em_finds_what_the_other_values_foretell(scale, unit):
     assert np.abs(filled - whole)[gaps].std() < 0.1 * np.abs(worse - whole)[gaps].std()
 
 
-def test_em_needs_a_value_in_every_row():
+def test_em_drops_rows_without_any_value():
     _, X, _ = holed()
+    without = prepare(table(np.delete(X, 4, axis=0)), missing="em")
     X[4] = np.nan
+    ready = prepare(table(X), missing="em")
+    np.testing.assert_array_equal(ready.X, without.X)
+    np.testing.assert_array_equal(ready.kept, np.delete(np.arange(len(X)), 4))
+    assert ready.preparation.lines()[0][1].endswith("; 1 row without any value dropped")
+    # A table in blocks keeps its rows, and learns from all of them.
     with pytest.raises(GapError) as info:
-        prepare(table(X), missing="em")
+        learn_filling(table(X), measure_spread(X), standardize=False)
     assert str(info.value) == (
-        't.csv: line 6 has no value at all, and nothing foretells it. Use missing="drop", or '
-        'missing="mean".'
+        "t.csv: line 6 has no value in any feature, so there is nothing to estimate its values "
+        'from. Use missing="drop", or missing="mean". Or remove that row.'
     )
 
 

@@ -83,14 +83,15 @@ def test_penguins_are_read_as_a_person_would(write):
     assert table.id_name is None
     assert str(table) == (
         "penguins.csv: 60 rows × 8 columns\n"
-        "  features  4 numeric columns (bill_length_mm … body_mass_g)\n"
+        "  features  4 numeric columns (bill_length_mm, bill_depth_mm, flipper_length_mm, "
+        "body_mass_g)\n"
         "  label     species\n"
         "  colour    kept for colour: island, sex (text), year (few distinct whole numbers: "
-        'keep="year" to use it)'
+        'keep="year" to use it as a feature)'
     )
     assert table.words(command=True)[2][1] == (
         "kept for colour: island, sex (text), year (few distinct whole numbers: --keep year to use "
-        "it)"
+        "it as a feature)"
     )
 
 
@@ -124,6 +125,8 @@ def test_an_unknown_name_is_told_the_nearest(write):
     )
     with pytest.raises(OptionError, match=r'no column "q".*It has "length", "width"\.'):
         read(path, label="q")
+    with pytest.raises(OptionError, match=r'It has "width", "length"\.'):  # nearest first
+        read(path, label="with of a leaf")
 
 
 @pytest.mark.parametrize("option", ["label", "id", "keep"])
@@ -188,6 +191,15 @@ def test_answers_and_counts_all_stay(write):
     rows = rng.integers(1, 6, (100, 4))
     table = read(write("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in rows)))
     assert table.columns == tuple("abcd")
+
+
+@pytest.mark.parametrize("mark", ["-", "/", "."])
+def test_dates_that_differ_in_every_row_can_name_the_rows(write, mark):
+    lines = ["day,a", *(f"2012{mark}01{mark}{i + 1:02d},{i * i % 7}.5" for i in range(20))]
+    path = write("\n".join(lines) + "\n")
+    (left,) = read(path).roles.ignored
+    assert (left.why, left.can_name_rows) == ("dates, different in every row", True)
+    assert read(path, id="day").ids[1] == f"2012{mark}01{mark}02"
 
 
 def test_dates_empty_columns_and_truth(write):
@@ -636,9 +648,9 @@ def test_columns_that_group_rows_are_kept_to_colour_by_although_they_are_left_ou
 
 
 def test_json_is_named_and_a_csv_that_begins_like_it_is_read(write):
-    assert refused(write('[{"a": 1}]', "t.json")) == (
-        "t.json is JSON, which is not read. Write one object a line (JSON lines, .jsonl), or save "
-        "the table as CSV."
+    assert refused(write('{"a": [1, 2]}', "t.json")) == (
+        't.json is a JSON object, which is not read. Write rows as an array, [{"column": value, '
+        "…}, …], or one object a line (JSON lines, .jsonl)."
     )
     assert read(write("[m],[s]\n1,2\n3,5\n", "t.csv")).columns == ("[m]", "[s]")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
@@ -374,6 +375,27 @@ def test_distinct_texts_without_a_second_signal_are_no_id_but_can_be(tmp_path):
         "movie (text, different in every row: --id movie to name the rows by it)"
     )
     assert read(path, id="movie").id_name == "movie"
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "counts"),
+    [
+        ("Sample Number", [*range(1, 31), *range(1, 21), *range(1, 11)], True),
+        ("no.", [*range(25), *range(35)], True),
+        ("width", [*range(1, 31), *range(1, 31)], False),  # nothing but a sequence
+        ("Sample Number", [*range(1, 31), *range(5, 35)], False),
+        ("sample", [1, 2, 3] * 20, False),  # replicates
+    ],
+)
+def test_numbers_of_the_rows_of_each_group_are_no_feature(tmp_path, name, numbers, counts):
+    columns = {name: numbers, "a": noise(1), "b": noise(2)}
+    pa.csv.write_csv(pa.table(columns), tmp_path / "t.csv")
+    for table in (read(tmp_path / "t.csv"), gnomon.source(tmp_path / "t.csv")):
+        left = {each.column: each for each in table.roles.ignored}
+        assert (name in left) is counts
+        if counts:
+            assert left[name].why == "numbers the rows of each group"
+    assert name in read(tmp_path / "t.csv", keep=name).columns
 
 
 @pytest.mark.parametrize(

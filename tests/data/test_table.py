@@ -14,7 +14,8 @@ def test_a_sample_is_a_table_like_any_other():
     assert list(table.labels) == list(sample.labels)
     assert str(table) == (
         "iris: 150 rows × 5 columns\n"
-        "  features  4 numeric columns (sepal length (cm) … petal width (cm))\n"
+        "  features  4 numeric columns (sepal length (cm), sepal width (cm), petal length (cm), "
+        "petal width (cm))\n"
         "  label     species"
     )
     assert list(table_of_sample(samples.load("house-prices")).ids) == list("abcde")
@@ -45,12 +46,12 @@ def test_a_table_is_plain_json_without_its_cells():
 
 
 def test_many_columns_that_are_ignored_are_counted():
-    left = tuple(LeftOut(f"c{i}", "text") for i in range(8))
+    left = tuple(LeftOut(f"c{i}", "text") for i in range(15))
     roles = ColumnRoles(("a", "b"), ignored=left)
-    table = Table("t", np.zeros((1, 2)), ("a", "b"), roles=roles, n_columns=10)
+    table = Table("t", np.zeros((1, 2)), ("a", "b"), roles=roles, n_columns=17)
     assert dict(table.lines()) == {
         "features": "2 numeric columns (a, b)",
-        "ignored": "c0, c1, c2, c3, c4 and 3 more (text)",
+        "ignored": ", ".join(f"c{i}" for i in range(12)) + " and 3 more (text)",
     }
 
 
@@ -59,9 +60,13 @@ def test_columns_with_one_reason_name_the_option_once():
     one = (LeftOut("zip", "codes", can_be_kept=True), LeftOut("film", "text", can_name_rows=True))
     roles = ColumnRoles(("a",), kept_for_colour=kept, ignored=one)
     said = dict(roles.words(command=True))
-    assert said["colour"] == "kept for colour: n_umi, year (beside others: --keep NAME to use one)"
+    assert (
+        said["colour"]
+        == "kept for colour: n_umi, year (beside others: --keep NAME to use one as a feature)"
+    )
     assert said["ignored"] == (
-        "zip (codes: --keep zip to use it), film (text: --id film to name the rows by it)"
+        "zip (codes: --keep zip to use it as a feature), "
+        "film (text: --id film to name the rows by it)"
     )
     assert dict(roles.final().words(command=True))["ignored"] == "zip (codes), film (text)"
 

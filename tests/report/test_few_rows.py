@@ -154,7 +154,7 @@ def test_as_many_components_as_rows_allow_are_not_called_a_finding():
     assert clean(note).startswith("5 rows have 4 components at most, whatever their columns hold")
     assert counting(content_of(32)).blocks[1].note == ""
     first = said(lost_variance(content_of(3)))[0]
-    assert first == "From 2 components every cell is reconstructed exactly, as 2 hold any 3 rows."
+    assert first == "From 2 components every value is reconstructed exactly, as 2 hold any 3 rows."
     for text in every_sentence(content_of(3)):
         assert not re.search(r"components? of 3\b|of 3 components", text)
 

@@ -12,7 +12,7 @@ from gnomon import PCA, TSNE, component_panel, stability
 from gnomon.charts.text import clean
 from gnomon.pca.rank import ComponentPanel, PanelRow
 from gnomon.report.content import gather
-from gnomon.report.section import Figures, Grid, RowLink
+from gnomon.report.section import Figures, Grid, RowLink, Words
 from gnomon.report.sections.counting import counting
 from gnomon.report.sections.lost_variance import lost_variance
 from gnomon.report.sections.meaning import components
@@ -219,12 +219,25 @@ def test_components_that_separate_groups_say_so(content):
     assert "explain" not in said(components(mixed))[0]
 
 
+def test_a_map_of_principal_components_has_no_sections_about_a_pca_of_these(content):
+    pcs = replace(content, names=tuple(f"pca_{j + 1}" for j in range(5)))
+    assert counting(pcs) is components(pcs) is lost_variance(pcs) is None
+    assert None not in (counting(content), components(content), lost_variance(content))
+    lead = " ".join(said(overview(pcs)))
+    assert "90 rows and 5 principal components; points are coloured" in lead
+    assert "of the variance:" not in lead
+    (methods,) = [clean(b.text, 2000) for b in reproduce(pcs).blocks if isinstance(b, Words)]
+    assert "The 5 principal components [Hotelling 1933] of 90 rows were computed before" in methods
+    assert "were kept" not in methods
+    assert components(replace(pcs, Y=None)) is not None  # a PCA of them was asked for
+
+
 def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):
     X, names = plane
     section = lost_variance(gather(X, pca=PCA(1).fit(X), names=names))
     # The second of variances 4 : 1 is left out: √(1/5) of the spread.
     assert said(section)[0].startswith(
-        "Cells reconstructed from 1 component are off by 44.7 % of the"
+        "Values reconstructed from 1 component are off by 44.7 % of the"
     )
     assert said(section)[1] == "The column with the largest error, b, loses 100 % of its variance."
     table = grid(section, "largest")
@@ -259,7 +272,7 @@ def test_nothing_lost_is_said_and_no_row_is_blamed(plane):
     X, names = plane
     section = lost_variance(gather(X, pca=PCA(2).fit(X), names=names))
     assert said(section) == [
-        "From 2 components every cell is reconstructed exactly: nothing is lost."
+        "From 2 components every value is reconstructed exactly: nothing is lost."
     ]
     assert not [block for block in section.blocks if isinstance(block, Grid)]
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from importlib.metadata import version
 
 import dask.array
 import numpy as np
@@ -36,6 +37,13 @@ def adata(cells):
     return cells.copy()
 
 
+@pytest.fixture
+def bare(adata):
+    """The same cells before a PCA."""
+    del adata.obsm["X_pca"]
+    return adata
+
+
 def made(n=60, d=12, seed=0):
     rng = np.random.default_rng(seed)
     X = np.log1p(rng.poisson(2 + 3 * np.eye(d)[np.arange(n) % 3], size=(n, d)) / 1.5)
@@ -46,17 +54,17 @@ def made(n=60, d=12, seed=0):
     return found
 
 
-def test_components_are_scanpys_under_scanpys_keys(adata):
+def test_components_are_scanpys_under_scanpys_keys(bare):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = sc.pp.pca(adata, n_comps=20, copy=True, svd_solver="full")
-    ga.pca(adata, 20)
-    assert adata.obsm["X_pca"].shape == (700, 20)
-    assert adata.obsm["X_pca"].dtype == np.float32
-    assert adata.varm["PCs"].shape == (765, 20)
+        theirs = sc.pp.pca(bare, n_comps=20, copy=True, svd_solver="full")
+    ga.pca(bare, 20)
+    assert bare.obsm["X_pca"].shape == (700, 20)
+    assert bare.obsm["X_pca"].dtype == np.float32
+    assert bare.varm["PCs"].shape == (765, 20)
     assert (
         set(theirs.uns["pca"])
-        == set(adata.uns["pca"])
+        == set(bare.uns["pca"])
         == {
             "params",
             "variance",
@@ -64,38 +72,53 @@ def test_components_are_scanpys_under_scanpys_keys(adata):
         }
     )
     for key in ("variance", "variance_ratio"):
-        np.testing.assert_allclose(adata.uns["pca"][key], theirs.uns["pca"][key], rtol=1e-4)
+        np.testing.assert_allclose(bare.uns["pca"][key], theirs.uns["pca"][key], rtol=1e-4)
     for ours, other in (
-        (adata.varm["PCs"], theirs.varm["PCs"]),
-        (adata.obsm["X_pca"], theirs.obsm["X_pca"]),
+        (bare.varm["PCs"], theirs.varm["PCs"]),
+        (bare.obsm["X_pca"], theirs.obsm["X_pca"]),
     ):
         signs = np.sign((ours * other).sum(axis=0))
         np.testing.assert_allclose(ours, other * signs, atol=2e-3 * np.abs(other).max())
 
 
-def test_highly_variable_genes_are_used_unless_told_otherwise(adata):
-    chosen = np.zeros(adata.n_vars, bool)
+def test_highly_variable_genes_are_used_unless_told_otherwise(bare):
+    chosen = np.zeros(bare.n_vars, bool)
     chosen[::3] = True
-    adata.var["highly_variable"] = chosen
-    ga.pca(adata, 5)
-    assert not adata.varm["PCs"][~chosen].any()
-    assert adata.uns["pca"]["params"]["mask_var"] == "highly_variable"
+    bare.var["highly_variable"] = chosen
+    ga.pca(bare, 5)
+    assert not bare.varm["PCs"][~chosen].any()
+    assert bare.uns["pca"]["params"]["mask_var"] == "highly_variable"
     np.testing.assert_array_equal(
-        adata.obsm["X_pca"], PCA(5, random_state=0).fit_transform(adata.X[:, chosen])
+        bare.obsm["X_pca"], PCA(5, random_state=0).fit_transform(bare.X[:, chosen])
     )
-    ga.pca(adata, 5, mask_var=None, key_added="all")
-    assert adata.varm["all"][~chosen].any()
-    assert adata.uns["all"]["params"]["mask_var"] is None
-    ga.pca(adata, 5, mask_var=~chosen, key_added="others")
-    assert not adata.varm["others"][chosen].any()
+    ga.pca(bare, 5, mask_var=None, key_added="all")
+    assert bare.varm["all"][~chosen].any()
+    assert bare.uns["all"]["params"]["mask_var"] is None
+    ga.pca(bare, 5, mask_var=~chosen, key_added="others")
+    assert not bare.varm["others"][chosen].any()
 
 
-def test_the_default_number_of_components_is_scanpys(adata):
-    ga.pca(adata)
-    assert adata.obsm["X_pca"].shape[1] == 50
+def test_the_default_number_of_components_is_scanpys(bare):
+    ga.pca(bare)
+    assert bare.obsm["X_pca"].shape[1] == 50
     few = made()
     ga.pca(few)
     assert few.obsm["X_pca"].shape[1] == 11
+
+
+def test_components_by_another_program_are_replaced_with_a_warning(adata):
+    theirs = adata.obsm["X_pca"].copy()
+    ga.pca(adata, 5, key_added="own")
+    np.testing.assert_array_equal(adata.obsm["X_pca"], theirs)
+    with pytest.warns(
+        DataWarning, match=r"obsm\['X_pca'\] was computed by another program"
+    ) as said:
+        ga.pca(adata, 5)
+    assert said[0].message.fields["key"] == "X_pca"
+    ga.pca(adata, 6)  # ours
+    ga.tsne(adata)
+    versions = {adata.uns[key]["params"]["gnomon"] for key in ("pca", "tsne")}
+    assert versions == {version("gnomon")}
 
 
 def test_a_layer_and_a_copy(adata):
@@ -245,8 +268,8 @@ def test_maps_have_the_same_bits_on_any_number_of_threads(threads):
     assert one.obsm["X_tsne"].tobytes() == more.obsm["X_tsne"].tobytes()
 
 
-def test_new_cells_are_placed_on_the_map_by_the_names_of_their_genes(adata):
-    old, new = adata[:600].copy(), adata[600:].copy()
+def test_new_cells_are_placed_on_the_map_by_the_names_of_their_genes(bare):
+    old, new = bare[:600].copy(), bare[600:].copy()
     found = ga.map(old, 20)
     assert old.obs["tsne_trust"].between(0, 1).all()
     turned = new[:, ::-1].copy()
@@ -264,21 +287,21 @@ def test_new_cells_are_placed_on_the_map_by_the_names_of_their_genes(adata):
         ga.place(new, old)
 
 
-def test_pages_are_coloured_by_obs(adata):
-    found = ga.map(adata, 10)
+def test_pages_are_coloured_by_obs(bare):
+    found = ga.map(bare, 10)
     page = found.report(color=["bulk_labels", "n_genes"], title="Cells")
-    assert page.content.ids[1][0] == adata.obs_names[0]
+    assert page.content.ids[1][0] == bare.obs_names[0]
     assert [name for name, _ in page.content.labels] == ["bulk_labels", "n_genes"]
-    judged = ga.report(adata, "umap", color="bulk_labels")
+    judged = ga.report(bare, "umap", color="bulk_labels")
     assert "made elsewhere" in judged.html
     assert judged.content.audit is not None
-    np.testing.assert_array_equal(judged.content.Y, adata.obsm["X_umap"])
-    unasked = ga.report(adata, "X_tsne")
+    np.testing.assert_array_equal(judged.content.Y, bare.obsm["X_umap"])
+    unasked = ga.report(bare, "X_tsne")
     assert unasked.content.labels[0][0] == "bulk_labels"
     with pytest.raises(DataError, match="`color` 'nothing' is no column"):
         found.report(color="nothing")
     with pytest.raises(ParameterError, match="`basis` must be a key"):
-        ga.report(adata, "X_nothing")
+        ga.report(bare, "X_nothing")
 
 
 def test_every_anndata_has_the_methods():

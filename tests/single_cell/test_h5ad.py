@@ -5,6 +5,7 @@ import warnings
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from commands import gnomon
@@ -70,6 +71,7 @@ def test_a_layer_or_a_representation_is_used_where_it_is_named(file):
     table = read(file, use_rep="X_pca")
     np.testing.assert_array_equal(table.X, theirs.obsm["X_pca"])
     assert table.columns[0] == "pca_1"
+    np.testing.assert_array_equal(read(file, use_rep="pca").X, table.X)
     with pytest.raises(OptionError, match='"twice"'):
         read(file, layer="counts")
     with pytest.raises(OptionError, match='"X_pca"'):
@@ -84,6 +86,27 @@ def test_highly_variable_genes_are_used_and_said(tmp_path):
     assert table.columns == tuple(adata.var_names[::2])
     np.testing.assert_array_equal(table.X.toarray(), adata.X[:, ::2].toarray())
     assert any("15 of 30 genes" in note for note in table.notes)
+
+
+def test_all_genes_are_used_where_features_say_so(tmp_path):
+    write_old(tmp_path / "c.h5ad")
+    assert len(read(tmp_path / "c.h5ad", use_rep="X").columns) == 40
+    for how in (read, lambda path, **options: open_table(path, in_blocks=True, **options)):
+        table = how(tmp_path / "c.h5ad", use_rep="X", features="*")
+        assert table.columns == tuple(f"gene{j}" for j in range(60))
+
+
+def test_categories_are_groups_though_their_names_are_numbers(tmp_path):
+    adata = cells()
+    adata.obs["lane"] = pd.Categorical((np.arange(90) % 4).astype(str))
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    for table in (read(tmp_path / "c.h5ad"), open_table(tmp_path / "c.h5ad", in_blocks=True)):
+        left = {each.column: each.why for each in table.roles.kept_for_colour}
+        assert left == {"lane": "categories", "depth": "numbers beside the table"}
+        assert dict(table.others)["lane"].tolist() == adata.obs["lane"].tolist()
+        assert table.words(command=True)[3][1].startswith("kept for colour: lane (")
+    with pytest.raises(OptionError, match='It has "cell", "lane", "kind", "depth", "gene0"'):
+        read(tmp_path / "c.h5ad", label="cell_type")
 
 
 def test_raw_counts_warn(tmp_path):
@@ -173,6 +196,58 @@ def test_a_model_of_a_representation_places_cells_by_it(tmp_path):
     np.testing.assert_array_equal(found.X, new.obsm["X_pca"])
 
 
+def write_old(path, d=60, n=90):
+    """A file as anndata wrote it before 0.7: records, and the texts of categories in `uns`."""
+    found = cells("dense", n=n, d=d)
+    codes = found.obs["kind"].cat.codes.to_numpy()
+    obs = np.zeros(n, [("index", "S8"), ("kind", "i1"), ("depth", "<f8"), ("lane", "<i8")])
+    obs["index"], obs["kind"] = found.obs_names.to_numpy().astype("S8"), codes
+    obs["depth"], obs["lane"] = found.obs["depth"], 1000 + np.arange(n)
+    var = np.zeros(d, [("index", "S8"), ("kind", "i1"), ("highly_variable", "?")])
+    var["index"], var["highly_variable"] = found.var_names.to_numpy().astype("S8"), True
+    var["highly_variable"][::3] = False
+    obsm = np.zeros(n, [("X_pca", "<f4", (5,)), ("X_umap", "<f8", (2,))])
+    obsm["X_pca"] = found.obsm["X_pca"]
+    obsm["X_umap"] = found.obsm["X_pca"][:, :2]
+    texts = found.obs["kind"].cat.categories.to_numpy().astype("S2")
+    with h5py.File(path, "w") as file:
+        file["X"], file["obs"], file["var"], file["obsm"] = found.X, obs, var, obsm
+        file["uns/kind_categories"] = texts
+        file["uns/lane_categories"] = texts  # of a column of `var`: no numbers of `obs` fit it
+        raw = sp.csr_matrix(found.X)
+        for name in ("data", "indices", "indptr"):
+            file[f"raw.X/{name}"] = getattr(raw, name)
+        file["raw.X"].attrs["h5sparse_format"] = "csr"
+        file["raw.X"].attrs["h5sparse_shape"] = raw.shape
+    return found
+
+
+def test_the_layout_before_anndata_0_7_is_read(tmp_path):
+    found = write_old(tmp_path / "old.h5ad")
+    table = read(tmp_path / "old.h5ad")
+    np.testing.assert_array_equal(table.X, found.obsm["X_pca"].astype(np.float32))
+    assert table.ids.tolist() == found.obs_names.tolist()
+    assert (table.label_name, table.labels.tolist()) == ("kind", found.obs["kind"].tolist())
+    others = dict(table.others)
+    np.testing.assert_array_equal(others["depth"], found.obs["depth"])
+    np.testing.assert_array_equal(others["lane"], 1000 + np.arange(90))
+    genes = read(tmp_path / "old.h5ad", use_rep="X")
+    used = np.arange(60) % 3 > 0
+    np.testing.assert_array_equal(genes.X, found.X[:, used])
+    assert genes.columns == tuple(found.var_names[used])
+    for how in ({}, {"use_rep": "X"}, {"use_rep": "X_umap"}):
+        parts = open_table(tmp_path / "old.h5ad", in_blocks=True, **how)
+        assert parts.labels.tolist() == table.labels.tolist()
+        blocks = [parts.X.read(partition) for partition in parts.X.partitions]
+        np.testing.assert_array_equal(np.vstack(blocks), read(tmp_path / "old.h5ad", **how).X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata's, of the old layout
+        theirs = anndata.read_h5ad(tmp_path / "old.h5ad")
+    assert theirs.obs["kind"].tolist() == table.labels.tolist()
+    done = gnomon("audit", "old.h5ad", "--map", "X_umap", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def read_parts(path):
     table = open_table(path, in_blocks=True)
     return [table.X.read(partition) for partition in table.X.partitions]
@@ -215,6 +290,10 @@ HOSTILE = {
     "plugin": (put(_plugin), "plugin"),
     "no X": (put(lambda f: f.__delitem__("X")), "has no X"),
     "no obs": (put(lambda f: f.__delitem__("obs")), "no AnnData file"),
+    "obs that is a list": (
+        put(lambda f: (f.__delitem__("obs"), f.__setitem__("obs", np.arange(90)))),
+        "has no index",
+    ),
     "indices out of range": (
         put(lambda f: f["X/indices"].__setitem__(0, 999)),
         "broken sparse matrix",
@@ -293,6 +372,24 @@ def test_counts_are_normalised_as_scanpy_does(tmp_path, kind):
     np.testing.assert_allclose(mine if kind == "dense" else mine.toarray(), theirs, rtol=1e-5)
     with pytest.raises(OptionError, match="normalize must be log1p"):
         read(tmp_path / "c.h5ad", normalize="sqrt")
+
+
+def test_a_map_of_scanpys_components_says_so_and_what_they_hold(tmp_path):
+    adata = cells(d=60)
+    adata.obsm["X_pca"] *= 30.0 ** -np.arange(5)
+    adata.uns["pca"] = {"variance_ratio": np.array([0.3, 0.1, 0.05, 0.03, 0.02])}
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    done = gnomon("map", "c.h5ad", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "Read c.h5ad: 90 cells × 60 genes" in said
+    assert "Features 5 principal components (pca_1 … pca_5)" in said
+    assert "5 principal components, which hold 50 % of the variance of the genes" in said
+    assert "Scale none: principal components" in said
+    assert "PCA 5 principal components, taken from the file" in said
+    assert "of the variance " not in said.partition("PCA")[2]
+    blocks = open_table(tmp_path / "c.h5ad", in_blocks=True)
+    assert blocks.title() == "c.h5ad: 90 cells × 60 genes"
 
 
 def test_a_map_within_the_file_is_audited(tmp_path):

@@ -1,6 +1,7 @@
 """PCA and t-SNE of an AnnData, with scanpy's parameters and in scanpy's slots."""
 
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from gnomon.anndata.backed import MatrixParts
 from gnomon.anndata.matrices import N_PCS, choose_genes, read_matrix, representation, warn_of_counts
 from gnomon.anndata.models import CellMap
-from gnomon.errors import refuse
+from gnomon.errors import DataWarning, refuse, warn_caller
 from gnomon.numeric.scaling import working_type
 from gnomon.pca import PCA
 from gnomon.pca.plan import make_plan
@@ -60,7 +61,8 @@ def pca(
     -------
     AnnData or None
         ``obsm["X_pca"]``, ``varm["PCs"]``, ``uns["pca"]`` with ``"variance"``,
-        ``"variance_ratio"`` and ``"params"``.
+        ``"variance_ratio"`` and ``"params"``. An ``X_pca`` that another program computed is
+        replaced, with a warning.
     """
     adata = adata.copy() if copy else adata
     _write_pca(adata, n_comps, layer, mask_var, random_state, dtype, key_added, n_jobs)
@@ -89,12 +91,14 @@ def _write_pca(
     loadings = np.zeros((adata.n_vars, len(model.components_)))
     used = slice(None) if genes.mask is None else genes.mask
     loadings[used] = model.components_.T
+    _warn_of_replaced(adata, key_added)
     adata.obsm[key_added or "X_pca"] = np.asarray(scores, dtype)
     adata.varm[key_added or "PCs"] = loadings
     params: dict[str, Any] = {
         "zero_center": True,
         "use_highly_variable": genes.name == "highly_variable",
         "mask_var": genes.name,
+        "gnomon": version("gnomon"),
     }
     if layer is not None:
         params["layer"] = layer
@@ -104,6 +108,20 @@ def _write_pca(
         "variance_ratio": np.asarray(model.explained_variance_ratio_),
     }
     return model
+
+
+def _warn_of_replaced(adata: Any, key_added: str | None) -> None:
+    """Warn where components that another program computed are replaced."""
+    key, params = key_added or "X_pca", adata.uns.get(key_added or "pca", {}).get("params", {})
+    if key in adata.obsm and "gnomon" not in params:
+        warn_caller(
+            DataWarning(
+                "obsm['{key}'] was computed by another program and is replaced: what was made from "
+                "it, such as a UMAP, is from now on judged beside other components.",
+                "Give `pca` a `key_added`, or make the map from it: gnomon.anndata.tsne(adata).",
+                key=key,
+            )
+        )
 
 
 def _solver(matrix: MatrixParts, n_comps: int) -> str:
@@ -184,7 +202,7 @@ def _write_map(adata: Any, model: TSNE, key_added: str | None, **used: Any) -> N
     }
     adata.obsm[key_added or "X_tsne"] = np.asarray(model.embedding_)
     known = {name: value for name, value in used.items() if value is not None}
-    adata.uns[key_added or "tsne"] = {"params": params | known}
+    adata.uns[key_added or "tsne"] = {"params": params | known | {"gnomon": version("gnomon")}}
 
 
 def _graph(adata: Any, key: str) -> Any:
@@ -216,7 +234,8 @@ def map(
     Parameters
     ----------
     adata, n_comps, layer, mask_var, random_state, n_jobs
-        As in `pca`, which is computed anew.
+        As in `pca`, which is computed anew: new cells are placed by its genes. An ``X_pca`` that
+        another program computed is replaced, with a warning; `tsne` makes a map from it.
     perplexity : float, optional
         By default 30, or a third of the cells where there are fewer than 91.
 

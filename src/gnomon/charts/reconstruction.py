@@ -63,7 +63,7 @@ def _subtitle(errors: Array, kept: int, varies: bool) -> str:
         return "All columns are constant: there is nothing to reconstruct."
     error = float(errors[kept])
     if error == 0:
-        return f"From {words.count(kept, 'component')} every cell is reconstructed exactly."
+        return f"From {words.count(kept, 'component')} every value is reconstructed exactly."
     return (
         f"From {words.count(kept, 'component')} a cell is reconstructed to within "
         f"{words.percent(error)} of the spread of the columns, root mean square."

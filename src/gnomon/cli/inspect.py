@@ -109,13 +109,15 @@ def look(asked: Asked, words: RunLines) -> dict[str, Any]:
 
 def _prepare(table: "Table", asked: Asked, words: RunLines) -> "tuple[Prepared, dict[str, Any]]":
     """The rows as a run would use them, and what is known of that; blocks are not read for it."""
-    from gnomon.data.preparation import Preparation, Prepared, prepare
+    from gnomon.data.preparation import Preparation, Prepared, drop_empty_rows, prepare
 
     missing = asked.missing
     if not table.in_blocks:
         # What `em` fills in takes long to find, and changes neither the scale nor the cost.
-        prepared = prepare(table, missing="mean" if missing == "em" else missing, scale=asked.scale)
-        _say_preparation(words, prepared.preparation, missing)
+        plain, means = (drop_empty_rows(table), "mean") if missing == "em" else (table, missing)
+        prepared = prepare(plain, missing=means, scale=asked.scale)
+        empty = table.n_rows - plain.n_rows
+        _say_preparation(words, prepared.preparation, missing, empty)
         return prepared, {**prepared.preparation.to_dict(), "missing": missing}
     if missing != "error":
         words.say("Missing", f"{missing}: as asked, by a first pass over the table")
@@ -181,10 +183,17 @@ def tell(found: Inspection, asked: Asked, words: RunLines) -> dict[str, Any]:
     }
 
 
-def _say_preparation(words: RunLines, preparation: "Preparation", missing: str) -> None:
+def _say_preparation(
+    words: RunLines, preparation: "Preparation", missing: str, empty: int = 0
+) -> None:
+    from gnomon.data.table import count
+
     for name, text in preparation.lines():
         if name == "missing" and missing == "em":
-            text = f"{preparation.n_missing:,} values to be filled in from the other columns"
+            values = count(preparation.n_missing, "value")
+            text = f"{values} to be filled in from the other columns"
+            if empty:
+                text += f"; {count(empty, 'row')} without any value dropped"
         words.say(name.capitalize(), text)
 
 

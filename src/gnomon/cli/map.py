@@ -24,7 +24,7 @@ gnomon map wine -k parallel -o results
 gnomon map documents.parquet --metric cosine --text title
 gnomon map cells.parquet --sample 100000  map 100,000 rows, place the others
 
-DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy, .npz, JSON lines, an Excel workbook, a
+DATA is a CSV or TSV file (also .gz), Parquet, Feather, .npy, .npz, JSON, an Excel workbook, a
 sparse matrix (.npz, .mtx, a 10x folder) or an AnnData file (.h5ad); a folder of such tables (of one
 kind, not sparse), which are one table; standard input (-); or a sample: digits, iris, wine,
 breast-cancer, house-prices and others.

@@ -177,13 +177,13 @@ features = _together(
         "--keep",
         metavar="COLUMN",
         multiple=True,
-        help="Use this column as a feature, too. May be given again.",
+        help="Use this column as a feature, too: a name or a pattern. May be given again.",
     ),
     of_table(
         "--drop",
         metavar="COLUMN",
         multiple=True,
-        help="Do not use this column as a feature. May be given again.",
+        help="Do not use this column as a feature: a name or a pattern. May be given again.",
     ),
 )
 # What of an AnnData file is used: `layer`, `use_rep`, `normalize`.
@@ -192,8 +192,9 @@ of_cells = _together(
     of_table(
         "--use-rep",
         metavar="NAME",
-        help="Key of obsm in an .h5ad file to use, or X (default: as in scanpy, X_pca if it "
-        "exists and there are more than 50 genes).",
+        help="Key of obsm in an .h5ad file to use, or X, of which the genes in "
+        "var['highly_variable'] are used, if there are such; all of them by --features '*' "
+        "(default: as in scanpy, X_pca if it exists and there are more than 50 genes).",
     ),
     of_table(
         "--normalize",

@@ -69,7 +69,7 @@ def command(asked: Asked) -> None:
             memory=asked.memory,
             engine=engine,
             scores=None if folder is None else folder.new / SCORES,
-            on=results.reporter(words, bar, recorded=folder is not None),
+            on=results.reporter(words, bar, mapping=False, recorded=folder is not None),
             spool=asked.spool,
             **reading,
         )

@@ -51,15 +51,28 @@ MUCH = 0.2  # share of neighbours kept by chance that is said beside the map's
 NAMED = 8  # rows among another group that are named
 
 
-def reporter(words: RunLines, bar: Bar | None = None, *, recorded: bool = True) -> On:
+def reporter(
+    words: RunLines, bar: Bar | None = None, *, mapping: bool = True, recorded: bool = True
+) -> On:
     """A callback that writes a line for each stage that ends, and shows the others on a bar.
 
-    `recorded` says whether the run will write run.json, which lists rows that were dropped.
+    A map of principal components has no line about the PCA of these. `recorded` says whether the
+    run will write run.json, which lists rows that were dropped.
     """
+    from gnomon.data.names import are_components
+
+    components = ""
 
     def on(event: Event) -> None:
+        nonlocal components
         if isinstance(event.detail, Finished):
-            if event.stage == "prepare":
+            if event.stage == "read" and mapping:
+                columns = event.detail.result.columns
+                components = f"{len(columns)} principal components, taken from the file"
+                components = components if are_components(columns) else ""
+            if event.stage == "pca" and components:
+                words.say("PCA", components)
+            elif event.stage == "prepare":
                 say_prepared(words, event.detail.result, event.detail.seconds, recorded=recorded)
             else:
                 _say(words, event.stage, event.detail.seconds, event.detail.result)

@@ -98,12 +98,15 @@ def check_reading(function: str, reading: Mapping[str, Any]) -> None:
 
 def found_in(options: ColumnOptions, raw: RawTable) -> ColumnOptions:
     """The names as the file spells them; contradictions are refused."""
+    # What stands beside an array comes first in errors: labels and ids are among it.
+    known = (*raw.columns, *raw.matrix_names)
 
     def find(option: str, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(find_name(option, name, raw.names, raw.name) for name in names)
+        return tuple(find_name(option, name, known, raw.name) for name in names)
 
     label, id_name = find("label", _one(options.label)), find("id", _one(options.id))
-    keep, drop = find("keep", options.keep), find("drop", options.drop)
+    keep = find_names("keep", options.keep, raw.names, raw.name)
+    drop = find_names("drop", options.drop, raw.names, raw.name)
     for option, names in (("label", label), ("id", id_name), ("keep", keep)):
         both = set(names) & set(drop)
         if both:
@@ -119,7 +122,7 @@ def found_in(options: ColumnOptions, raw: RawTable) -> ColumnOptions:
             )
     features = options.features
     if features is not None:
-        features = find_names("features", features, raw.names, raw.name)
+        features = find_names("features", features, raw.names, raw.name, raw.beside)
     return replace(
         options,
         label=label[0] if label else None,

@@ -31,7 +31,7 @@ __all__ = [
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI]nf(inity)?|INF)$"
 COMMA_NUMBER = NUMBER.replace(r"\.", ",")
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?|\d\d?[./]\d\d?[./]\d{4}")
+DATE = re.compile(r"\d{4}([-/.])\d\d?\1\d\d?([ T]\d\d?:\d\d.*)?|\d\d?[./]\d\d?[./]\d{4}")
 # A number with something before or behind it: $1,250.00, 12 %, 3.5 kg, (7.25).
 DRESSED = r"^[^0-9A-Za-z]{0,3}[0-9][0-9.,' ]*[^0-9]?([^0-9A-Za-z ]|[A-Za-z]{1,4})?$"
 PLAIN = r"^[-+]?[0-9][0-9.,' ]*$"

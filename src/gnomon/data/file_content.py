@@ -52,11 +52,12 @@ MAGIC = {
 AS_CSV = "Save the table as CSV."
 OTHERWISE = {
     "Feather version 1": "Save the table as Feather version 2, as Parquet or as CSV.",
-    "JSON": "Write one object a line (JSON lines, .jsonl), or save the table as CSV.",
+    "a JSON object": 'Write rows as an array, [{"column": value, …}, …], or one object a line '
+    "(JSON lines, .jsonl).",
     "HDF5": "An AnnData file is read if its name ends in .h5ad; save other tables as Parquet or "
     "CSV.",
 }
-READABLE = ("parquet", "feather", "npy", "zip", "mtx", "text", "jsonl", "excel")
+READABLE = ("parquet", "feather", "npy", "zip", "mtx", "text", "jsonl", "json", "excel")
 SUFFIXES = {
     ".parquet": "parquet",
     ".feather": "feather",
@@ -93,7 +94,7 @@ class FileContent:
     data : array of uint8
         Its bytes, mapped rather than read where that is possible, decompressed if they were gz.
     kind : str
-        "parquet", "feather", "npy", "zip", "mtx", "jsonl", "excel" or "text".
+        "parquet", "feather", "npy", "zip", "mtx", "jsonl", "json", "excel" or "text".
     budget : Budget
         What reading may take.
     """
@@ -287,7 +288,9 @@ def _kind(data: NDArray[np.uint8], name: str, suffix: str) -> str:
     if kind == "text" and (suffix in JSON_LINES or (not suffix and begins == b"{")):
         kind = "jsonl"
     elif kind == "text" and suffix == ".json" and begins in (b"[", b"{"):
-        kind = "JSON"
+        kind = "json" if begins == b"[" else "a JSON object"
+    elif kind == "text" and not suffix and b"".join(head.split())[:2] == b"[{":
+        kind = "json"  # standard input
     claimed = SUFFIXES.get(suffix)
     if kind == "zip" and claimed == "excel":
         kind = "excel"

@@ -30,6 +30,7 @@ ENDINGS = (
     ".txt",
     ".jsonl",
     ".ndjson",
+    ".json",
     ".xlsx",
 )
 

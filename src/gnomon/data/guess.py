@@ -14,7 +14,7 @@ from gnomon.data.kinds import KIND, NEARLY_ALL, KindMeasures, differ, find_stran
 from gnomon.data.names import is_id_like, is_index_like, is_label_like, is_strict_id
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import FileError, listed, quoted
-from gnomon.data.table import LeftOut
+from gnomon.data.table import BESIDE, LeftOut
 from gnomon.inputs.csr import is_sparse
 
 __all__ = ["Guess", "matrix_column"]
@@ -29,6 +29,7 @@ LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
 TEXTS = ("text", "codes")
 GROUPS = (*TEXTS, "truth", "dates")  # what is kept for colour if its values are few
 COUNTS = "counts the rows of each file"
+RESTARTS = "numbers the rows of each group"
 FEW_WHOLE = "few distinct whole numbers"
 REASONS = {"empty": "no values", "codes": "codes with leading zeros", "truth": "true and false"}
 
@@ -130,6 +131,9 @@ class Guess:
             self.shown.discard(text)
             self.why.pop(text)
         for name in self.free:
+            if is_id_like(name) and self.is_number(name) and self._restarts(name):
+                self.why[name] = RESTARTS
+        for name in self.free:
             if is_strict_id(name) and self.is_number(name) and self._is_whole(name):
                 self.why[name] = "named like an id, but repeated"
 
@@ -180,6 +184,16 @@ class Guess:
         if values.slice(0, LEAST_INDEX).null_count or values.null_count:
             return False
         return _counts_up(values.slice(0, LEAST_INDEX).to_numpy()) and _counts_up(values.to_numpy())
+
+    def _restarts(self, name: str) -> bool:
+        """Whether the numbers count up from 1 (or 0), and again and again."""
+        values = self.seen[name].values
+        if values.null_count or len(values) < LEAST_INDEX or values[0].as_py() not in (0, 1):
+            return False
+        numbers = np.asarray(values.to_numpy(), np.float64)
+        first, steps = numbers[0], np.diff(numbers)
+        again = numbers[1:] == first
+        return bool(((steps == 1) | again).all()) and 0 < again.sum() <= len(numbers) // LEAST_INDEX
 
     def _is_whole(self, name: str) -> bool:
         values = self.seen[name].values
@@ -347,7 +361,7 @@ class Guess:
         if self.options.columns is not None or name in self.options.drop or name not in self.seen:
             return False
         column, why = self.seen[name], self.why[name]
-        if why in ("another id", COUNTS):
+        if why in ("another id", COUNTS, RESTARTS):
             return False
         if why == "named like an id, but repeated":
             return self._groups(name)
@@ -364,13 +378,15 @@ class Guess:
     def _reason_of(self, name: str) -> tuple[str, bool, bool]:
         """Why a column is no feature, whether it could be one, and whether it could be the id."""
         why, column = self.why[name], self.seen.get(name)
-        if why != "text" or column is None:
+        if why not in ("text", "dates") or column is None:
             return why, self._can_be_kept(name), False
-        if (cell := dressed_number(column)) is not None:
+        if why == "text" and (cell := dressed_number(column)) is not None:
             return f"text such as {quoted(cell)}", False, False
         counted = self.id is None or bool(self.id_why)  # rows are better named than counted
-        if counted and self.options.columns is None and self._names_rows(name):
-            return "text, different in every row", False, True
+        spans = pa.types.is_duration(column.cells.type) or pa.types.is_time(column.cells.type)
+        differs = self.n >= 2 and not spans and _distinct(column.cells) == self.n
+        if counted and self.options.columns is None and differs:
+            return f"{why}, different in every row", False, True
         return why, False, False
 
     def _reason(self, name: str) -> str:
@@ -378,7 +394,7 @@ class Guess:
         if column.category:
             return "categories"
         if name in self.raw.beside and column.kind == "numbers":
-            return "beside the table"
+            return BESIDE
         return REASONS.get(column.kind, column.kind)
 
 

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 
+MOST_NAMED = 12  # columns with gaps that an error names
 CHOICES = ("error", "drop", "mean", "em")
 
 # Without noise the components foretell exactly, and a row of few values foretells nothing: a little
@@ -61,10 +62,11 @@ def learn_filling(table: Table, spread: Spread, *, standardize: bool) -> tuple[F
     empty = np.flatnonzero(np.isnan(X).all(axis=1))
     if empty.size:
         raise GapError(
-            f"{table.name}: {table.places.of(int(empty[0]))} has no value at all, and nothing "
-            "foretells it.",
+            f"{table.name}: {table.places.of(int(empty[0]))} has no value in any feature, so there "
+            "is nothing to estimate its values from.",
             ("missing", "drop"),
             ("missing", "mean"),
+            "Or remove that row.",
         )
     if standardize:
         unit = np.where(spread.std > 0, spread.std, 1.0)
@@ -111,9 +113,13 @@ def refuse_gaps(
     row, column, _ = _first_place(table.X, np.isnan, as_engine(engine))
     columns = int(np.count_nonzero(gaps))
     where = f" in {count(columns, 'column')}" if columns > 1 else ""
+    named = ""
+    if 1 < columns <= MOST_NAMED:
+        each = (f"{quoted(table.columns[j])} {gaps[j]:,}" for j in np.flatnonzero(gaps))
+        named = f": {', '.join(each)}"
     raise GapError(
-        f"{table.name}: {count(total, 'missing value')}{where} (first: {table.places.of(row)}, "
-        f"column {quoted(table.columns[column])}).",
+        f"{table.name}: {count(total, 'missing value')}{where}{named} (first: "
+        f"{table.places.of(row)}, column {quoted(table.columns[column])}).",
         *ways,
     )
 

@@ -10,6 +10,7 @@ from gnomon.data.refusals import OptionError, listed, quoted
 from gnomon.errors import Parameter, refuse
 
 __all__ = [
+    "are_components",
     "as_names",
     "find_name",
     "find_names",
@@ -21,6 +22,9 @@ __all__ = [
     "unique_names",
     "vector_of",
 ]
+
+ALIKE = 0.7  # share of letters from which a name is taken for a misspelled one
+MOST_LISTED = 12
 
 _STRICT_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
@@ -40,6 +44,7 @@ _LABEL = re.compile(
     r"|diagnosis|outcome|cultivar|variety|celltype|cell[ _.-]type|leiden|louvain)"
     r"|type|digit|y|survived|churn"
 )
+_COMPONENT = re.compile(r"(?:pca|pcs?)[ _]?(\d+)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -102,34 +107,47 @@ def find_name(option: str, name: str, names: Collection[str], file: str) -> str:
         same = [there for there in names if loosely(there) == loosely(name)]
         if len(same) == 1:
             return same[0]
-    close = difflib.get_close_matches(name, list(names), 1)
-    way = f"Did you mean {quoted(close[0])}?" if close else f"It has {listed(list(names))}."
+    close = difflib.get_close_matches(name, list(names), 1, cutoff=ALIKE)
     raise OptionError(
         "{file} has no column {column}, named by the option {parameter}.",
-        way,
+        f"Did you mean {quoted(close[0])}?" if close else _there(name, names),
         file=file,
         column=quoted(name),
         parameter=Parameter(option),
     )
 
 
+def _there(name: str, names: Collection[str]) -> str:
+    """What names there are, those that look like `name` first; a hint where it lists several."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and any(fnmatchcase(each, part) for part in parts for each in names):
+        return "Give the option once for each name."
+    near = difflib.get_close_matches(name, list(names), MOST_LISTED, cutoff=0.3)
+    return f"It has {listed([*near, *(each for each in names if each not in near)], MOST_LISTED)}."
+
+
 def find_names(
-    option: str, wanted: Sequence[str], names: Collection[str], file: str
+    option: str,
+    wanted: Sequence[str],
+    names: Collection[str],
+    file: str,
+    beside: Collection[str] = (),
 ) -> tuple[str, ...]:
     """The columns that `wanted` names outright or by patterns such as ``pc*``, in the file's order.
 
-    A column whose name is the pattern itself is meant rather than what the pattern fits.
+    A column whose name is the pattern itself is meant rather than what the pattern fits. Patterns
+    do not fit the columns `beside` a matrix.
     """
     found: set[str] = set()
     for each in wanted:
         if each in names or not any(mark in each for mark in "*?["):
             found.add(find_name(option, each, names, file))
             continue
-        fitting = [name for name in names if fnmatchcase(name, each)]
+        fitting = [name for name in names if name not in beside and fnmatchcase(name, each)]
         if not fitting:
             raise OptionError(
                 "{file} has no column that fits {pattern}, named by the option {parameter}.",
-                f"It has {listed(list(names))}.",
+                _there(each, names),
                 file=file,
                 pattern=quoted(each),
                 parameter=Parameter(option),
@@ -142,6 +160,14 @@ def stem_of(name: str) -> str | None:
     """``V#`` of ``V12``, ``pixel_#_#`` of ``pixel_3_7``, ``#`` of ``402.5``; or None."""
     stem, numbers = _NUMBER.subn("#", name.strip())
     return stem if numbers else None
+
+
+def are_components(names: Sequence[str]) -> bool:
+    """Whether columns are principal components already: ``pca_1``, ``pca_2`` … or ``PC1`` …."""
+    found = [_COMPONENT.fullmatch(name.strip().casefold()) for name in names]
+    return len(found) > 1 and [int(each[1]) if each else 0 for each in found] == [
+        *range(1, len(found) + 1)
+    ]
 
 
 def vector_of(name: str) -> str:

@@ -169,6 +169,7 @@ def table_of_source(
         n_columns=len(first.all_names),
         named=source.names is not None,
         places=Places(parts=parts) if several else Places(),
+        size="" if several else first.size,
     )
 
 

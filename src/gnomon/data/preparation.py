@@ -20,6 +20,7 @@ from gnomon.data.missing import (
     refuse_infinities,
     rows_without_gaps,
 )
+from gnomon.data.names import are_components
 from gnomon.data.prepared_source import PreparedSource, drop_gaps
 from gnomon.data.refusals import FileError, lacks_columns, quoted
 from gnomon.data.scale import Scale, choose_scale
@@ -33,8 +34,7 @@ from gnomon.inputs.csr import is_sparse
 from gnomon.records import Record
 from gnomon.typing import Vector
 
-__all__ = ["Preparation", "Prepared", "prepare"]
-
+__all__ = ["Preparation", "Prepared", "drop_empty_rows", "prepare"]
 
 SCALES = {"auto": None, "none": False, "standard": True}
 EM_TIMES = 5  # the table in float64, and copies of it, while gaps are filled in
@@ -93,6 +93,9 @@ class Preparation(Record):
         return [(name, text) for name, text in lines if text]
 
     def _missing_words(self) -> str:
+        if self.n_dropped and self.missing == "em":
+            empty = f"{count(self.n_dropped, 'row')} without any value dropped"
+            return f"{self.filled}; {empty}" if self.filled else empty
         if self.n_dropped:
             share = 100 * self.n_dropped / self.n_rows
             return f"{count(self.n_dropped, 'row')} dropped ({share:.2g} %)"
@@ -312,7 +315,8 @@ def prepare(
         From `gnomon.data.read` or `gnomon.data.open`; it is not changed.
     missing : {"error", "drop", "mean", "em"}
         What to do about missing values: refuse them, drop their rows, fill in the column's mean,
-        or what the row's other values foretell (`gnomon.pca.impute`).
+        or what the row's other values foretell (`gnomon.pca.impute`). "em" drops rows that have no
+        value at all: nothing foretells these.
     scale : {"auto", "none", "standard"}
         Whether columns are divided by their standard deviations; "auto" decides by `choose_scale`.
     engine : Dask client or engine, optional
@@ -332,13 +336,15 @@ def prepare(
     given, asked, engine = table, SCALES[scale], as_engine(engine)
     n, d = table.X.shape
     idle = table.in_blocks and asked is False and missing == "error"
+    if missing == "em":
+        table = drop_empty_rows(table)
     spread = Spread.unmeasured(d) if idle else measure_spread(table.X, engine)
     refuse_infinities(table, spread, engine)
     gaps = spread.gaps
     if missing == "error":
         ways = ("missing", "drop"), ("missing", "mean"), ("missing", "em")
         refuse_gaps(table, gaps, *ways, engine=engine)
-    empty = np.flatnonzero(gaps == n)
+    empty = np.flatnonzero(gaps == table.n_rows)
     if empty.size:
         name = table.columns[empty[0]]
         raise FileError(f"{table.name}: column {quoted(name)} has no values.", ("drop", name))
@@ -357,7 +363,9 @@ def prepare(
     if missing == "drop" and gaps.any():
         table, spread = _drop(table, plain, spread, engine)
         gaps = spread.gaps
-    if table.is_sparse:
+    if asked is None and are_components(table.columns):
+        chosen = Scale(False, "principal components, whose spreads say how much each holds")
+    elif table.is_sparse:
         chosen = _choose_sparse(table, asked, missing, bool(gaps.any()))
     else:
         chosen = choose_scale(np.empty((0, d)), asked, names=table.columns, spread=spread)
@@ -377,6 +385,14 @@ def prepare(
     ready = preparation.ready(table, gaps)
     kept = table.places.rows if preparation.n_dropped else None
     return replace(ready, kept=kept, dropped=Dropped.between(given, kept))
+
+
+def drop_empty_rows(table: Table) -> Table:
+    """The table without the rows that have no value at all; one in blocks as it is."""
+    if table.in_blocks or table.is_sparse or table.X.dtype.kind != "f":
+        return table
+    empty = np.isnan(table.X).all(axis=1)
+    return table.take(np.flatnonzero(~empty)) if empty.any() and not empty.all() else table
 
 
 def _choose_sparse(table: Table, asked: bool | None, missing: str, gaps: bool) -> Scale:

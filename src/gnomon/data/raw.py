@@ -36,6 +36,8 @@ class RawTable:
         Columns that count the rows of each file of a folder.
     typed : bool
         Whether the file says of its columns what they hold, so that numbers in text are unusual.
+    size : str
+        Size of the file in words; rows × columns if empty.
     more : bool
         Whether these are the first rows alone: a column with one value may have others further on.
     """
@@ -52,6 +54,7 @@ class RawTable:
     beside: frozenset[str] = frozenset()
     counting: frozenset[str] = frozenset()
     typed: bool = False
+    size: str = ""
     more: bool = False
 
     @property

@@ -51,7 +51,7 @@ def read(
 ) -> Table:
     r"""Read a table from a file.
 
-    CSV and its kin (also gz), Parquet, Feather, .npy, .npz, JSON lines (.jsonl, .ndjson), Excel or
+    CSV and its kin (also gz), Parquet, Feather, .npy, .npz, JSON lines or arrays, Excel or
     OpenDocument workbooks (extra ``gnomon[excel]``), sparse matrices (SciPy's .npz, Matrix Market,
     10x folders), and AnnData files (.h5ad, extra ``gnomon[anndata]``).
 
@@ -72,9 +72,10 @@ def read(
     id : str, optional
         The column that says what rows are called.
     keep : str or list of str, optional
-        Columns to use as features although they would be none; added to `features`.
+        Columns to use as features although they would be none, by name or by patterns; added to
+        `features`.
     drop : str or list of str, optional
-        Columns to ignore; taken from `features`.
+        Columns to ignore, by name or by patterns; taken from `features`.
     na : str or list of str, optional
         Text that means a missing value, besides an empty cell, NA, NaN and null.
     features : str or list of str, optional
@@ -190,6 +191,7 @@ def as_table_of(raw: RawTable, options: ColumnOptions, folder: Path | None) -> T
         n_columns=len(raw.names),
         named=raw.named,
         places=raw.places,
+        size=raw.size,
     )
 
 

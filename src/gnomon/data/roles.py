@@ -7,8 +7,9 @@ reversed by an option.
    model.
 2. Id: distinct whole numbers or texts *and* a name like an id, or 0, 1, 2 … or 1, 2, 3 … row by
    row, or the first column without a name, or texts beside an array (.npz). Numbers with fractions
-   are never ids. Without any, a column shown as `text` is the id, too, if it has another word in
-   every row.
+   are never ids. Named like an id, numbers that count from 1 again and again number the rows of
+   each group, and are no feature. Without any, a column shown as `text` is the id, too, if it has
+   another word in every row.
 3. Label: text, categories, true and false; or few distinct whole numbers *and* a name like a label,
    or at most two such columns beside more columns of numbers of another kind. Arrays of one
    dimension beside a table (.npz) are labels.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.names import are_components
 from gnomon.data.refusals import as_seen, option
 from gnomon.data.samples import Sample
 from gnomon.engine.source import Source
@@ -21,6 +22,8 @@ __all__ = ["ROW", "SHOWN", "ColumnRoles", "LeftOut", "Places", "Table", "count",
 OURS = re.compile(
     r"(tsne|pc)\d+|trust|among|among_in_data|placed|distance_ratio|residual|unusual|why"
 )
+MOST_NAMED = 12  # columns of one role that are all named
+BESIDE = "numbers beside the table"
 # Column that holds the rows' numbers in the table that was given, where some were dropped.
 ROW = "row"
 # Roles of columns that a page shows, only where the user names them.
@@ -79,10 +82,13 @@ class ColumnRoles(Record):
     def words(self, *, command: bool) -> list[tuple[str, str]]:
         """One line for each role, in the words of the library or of the command line."""
         names = [as_seen(name) for name in self.features]
-        shown = f"{names[0]} … {names[-1]}" if len(names) > 2 else ", ".join(names)
+        what = "numeric column"
+        shown = f"{names[0]} … {names[-1]}" if len(names) > MOST_NAMED else ", ".join(names)
+        if are_components(self.features):
+            what, shown = "principal component", f"{names[0]} … {names[-1]}"
         kept = _left_out_words(self.kept_for_colour, command=command)
         lines = [
-            ("features", f"{count(len(names), 'numeric column')} ({shown})"),
+            ("features", f"{count(len(names), what)} ({shown})"),
             ("label", _guess_words(self.label, self.label_why, command=command)),
             ("id", _guess_words(self.id, self.id_why, command=command)),
             *((role, as_seen(name)) for role in SHOWN if (name := getattr(self, role))),
@@ -204,6 +210,8 @@ class Table(Record):
         Whether the columns' names are from the file.
     places : Places
         For errors: where a row stands in the file.
+    size : str
+        Size of the file in words; rows × columns if empty.
     """
 
     name: str
@@ -223,6 +231,7 @@ class Table(Record):
     n_columns: int = 0
     named: bool = True
     places: Places = field(default_factory=Places)
+    size: str = ""
 
     def __post_init__(self) -> None:
         if self.roles is None:
@@ -246,7 +255,8 @@ class Table(Record):
 
     def title(self) -> str:
         """Size and name."""
-        return f"{self.name}: {count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
+        plain = f"{count(self.n_rows, 'row')} × {count(self.n_columns, 'column')}"
+        return f"{self.name}: {self.size or plain}"
 
     def lines(self) -> list[tuple[str, str]]:
         """What columns are used for and why, in the words of the library."""
@@ -335,31 +345,35 @@ def count(n: int, what: str) -> str:
 
 
 def _guess_words(name: str | None, why: str, *, command: bool) -> str:
-    """``quality (few distinct whole numbers: --keep quality to use it)``; empty without a name."""
+    """``quality (few whole numbers: --keep quality to use it as a feature)``, or nothing."""
     if name is None or not why:
         return "" if name is None else as_seen(name)
-    return f"{as_seen(name)} ({why}: {option('keep', name, command=command)} to use it)"
+    return (
+        f"{as_seen(name)} ({why}: {option('keep', name, command=command)} to use it as a feature)"
+    )
 
 
-def _left_out_words(left_out: Sequence[LeftOut], *, command: bool, most: int = 5) -> str:
+def _left_out_words(left_out: Sequence[LeftOut], *, command: bool) -> str:
     """Columns grouped by the reason: ``sex, island (text), year (few whole numbers: …)``."""
     reasons: dict[LeftOut, list[str]] = {}
-    for left in left_out:
+    # Numbers last: they are many beside a matrix, and groups are what one looks for.
+    for left in sorted(left_out, key=lambda left: left.why == BESIDE):
         reasons.setdefault(replace(left, column=""), []).append(left.column)
     return ", ".join(
-        f"{', '.join(map(as_seen, names[:most]))}"
-        f"{f' and {len(names) - most:,} more' * (len(names) > most)} "
+        f"{', '.join(map(as_seen, names[:MOST_NAMED]))}"
+        f"{f' and {len(names) - MOST_NAMED:,} more' * (len(names) > MOST_NAMED)} "
         f"({reason.why}{_way_words(reason, names, command=command)})"
         for reason, names in reasons.items()
     )
 
 
 def _way_words(reason: LeftOut, names: Sequence[str], *, command: bool) -> str:
-    """``: --keep year to use it``, or ``: --keep NAME to use one`` of several."""
+    """``: --keep year to use it as a feature``, or ``NAME`` of several."""
     alone = len(names) == 1
     name = names[0] if alone else "NAME"
     if reason.can_be_kept:
-        return f": {option('keep', name, command=command)} to use {'it' if alone else 'one'}"
+        by = "it" if alone else "one"
+        return f": {option('keep', name, command=command)} to use {by} as a feature"
     if reason.can_name_rows:
         by = "it" if alone else "one"
         return f": {option('id', name, command=command)} to name the rows by {by}"

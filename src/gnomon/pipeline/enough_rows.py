@@ -1,4 +1,4 @@
-"""Checks before a run: whether the table has what a map or a PCA needs, rows above all."""
+"""Checks before a run: enough rows for a map or a PCA, and a name of its own for each row."""
 
 import warnings
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from gnomon.data.preparation import Prepared
-from gnomon.data.refusals import FileError
-from gnomon.data.table import count
+from gnomon.data.refusals import FileError, quoted
+from gnomon.data.table import Table, count
 from gnomon.errors import DataWarning, refuse
 from gnomon.inputs import check_real
 from gnomon.inputs.csr import is_sparse
@@ -46,11 +46,33 @@ def check_run(
         refuse("metric", "be 'euclidean' for a sparse table", metric, way_out)
     if perplexity is None or prepared.table.in_blocks:  # TSNE refuses equal rows itself
         return
+    if mapped in (None, X.shape[0]):
+        _check_ids(prepared.table)
     if _are_equal(X):
         raise FileError(
             f"{name}: all rows are the same in the columns in use, so there is no map.",
             "Use other columns.",
         )
+
+
+def _check_ids(table: Table) -> None:
+    """Refuse names that several rows of a map share."""
+    if table.ids is None:
+        return
+    first: dict[str, int] = {}
+    for row, name in enumerate(table.ids.tolist()):
+        if first.setdefault(name, row) != row:
+            raise FileError(
+                "{file}: column {column} names two rows {value}: {place} and {again}, and a map "
+                "takes a name for each.",
+                ("text", str(table.id_name)),
+                "Another column may name the rows.",
+                file=table.name,
+                column=quoted(str(table.id_name)),
+                value=quoted(name),
+                place=table.places.of(first[name]),
+                again=table.places.of(row),
+            )
 
 
 def _are_equal(X: Any) -> bool:

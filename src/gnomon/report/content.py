@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnomon.data.names import stem_of
+from gnomon.data.names import are_components, stem_of
 from gnomon.data.spread import measure_spread
 from gnomon.errors import DataWarning
 from gnomon.neighbors.search import find_neighbors
@@ -233,6 +233,11 @@ class PageContent:
     def n(self) -> int:
         """Rows."""
         return len(self.scores)
+
+    @cached_property
+    def of_components(self) -> bool:
+        """Whether the map is of principal components: a PCA of these says nothing of the data."""
+        return self.Y is not None and are_components(self.names)
 
     @property
     def made_elsewhere(self) -> bool:

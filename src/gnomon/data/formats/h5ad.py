@@ -37,10 +37,12 @@ from gnomon.data.formats.matrix_parts import (
     spool_csr,
     stored_entries,
 )
+from gnomon.data.formats.old_h5ad import as_later
 from gnomon.data.formats.spool import Spool
 from gnomon.data.names import unique_names
 from gnomon.data.raw import RawTable
 from gnomon.data.refusals import COPIED_WHOLE, FileError, OptionError, listed, quoted
+from gnomon.data.table import count
 from gnomon.errors import DataError, DataWarning, GnomonError, warn_caller
 from gnomon.inputs.csr import canonical_csr, is_sparse
 
@@ -107,6 +109,7 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
         cells.warn_of_counts(X)
         columns, said = unique_names(cells.genes, X.shape[1])
         beside = _obs(file, path.name, 0, X.shape[0], frozenset(columns))
+        categories = _categories(file, frozenset(columns))
     return RawTable(
         path.name,
         beside,
@@ -115,7 +118,9 @@ def read_h5ad(path: Path, options: ColumnOptions, memory: Memory = None) -> RawT
         notes=(*cells.notes, *said),
         named=True,
         typed=True,
+        categories=categories & {*beside},
         beside=frozenset(beside),
+        size=cells.size,
     )
 
 
@@ -133,12 +138,13 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         matrix = _InParts(cells, cells.in_parts(file, spool))
         cells.warn_of_counts(matrix.read(0, min(MANY_CELLS, matrix.shape[0])))
         columns, said = unique_names(cells.genes, matrix.shape[1])
+        categories = _categories(file, frozenset(columns))
 
     def beside(start: int, stop: int) -> dict[str, Any]:
         with _reading(path) as file:
             return _obs(file, path.name, start, stop, frozenset(columns))
 
-    return MatrixTable(
+    table = MatrixTable(
         path.name,
         matrix,
         columns,
@@ -146,9 +152,12 @@ def h5ad_table(path: Path, options: ColumnOptions, rows: int | None, spool: Spoo
         rows,
         named=True,
         beside=beside,
+        categories=categories,
         notes=(*cells.notes, *said),
         spool=spool if cells.kind == "csc" else None,
     )
+    table.size = cells.size
+    return table
 
 
 @contextmanager
@@ -163,10 +172,10 @@ def _reading(path: Path) -> Iterator[Any]:
 
     try:
         with h5py.File(path, "r", rdcc_nbytes=CHUNK_CACHE) as file:
-            yield file
+            yield as_later(file)
     except GnomonError:
         raise
-    except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise FileError(
             f"{path.name} is no AnnData file, or a damaged one ({str(error).splitlines()[0]}).",
             COPIED_WHOLE,
@@ -228,6 +237,8 @@ class _Cells:
     counts : bool
         Whether they may be raw counts, which is warned of.
     notes : tuple of str
+    size : str
+        Cells and genes of the file.
     """
 
     path: Path
@@ -242,6 +253,7 @@ class _Cells:
     normalize: bool
     counts: bool
     notes: tuple[str, ...]
+    size: str
 
     @classmethod
     def of(cls, path: Path, file: Any, options: ColumnOptions) -> "_Cells":
@@ -282,9 +294,10 @@ class _Cells:
             if used is not None:
                 genes = [genes[j] for j in used]
                 marked = f"{used.size:,} of {shape[1]:,}"
-                notes.append(f"{marked} genes used: var['highly_variable']")
+                notes.append(f"{marked} genes used: var['highly_variable']; features '*' takes all")
         if what != "X":
-            notes.append(f"{what} is used")
+            notes.append(f"{what} is used{_shares_held(file, what, shape[1])}")
+        n_genes = len(_index(file["var"], name))
         return cls(
             path.absolute(),
             part.name,
@@ -298,6 +311,7 @@ class _Cells:
             options.normalize is not None,
             options.normalize is None and use_rep is None,
             tuple(notes),
+            f"{count(ids, 'cell')} × {count(n_genes, 'gene')}",
         )
 
     @property
@@ -395,7 +409,7 @@ class _OpenFile:
         with self.lock:
             if self.file is None:
                 self.file = h5py.File(self.path, "r", rdcc_nbytes=CHUNK_CACHE)
-            yield self.file
+            yield as_later(self.file)
 
     def close(self) -> None:
         """Close it until it is read again."""
@@ -451,6 +465,19 @@ def _has_pca(file: Any) -> bool:
     return "X_pca" in file.get("obsm", ()) and len(genes) > N_PCS
 
 
+def _shares_held(file: Any, what: str, k: int) -> str:
+    """How much of the genes' variance `X_pca` holds, where scanpy wrote that beside it."""
+    stored = file.get("uns", {}).get("pca")
+    if what != 'obsm["X_pca"]' or stored is None or not hasattr(stored, "keys"):
+        return ""
+    ratio = stored.get("variance_ratio")
+    if getattr(ratio, "shape", None) != (k,) or ratio.dtype.kind != "f":
+        return ""
+    share = float(ratio[...].sum())
+    held = f", which hold {100 * share:.3g} % of the variance of the genes"
+    return f": {k} principal components{held if 0 < share <= 1 + 1e-6 else ''}"
+
+
 def _representation_of(file: Any, columns: tuple[str, ...]) -> str | None:
     """The representation whose axes the columns of a model are; None if they are genes."""
     for key, part in file.get("obsm", {}).items():
@@ -489,6 +516,8 @@ def _choose(file: Any, name: str, layer: str | None, use_rep: str | None) -> tup
         return file["X"], "X"
     key, group = (layer, "layers") if layer is not None else (use_rep, "obsm")
     there = list(file.get(group, ()))
+    if group == "obsm" and key not in there and f"X_{key}" in there:
+        key = f"X_{key}"  # as scanpy's functions take it
     if key not in there:
         known = f"It has {listed(there)}." if there else "It has none."
         raise OptionError(f"{name} has no {group}[{quoted(str(key))}].", known)
@@ -574,6 +603,18 @@ def _obs(file: Any, name: str, start: int, stop: int, taken: frozenset[str]) -> 
     return columns
 
 
+def _categories(file: Any, taken: frozenset[str]) -> frozenset[str]:
+    """Columns of `obs` that hold categories, by the names of `_obs`."""
+    obs = file["obs"]
+    order = [_text(key) for key in obs.attrs.get("column-order", ())]
+    grouped = [key for key in order if key in obs and _is_category(obs[key])]
+    return frozenset(f"{key} (obs)" if key in {*taken, "cell"} else key for key in grouped)
+
+
+def _is_category(part: Any) -> bool:
+    return not hasattr(part, "dtype") and {"categories", "codes"} <= set(part)
+
+
 def _column(part: Any, rows: slice) -> Any:
     """Some rows of a column of `obs`: numbers, truth values, text, or categories."""
     if hasattr(part, "dtype"):
@@ -581,8 +622,8 @@ def _column(part: Any, rows: slice) -> Any:
             return None
         if part.dtype.kind in "biuf":
             return pa.chunked_array([pa.array(part[rows])])
-        return _texts(part[rows])
-    if {"categories", "codes"} <= set(part):
+        return _texts(part[rows]) if part.dtype.kind in "SUO" else None
+    if _is_category(part):
         categories = part["categories"][...].tolist()
         words = np.array([*map(_text, categories), None], dtype=object)
         codes = np.asarray(part["codes"][rows], np.int64)

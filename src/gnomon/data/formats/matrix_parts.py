@@ -226,6 +226,8 @@ class MatrixTable(BlockFile):
         Whether the names are from the file.
     beside : callable
         Columns that stand beside rows `start` to `stop`, by name.
+    categories : frozenset of str
+        Those of these columns that the file calls categories.
     notes : tuple of str
     spool : Spool, optional
         The temporary copy that the matrix is read from.
@@ -241,10 +243,12 @@ class MatrixTable(BlockFile):
         *,
         named: bool,
         beside: Callable[[int, int], Mapping[str, Any]] | None = None,
+        categories: frozenset[str] = frozenset(),
         notes: tuple[str, ...] = (),
         spool: Spool | None = None,
     ) -> None:
         self.name, self.matrix, self.beside, self.named = name, matrix, beside, named
+        self.categories = categories
         self.matrix_names, self.notes, self.spool = tuple(names), notes, spool
         self.all_names = (*self.matrix_names, *(() if beside is None else beside(0, 1)))
         roles, numbers = self._roles(options)
@@ -295,7 +299,8 @@ class MatrixTable(BlockFile):
                 block = self.matrix.read(start, stop)[:, at]
                 numbers = block if self.stored is None else block.toarray()
                 found |= {name: _column(numbers[:, j]) for j, name in enumerate(inside)}
-            yield RawTable(self.name, found, named=self.named)
+            categories = self.categories & {*found}
+            yield RawTable(self.name, found, named=self.named, categories=categories)
 
     def release(self, but: Any = None) -> None:
         """Close the file."""
@@ -326,6 +331,7 @@ class MatrixTable(BlockFile):
             self.matrix_names,
             named=self.named,
             typed=True,
+            categories=self.categories,
             beside=frozenset(beside),
             more=rows < n,
         )

@@ -66,6 +66,7 @@ class BlockFile(ABC):
     pieces: Sequence[Piece]
     roles: ColumnRoles
     notes: tuple[str, ...] = ()
+    size: str = ""  # of the file in words; rows × columns if empty
     stored: int | None = None  # entries of a sparse matrix, whose parts are CSR arrays
     most_bytes: int | None = None  # of a part, where that does not follow from its numbers
     spool: Spool | None = None  # a temporary copy of its rows that it is read from

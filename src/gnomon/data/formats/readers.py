@@ -14,7 +14,7 @@ from gnomon.data.formats.arrow import ArrowTable, read_feather, read_parquet
 from gnomon.data.formats.csv import CsvTable, read_csv
 from gnomon.data.formats.excel import read_excel
 from gnomon.data.formats.h5ad import h5ad_table, is_h5ad
-from gnomon.data.formats.json_lines import read_json_lines
+from gnomon.data.formats.json_lines import read_json_array, read_json_lines
 from gnomon.data.formats.numpy import NpyTable, npz_parts, read_npy, read_npz
 from gnomon.data.formats.parts import BlockFile, Chosen
 from gnomon.data.formats.sparse import find_10x, mtx_table, read_mtx, table_10x
@@ -31,6 +31,7 @@ READERS: dict[str, Callable[[FileContent], RawTable]] = {
     "npy": read_npy,
     "zip": read_npz,
     "jsonl": read_json_lines,
+    "json": read_json_array,
     "mtx": read_mtx,
 }
 
@@ -86,6 +87,7 @@ def open_parts(
     if kind not in readers:
         what = {
             "jsonl": "is JSON lines",
+            "json": "is a JSON array",
             "excel": "is an Excel workbook",
         }[kind]
         way = "Allow more memory, or save it as Parquet."

@@ -35,7 +35,7 @@ HELP = (
 def counting(content: PageContent) -> Section | None:
     """Build the third section; None for a single column, or if nothing varies."""
     pca = content.pca
-    if content.d < 2 or not known_shares(pca).any():
+    if content.of_components or content.d < 2 or not known_shares(pca).any():
         return None
     panel = component_panel(pca)
     rules = {SHORT.get(row.rule, RULES.get(row.rule, row.rule)): row.k for row in panel.rows}

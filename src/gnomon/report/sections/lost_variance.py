@@ -32,8 +32,8 @@ ALPHA = 0.01  # significance level of a row that does not fit
 
 HELP = (
     "A row can be reconstructed from its scores, though not entirely: what the components left out "
-    "is lost. The error measures how far reconstructed cells are off, compared with replacing "
-    "every cell by the mean of its column, which is 100\u00a0%.",
+    "is lost. The error measures how far reconstructed values are off, compared with replacing "
+    "every value by the mean of its column, which is 100\u00a0%.",
     "Rows with a large reconstruction error differ from the others in a way that the components do "
     "not capture: errors in the data, rare kinds, or unrelated columns. Look at them one by one. "
     "The same is true of columns: one that is lost almost entirely does not show in the PCA.",
@@ -45,7 +45,11 @@ def lost_variance(content: PageContent) -> Section | None:
     pca = content.pca
     errors = relative_errors(pca)
     kept = int(pca.n_components_)
-    if content.d < 2 or not np.nan_to_num(pca.explained_variance_ratio_).any():
+    if (
+        content.of_components
+        or content.d < 2
+        or not np.nan_to_num(pca.explained_variance_ratio_).any()
+    ):
         return None
     whole = float(errors[kept]) == 0
     blocks: list[Figures | Grid | Pictures | Words] = []
@@ -109,12 +113,12 @@ def _sentence(content: PageContent, error: float) -> str:
     rows = int(content.pca.n_samples_)
     if error == 0 and content.directions < content.d:
         any_rows = f"as {content.directions:,} hold any {rows:,} rows"
-        return f"From {kept} every cell is reconstructed exactly, {any_rows}."
+        return f"From {kept} every value is reconstructed exactly, {any_rows}."
     if error == 0:
-        return f"From {kept} every cell is reconstructed exactly: nothing is lost."
+        return f"From {kept} every value is reconstructed exactly: nothing is lost."
     return (
-        f"Cells reconstructed from {kept} are off by {percent(error)} of the columns' spread (root "
-        "mean square); the column means alone would be off by 100\u00a0%."
+        f"Values reconstructed from {kept} are off by {percent(error)} of the columns' spread "
+        "(root mean square); the column means alone would be off by 100\u00a0%."
     )
 
 

@@ -34,7 +34,7 @@ def components(content: PageContent) -> Section | None:
     """Build the fourth section; None if nothing varies."""
     pca = content.pca
     shares = np.nan_to_num(pca.explained_variance_ratio_)
-    if not shares.any() or content.d < 2:
+    if content.of_components or not shares.any() or content.d < 2:
         return None
     correlations = np.nan_to_num(pca.correlations())
     k = min(MOST_COMPONENTS, int(pca.n_components_), int(np.count_nonzero(shares)))

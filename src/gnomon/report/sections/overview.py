@@ -97,6 +97,8 @@ def _name(content: PageContent) -> str:
 
 def _what(content: PageContent) -> str:
     columns = f"{count(content.d, 'column')} of numbers"
+    if content.of_components:
+        columns = f"{content.d:,} principal components"
     table = f"{_name(content)} has {count(content.total, 'row')} and {columns}"
     are = "is" if content.d == 1 else "are"
     if _few(content) and _behind(content) == content.total:  # which counts the rows
@@ -151,6 +153,11 @@ def keeps(content: PageContent, kept: float) -> str:
 
 
 def _pca(content: PageContent) -> str:
+    if content.of_components:
+        return (
+            "The map was made from principal components that were computed before. What they hold "
+            "of the variance of the data is not known from them."
+        )
     shares = known_shares(content.pca)
     if not shares.any():
         return "All columns are constant: the rows do not differ."
@@ -191,7 +198,10 @@ def _facts(content: PageContent) -> list[tuple[str, str]]:
     if content.notes:
         listed = "; ".join(shown(text, 300).rstrip(".") for text in content.notes)
         facts.append(("notes", f"{listed}."))
-    facts.append(("PCA", _pca_settings(content.pca)))
+    if content.of_components:
+        facts.append(("PCA", f"{content.d:,} components, computed before"))
+    else:
+        facts.append(("PCA", _pca_settings(content.pca)))
     if content.tsne is not None:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
     elif content.Y is not None:

@@ -108,8 +108,15 @@ def _methods(content: PageContent) -> str:
     # Without the names of rows that were dropped.
     gaps = [text.split(": ")[0] for name, text in content.preparation if name == "missing"]
     said = [f"{shown(text, 300)}." for text in gaps]
+    used = "divided by their standard deviations" if scaled else "used as they are"
+    pcs = (
+        f"The {content.d:,} principal components [Hotelling 1933] of {n}{_origin(content)} were "
+        f"computed before and {used}; what follows was computed with Gnomon {version}."
+    )
     said += [
-        f"The table of {n} and {d}{_origin(content)} was centred"
+        pcs
+        if content.of_components
+        else f"The table of {n} and {d}{_origin(content)} was centred"
         + (" and its columns were divided by their standard deviations" if scaled else "")
         + f". Principal components [Hotelling 1933] were computed with Gnomon {version} "
         f"(solver “{pca.solver_}”); {pca.n_components_} {'was' if kept == 1 else 'were'} kept, "
