@@ -54,8 +54,9 @@ def test_a_column_of_few_that_counts_little_is_named_where_columns_are_left_as_t
     chosen = choose_scale(X, names=["rain", "high", "low", "wind"])
     assert not chosen.standardize
     assert "; wind (1." in chosen.why
-    assert "counts little by variance (scale standard weighs all columns alike)" in chosen.why
+    assert "counts little by variance: standardising weighs all columns alike" in chosen.why
     assert "counts little" not in choose_scale(X[:, :3], names=["rain", "high", "low"]).why
+    assert "counts little" not in choose_scale(X, names=[f"{j} (mm)" for j in range(4)]).why
 
 
 def test_pixels_share_a_unit_although_some_hardly_vary():

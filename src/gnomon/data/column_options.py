@@ -2,8 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from inspect import signature
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gnomon.data.columns import Reading
@@ -87,7 +86,7 @@ def as_column_options(**given: Any) -> ColumnOptions:
 
 def check_reading(function: str, reading: Mapping[str, Any]) -> None:
     """Refuse names in `reading` that `function` does not have, with a name that is alike."""
-    known = [*signature(as_column_options).parameters, "spool"]
+    known = [*(field.name for field in fields(ColumnOptions)), "spool"]
     for name in reading:
         if name not in known:
             known.remove("columns")  # for models; users name `features`

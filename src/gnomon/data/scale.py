@@ -85,7 +85,8 @@ def choose_scale(
     if len(different) > 1 and 2 * len(units) >= len(names or ()):
         return Scale(True, f"the columns have different units ({', '.join(different[:4])})")
     why = f"the columns' spreads are within {FOLD:g}-fold of each other"
-    return Scale(False, why + _little(spread, names))
+    one_unit = len(different) == 1 and len(units) == len(names or ())
+    return Scale(False, why if one_unit else why + _little(spread, names))
 
 
 def _little(spread: Spread, names: Sequence[str] | None) -> str:
@@ -99,7 +100,7 @@ def _little(spread: Spread, names: Sequence[str] | None) -> str:
         return ""
     named = ", ".join(f"{as_seen(names[j])} ({100 * shares[j]:.2g} %)" for j in low)
     count = "counts" if len(low) == 1 else "count"
-    return f"; {named} {count} little by variance (scale standard weighs all columns alike)"
+    return f"; {named} {count} little by variance: standardising weighs all columns alike"
 
 
 def _one_range(spread: Spread, varying: NDArray[np.intp], names: Sequence[str] | None) -> str:
