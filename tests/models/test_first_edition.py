@@ -18,8 +18,10 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 X = samples.load("iris").X
 NEW = X[[3, 71, 133]]
 MODELS = {"pca": PCA, "pca_moments": PCA, "tsne": TSNE, "procrustes": Procrustes}
-# What BLAS, and numbers of float32 where maps are concerned, may round differently elsewhere.
-ROUNDING = {"pca": 1e-12, "pca_moments": 1e-12, "tsne": 1e-4, "procrustes": 1e-12, "run": 1e-4}
+# What BLAS, and numbers of float32 where maps are concerned, may round differently elsewhere: rows of
+# a map of 22 are placed by forces that nearly cancel, to a thousandth of the distance of two rows.
+PLACED = 2e-3
+ROUNDING = {"pca": 1e-12, "pca_moments": 1e-12, "tsne": PLACED, "procrustes": 1e-12}
 
 
 def rows_for(name):
@@ -74,7 +76,7 @@ def test_a_run_places_rows_where_it_did_then(tmp_path):
     run = load(FOLDER / "run" / "model.gnomon")
     expected = EXPECTED["run"]
     np.testing.assert_allclose(run.pca.transform(NEW), expected["scores"], atol=1e-12)
-    np.testing.assert_allclose(run.tsne.transform(NEW), expected["places"], atol=1e-4)
+    np.testing.assert_allclose(run.tsne.transform(NEW), expected["places"], atol=PLACED)
     done = gnomon(
         "place", FOLDER / "flowers.csv", "-m", FOLDER / "run", "-o", "p.csv", folder=tmp_path
     )

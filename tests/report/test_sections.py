@@ -227,7 +227,8 @@ def test_a_map_of_principal_components_has_no_sections_about_a_pca_of_these(cont
     assert "90 rows and 5 principal components; points are coloured" in lead
     assert "of the variance:" not in lead
     (methods,) = [clean(b.text, 2000) for b in reproduce(pcs).blocks if isinstance(b, Words)]
-    assert "The 5 principal components [Hotelling 1933] of 90 rows were computed before" in methods
+    assert "The 5 principal components [Hotelling 1933] of 90 rows (trees.csv) were" in methods
+    assert "were computed before and used as they are" in methods
     assert "were kept" not in methods
     assert components(replace(pcs, Y=None)) is not None  # a PCA of them was asked for
 

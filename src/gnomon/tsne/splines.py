@@ -185,7 +185,7 @@ def _read2(
 ) -> None:
     """Batches of points: weights and own parts in vector instructions, then the mesh.
 
-    The second loop vectorises since it has one array only, so that no two need be told apart:
+    The second loop vectorises since it has one array only, so that none can overlap another:
     rows 0–3 and 4–7 are the weights and slopes along x, 8–11 and 12–15 those along y, 16–18 the
     own φ and its derivatives; 19–21 are the coordinates, in nodes, and the charge.
     """
