@@ -18,8 +18,8 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 X = samples.load("iris").X
 NEW = X[[3, 71, 133]]
 MODELS = {"pca": PCA, "pca_moments": PCA, "tsne": TSNE, "procrustes": Procrustes}
-# What BLAS, and numbers of float32 where maps are concerned, may round differently elsewhere: rows of
-# a map of 22 are placed by forces that nearly cancel, to a thousandth of the distance of two rows.
+# What BLAS, and numbers of float32 where maps are concerned, may round differently elsewhere. Where
+# forces nearly cancel, rounding moves a placed row of a map of 22 rows by a thousandth of its size.
 PLACED = 2e-3
 ROUNDING = {"pca": 1e-12, "pca_moments": 1e-12, "tsne": PLACED, "procrustes": 1e-12}
 
