@@ -136,7 +136,8 @@ def command(verb: str, kind: str, n: int, d: int, *options: str) -> Work:
     """A command on a generated file; it returns the peak memory of its process, in bytes."""
     file = table_file(kind, n, d)
     folder = Path(os.environ[FILES]) / "out"
-    order = [sys.executable, "-m", "gnomon", verb, str(file), "-o", str(folder), "--force", "-q"]
+    start = [sys.executable, "-c", "from gnomon.cli import main; main()"]  # older trees have no -m
+    order = [*start, verb, str(file), "-o", str(folder), "--force", "-q"]
     return partial(_peak_of, [*order, *options])
 
 

@@ -1,11 +1,14 @@
 """What a map costs by the number of its points, stage by stage; ours alone."""
 
+import tempfile
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks import data
 from benchmarks.environment import Settings
+from benchmarks.memory import peak_megabytes, save_table
 from benchmarks.table import number
 from benchmarks.tsne_programs import (
     COLUMNS,
@@ -27,17 +30,21 @@ SIZES = {
     "200k": 200_000,
     "million": 1_000_000,
 }
+FIRST_EDITION_MILLION = 121.0  # seconds of one fit, 750 iterations, on two threads
 STAGES = ("neighbors", "affinities", "start", "descent", "certificate")
 
 
 def measure(n: int, settings: Settings) -> dict[str, Any]:
-    """Seconds of one fit of n generated rows."""
+    """Seconds of one fit of n generated rows, and the peak memory of another in a fresh process."""
     points = Points(*data.clusters(n, COLUMNS), GENERATED)
     warm_up()
     seconds, model = seconds_of(partial(fit_gnomon, points.X, 2))
+    with tempfile.TemporaryDirectory() as folder:
+        peak = peak_megabytes(fit_gnomon, save_table(points.X, Path(folder)), 2)
     return {
         **points.describe(),
         "seconds": seconds,
+        "peak_megabytes": peak,
         "stages": dict(model.timings_),
         "iterations": model.n_iter_,
         "kl": model.kl_divergence_,
@@ -61,6 +68,7 @@ def lines(found: Mapping[str, Any]) -> list[list[str]]:
             number(found["recall"], ".3f"),
             f"{found['force_error']:.1%}",
             found["repulsion"],
+            number(found["peak_megabytes"], ".0f"),
         ]
     ]
 
@@ -78,12 +86,15 @@ SECTION = Section(
         "recall",
         "force error",
         "repulsion at the end",
+        "peak MB above input",
     ],
     rows={name: partial(measure, n) for name, n in SIZES.items()},
     lines=lines,
     notes=(
-        "size: one run each, after kernels are loaded; ns a point is of one iteration. The row "
-        "million is measured only with `--only million`.",
+        "size: one run each, after kernels are loaded, and another in a fresh process for its peak "
+        "memory; ns a point is of one iteration. The row million is measured only with `--only "
+        f"million`; the first edition (commit 0f849c1) took {FIRST_EDITION_MILLION:g} s for it, "
+        "right after ours on 2026-11-19.",
     ),
     on_request=frozenset({"million"}),
 )

@@ -41,6 +41,7 @@ def test_rows_can_be_coloured_by_what_the_audit_found():
     assert 0 < found.placed.mean() < 1
     names = [field["name"] for field in data(page)["labels"]]
     assert names[-2:] == ["trustworthiness", "placement"]
+    assert data(page)["labels"][-1]["scattered"]  # no place on the map is called "placed"
     placement = dict(page.content.tested)["placement"]
     np.testing.assert_array_equal(placement == "misplaced", found.misplaced)
     np.testing.assert_array_equal(placement == "undecided", found.undecided)

@@ -282,13 +282,15 @@ def _put_replay(data: Part, content: PageContent, room: _Room, notes: list[str])
 
 
 def _put_labels(data: Part, content: PageContent, room: _Room, notes: list[str]) -> None:
+    fields = [label_field(name, values) for name, values in content.labels[1:]]
+    # What a test said of rows all over the map is no name of a place on it.
+    fields += [label_field(name, values) | {"scattered": True} for name, values in content.tested]
     gone = []
-    for name, values in (*content.labels[1:], *content.tested):
-        part = label_field(name, values)
+    for part in fields:
         if room.takes(part):
             data["labels"].append(part)
         else:
-            gone.append(name)
+            gone.append(part["name"])
     if gone:
         notes.append(f"Left out of the colours: {', '.join(gone)}" + TO_FIT)
 

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.compute.threads import row_blocks
 from gnomon.typing import Floats64
 
 FEW_SAME = 0.5  # share of the nearest rows with the row's label, below which it is among others
 
 MANY = 0.25  # share of such rows from which the label does not group the rows
+BLOCK = 8192  # rows whose labels are counted at a time
 UNGROUPED = "near rows often differ in it, so it does not group these rows"
 
 Objects = NDArray[np.object_]
@@ -94,13 +96,18 @@ def find_neighbor_labels(
 def _compare(
     own: NDArray[np.intp], names: NDArray[Any], near: NDArray[np.integer[Any]]
 ) -> tuple[Floats64, Objects]:
-    theirs = own[near]
-    same = np.where(own >= 0, (theirs == own[:, None]).mean(axis=1), np.nan)
+    same = np.where(own >= 0, (own[near] == own[:, None]).mean(axis=1), np.nan)
     other = np.full(len(own), None, dtype=object)
-    for row in np.flatnonzero(same < FEW_SAME):
-        others = theirs[row][(theirs[row] >= 0) & (theirs[row] != own[row])]
-        if others.size:
-            other[row] = str(names[np.bincount(others).argmax()])
+    among = np.flatnonzero(same < FEW_SAME)
+    for start, stop in row_blocks(among.size, BLOCK):
+        rows = among[start:stop]
+        theirs = own[near[rows]]
+        counts = (theirs[:, :, None] == theirs[:, None, :]).sum(axis=2)
+        counts[(theirs < 0) | (theirs == own[rows, None])] = 0
+        # The most frequent, and of equally frequent ones the first by name.
+        first = (counts * (len(names) + 1) - theirs).argmax(axis=1)
+        at = np.arange(rows.size), first
+        other[rows] = np.where(counts[at] > 0, names[theirs[at]].astype(object), None)
     return same, other
 
 
