@@ -56,6 +56,8 @@ def imported_rooms(path):
 def test_a_layer_imports_only_from_those_below_it(path):
     if path == SOURCE / "__init__.py":  # names every layer, imports none
         return
+    if path == SOURCE / "__main__.py":  # calls the command, which may import all
+        return
     here = LEVEL[room(path)]
     above = {name for name in imported_rooms(path) if LEVEL[name] > here}
     assert not above, f"{path.name} imports {above}, which stand above it"
