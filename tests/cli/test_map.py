@@ -263,7 +263,7 @@ def test_an_interrupted_run_writes_the_map_so_far(tmp_path, moment, whole):
     assert "Traceback" not in words
     assert sorted(os.listdir(tmp_path / "wide_map")) == FILES
     table = pq.read_table(tmp_path / "wide_map" / "map.parquet")
-    assert table.num_rows == 3_000
+    assert table.num_rows == 6_000
     assert "trust" not in table.column_names
     assert np.isfinite(table["tsne1"].to_numpy()).all()
     record = json.loads((tmp_path / "wide_map" / "run.json").read_text(encoding="utf-8"))

@@ -135,3 +135,21 @@ def test_runs_of_tables_with_other_numbers_of_rows_are_not_joined(folder, tmp_pa
     done = gnomon("compare", folder / "first", "t_map", folder=tmp_path)
     assert done.returncode == 3
     assert "first/map.parquet has 90 rows and the table of t_map/map.parquet 79" in done.stderr
+
+
+def test_the_terminal_numbers_rows_among_another_group_as_the_file_does(folder):
+    rng = np.random.default_rng(0)
+    group = np.array(["ash", "birch"])[np.arange(80) % 2]
+    X = rng.normal(size=(80, 3)) + 8 * (group == "ash")[:, None]
+    group[60] = "birch" if group[60] == "ash" else "ash"  # one wrong label
+    lines = [
+        ",".join([f"{x:.5f}" for x in row] + [name]) for row, name in zip(X, group, strict=True)
+    ]
+    lines[5] = "NA," + lines[5].split(",", 1)[1]
+    (folder / "trees.csv").write_text("\n".join(["a,b,c,tree", *lines]) + "\n")
+    done = gnomon("map", "trees.csv", "--missing", "drop", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"rows 60: columns among", done.stderr)
+    done = gnomon("audit", "trees_map", "-o", "trees_audit", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"rows 60: columns among", done.stderr)

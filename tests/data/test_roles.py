@@ -382,6 +382,9 @@ def test_distinct_texts_without_a_second_signal_are_no_id_but_can_be(tmp_path):
     [
         ("Sample Number", [*range(1, 31), *range(1, 21), *range(1, 11)], True),
         ("no.", [*range(25), *range(35)], True),
+        # Rows were taken away.
+        ("Sample Number", [*range(2, 14), *range(16, 35), *range(1, 9), *range(10, 31)], True),
+        ("Sample Number", [*range(1, 90, 3), *range(1, 90, 3)], False),
         ("width", [*range(1, 31), *range(1, 31)], False),  # nothing but a sequence
         ("Sample Number", [*range(1, 31), *range(5, 35)], False),
         ("sample", [1, 2, 3] * 20, False),  # replicates

@@ -27,8 +27,8 @@ def data(page):
 def test_the_page_of_a_map_by_others_says_so_and_tests_it(axes):
     page = report(X, map=X[:, :axes], labels=WINE.labels)
     text = words(page)
-    assert "The map was made elsewhere" in text
-    assert "made elsewhere; judged in all 10 columns by euclidean distance" in text
+    assert "The map was given" in text
+    assert "given; judged in all 10 columns by euclidean distance" in text
     assert "Is it better than chance?" in text
     assert "t-SNE" not in text.replace("The art of using t-SNE", "")  # a reference
     assert data(page)["maps"][0]["name"].startswith("Map")
@@ -75,7 +75,7 @@ def test_an_audit_of_a_t_sne_stands_on_its_page():
     page = report(columns, tsne=tsne, audit=found)
     text = words(page)
     assert "unsupported" in text
-    assert "made elsewhere" not in text
+    assert "The map was given" not in text
     assert [name for name, _ in page.content.tested][-1] == "support"
     assert "Benjamini" in text
     assert "Is it better than chance?" not in words(report(columns, tsne=tsne))

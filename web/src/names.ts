@@ -9,6 +9,8 @@ export interface Spot {
   name: string;
   colour: string;
   rows: number;
+  /** Whether the name is written: not where another group has more rows. */
+  named: boolean;
   x: number;
   y: number;
   /** How far its points around there reach from (x, y), on average; 0 for a single row. */
@@ -28,7 +30,7 @@ export function spots(
     return ids.flatMap((name, row) => {
       if (seen && !seen[row]) return [];
       const colour = colouring.groups[colouring.codes[row]].colour;
-      return [{ name, colour, rows: 1, x: map.x[row], y: map.y[row], reach: { across: 0, up: 0 } }];
+      return [{ name, colour, rows: 1, named: true, x: map.x[row], y: map.y[row], reach: { across: 0, up: 0 } }];
     });
   }
   return groupSpots(colouring, map, bounds, seen);
@@ -58,6 +60,11 @@ function groupSpots({ field, groups, counts, codes: colours }: Colouring, map: P
     colour[group] = groups[colours[row]].colour;
   }
   const densest = held.map((cells) => fullest(cells, width));
+  // Where another group has more rows, the name would be read as that of the other.
+  const first = densest.map((cell, group) => {
+    const own = cell < 0 ? 0 : around(held[group], cell, width);
+    return own > 0 && held.every((cells) => around(cells, cell, width) <= own);
+  });
   const sums = largest.map(() => ({ rows: 0, x: 0, y: 0, xx: 0, yy: 0 }));
   for (let row = 0; row < codes.length; row++) {
     const group = place[codes[row]];
@@ -75,7 +82,7 @@ function groupSpots({ field, groups, counts, codes: colours }: Colouring, map: P
     const [x, y] = [sum.x / sum.rows, sum.y / sum.rows];
     const across = Math.sqrt(Math.max(sum.xx / sum.rows - x ** 2, 0));
     const up = Math.sqrt(Math.max(sum.yy / sum.rows - y ** 2, 0));
-    return [{ name: names[code], colour: colour[group], rows: counts[code], x, y, reach: { across, up } }];
+    return [{ name: names[code], colour: colour[group], rows: counts[code], named: first[group], x, y, reach: { across, up } }];
   });
 }
 
@@ -85,13 +92,19 @@ function fullest(cells: Uint32Array, width: number): number {
   let most = 0;
   for (let cell = width + 1; cell < cells.length - width - 1; cell++) {
     if (!cells[cell]) continue;
-    let sum = 0;
-    for (let line = -width; line <= width; line += width) {
-      sum += cells[cell + line - 1] + cells[cell + line] + cells[cell + line + 1];
-    }
+    const sum = around(cells, cell, width);
     if (sum > most) [best, most] = [cell, sum];
   }
   return best;
+}
+
+/** How much a cell and its eight neighbours hold. */
+function around(cells: Uint32Array, cell: number, width: number): number {
+  let sum = 0;
+  for (let line = -width; line <= width; line += width) {
+    sum += cells[cell + line - 1] + cells[cell + line] + cells[cell + line + 1];
+  }
+  return sum;
 }
 
 function isBeside(cell: number, other: number, width: number): boolean {

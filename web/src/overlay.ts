@@ -91,6 +91,7 @@ export function layNames(context: CanvasRenderingContext2D, scene: Scene): Writt
   const room = single ? Infinity : Math.max((size.width * size.height) / ROOM, 3);
   for (const spot of [...scene.spots].sort((a, b) => b.rows - a.rows)) {
     if (written.length >= room) break;
+    if (!spot.named) continue;
     const [x, y] = toScreen(view, size, spot.x, spot.y);
     if (x < 0 || y < 0 || x > size.width || y > size.height) continue;
     const letters = single ? 12 : 12.5 + 4.5 * Math.sqrt(spot.rows / most);

@@ -252,7 +252,8 @@ export class Table {
   }
 
   private componentChoice(c: number): Choice {
-    const name = `component ${c + 1} (${percent(this.packed.components[c].share)})`;
+    const { share } = this.packed.components[c];
+    const name = share ? `component ${c + 1} (${percent(share)})` : `component ${c + 1}`;
     const load = once(async (): Promise<Field> => {
       const values = (await this.components())[c].scores;
       return { kind: "number", name, values, isShare: false, about: "" };

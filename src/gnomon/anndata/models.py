@@ -7,6 +7,8 @@ import numpy as np
 
 from gnomon.anndata.backed import MatrixParts
 from gnomon.anndata.matrices import Genes, read_matrix
+from gnomon.data.refusals import listed
+from gnomon.data.table import MOST_NAMED
 from gnomon.errors import DataError
 from gnomon.pca import PCA
 from gnomon.report.report import Report, report
@@ -115,7 +117,7 @@ def obs_columns(adata: Any, color: Any) -> dict[str, Any]:
         asked = [color] if isinstance(color, str) else list(color)
         for name in asked:
             if name not in obs:
-                known = ", ".join(map(str, obs.columns[:5])) or "none"
+                known = listed([str(column) for column in obs.columns], MOST_NAMED) or "none"
                 raise DataError(f"`color` '{name}' is no column of `adata.obs`; it has {known}.")
         return {name: obs[name] for name in asked}
     groups = [name for name in obs if not _is_number(obs[name]) and _groups(obs[name])]

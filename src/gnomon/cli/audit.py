@@ -130,7 +130,7 @@ def command(asked: Asked) -> None:
                 page_budget=asked.page_budget,
                 n_jobs=asked.threads,
             )
-        results.say_among(words, page.content.neighbor_labels, subject.prepared.table)
+        results.say_among(words, page.content.neighbor_labels, subject.prepared)
     with folder.writing() as new:
         with stage("write"):
             _write(new, subject, found, page)

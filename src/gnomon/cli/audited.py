@@ -189,7 +189,10 @@ def read_given(asked: Asked, words: RunLines) -> Audited:
     path, key, memory = asked.map, asked.map_key, asked.memory
     data = asked.table if key is None else asked.table or path
     if data is None:
-        raise ParameterError("A map is audited beside the table it was made from. Use --data FILE.")
+        raise ParameterError(
+            "A map is audited beside the table it was made from. Use --data FILE, or --map KEY "
+            "for a map that an AnnData file holds in obsm, such as X_umap."
+        )
     if path == data == "-":
         raise ParameterError("Only one table can come from standard input. Name a file for one.")
     for name, where in (("MAP", path), ("--data", data)):

@@ -105,7 +105,7 @@ def command(asked: Asked) -> None:
         )
     if asked.seed and result.sampling is None:
         words.say("Seed", f"{asked.seed}: the map starts from the components, without chance")
-    results.say_among(words, result.neighbor_labels, result.prepared.table)
+    results.say_among(words, result.neighbor_labels, result.prepared)
     results.say_warnings(words, result)
     results.say_versions(words)
     settings = pages.settings_of(asked, MAP_SETTINGS)

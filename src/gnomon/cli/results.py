@@ -208,7 +208,7 @@ def say_stability(words: RunLines, found: "Stability") -> None:
     words.details("", found.lines())
 
 
-def say_among(words: RunLines, found: "NeighborLabels | None", table: "Table") -> None:
+def say_among(words: RunLines, found: "NeighborLabels | None", prepared: "Prepared") -> None:
     """How many rows lie among another group on the map, and which; nothing without groups."""
     import numpy as np
 
@@ -218,6 +218,7 @@ def say_among(words: RunLines, found: "NeighborLabels | None", table: "Table") -
         return
     there = found.only_on_map[rows]
     many, alone = rows.size, int(there.sum())
+    table = prepared.table
     group = table.label_name
     lie = "row lies" if many == 1 else "rows lie"
     if found.many:
@@ -227,7 +228,10 @@ def say_among(words: RunLines, found: "NeighborLabels | None", table: "Table") -
     words.say("Among", f"{many:,} {lie} among another {group} than their own: {where}")
     # Those that the map alone puts there come first.
     first = np.concatenate([rows[there], rows[~there]])[:NAMED]
-    names = [str(row) if table.ids is None else str(table.ids[row]) for row in first]
+    if table.ids is not None:
+        names = [str(table.ids[row]) for row in first]
+    else:  # numbers of the table that was given
+        names = [str(row) for row in (first if prepared.kept is None else prepared.kept[first])]
     named = ", ".join(names) + (", …" if many > NAMED else "")
     kind = "rows" if table.ids is None else str(table.id_name)
     words.say("", f"{kind} {named}: columns among and among_in_data of map.parquet")

@@ -25,6 +25,8 @@ MOST_LABELS = 50  # more groups than this cannot be distinguished by colour
 MOST_KEPT = 50  # columns that are kept for colour
 LOOK = 10_000  # rows that are looked at before all are
 LEAST_INDEX = 5  # rows from which 0, 1, 2 … are no accident
+FIRST = 3  # what the numbers of a group begin with at most
+FOUND = 0.75  # share of a group's numbers that are there at least
 
 TEXTS = ("text", "codes")
 GROUPS = (*TEXTS, "truth", "dates")  # what is kept for colour if its values are few
@@ -186,14 +188,19 @@ class Guess:
         return _counts_up(values.slice(0, LEAST_INDEX).to_numpy()) and _counts_up(values.to_numpy())
 
     def _restarts(self, name: str) -> bool:
-        """Whether the numbers count up from 1 (or 0), and again and again."""
+        """Whether the numbers count up from 1 (or 0), and again and again; some may be missing."""
         values = self.seen[name].values
-        if values.null_count or len(values) < LEAST_INDEX or values[0].as_py() not in (0, 1):
+        if values.null_count or len(values) < LEAST_INDEX:
             return False
         numbers = np.asarray(values.to_numpy(), np.float64)
-        first, steps = numbers[0], np.diff(numbers)
-        again = numbers[1:] == first
-        return bool(((steps == 1) | again).all()) and 0 < again.sum() <= len(numbers) // LEAST_INDEX
+        starts = np.flatnonzero(np.diff(numbers, prepend=np.inf) <= 0)
+        highest = numbers[np.append(starts[1:], len(numbers)) - 1]
+        return bool(
+            (numbers == np.rint(numbers)).all()
+            and 2 <= len(starts) <= len(numbers) // LEAST_INDEX
+            and ((numbers[starts] >= 0) & (numbers[starts] <= FIRST)).all()
+            and len(numbers) >= FOUND * highest.sum()
+        )
 
     def _is_whole(self, name: str) -> bool:
         values = self.seen[name].values

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnomon.data.names import are_components
 from gnomon.data.preparation import Preparation, Prepared
 from gnomon.data.table import Table, count
 from gnomon.late import late
@@ -94,6 +95,8 @@ class Result(Record):
         pca = self.pca
         share = float(np.nan_to_num(pca.explained_variance_ratio_).sum())
         held = f"{count(int(pca.n_components_), 'component')}, {100 * share:.1f} % of the variance"
+        if self.tsne is not None and are_components(self.prepared.table.columns):
+            held = f"{len(self.prepared.table.columns)} principal components, taken from the file"
         lines = [*self.table.lines(), *self.prepared.lines(), ("PCA", held)]
         if self.tsne is not None:
             lines.append(("t-SNE", self.tsne.certificate_.title()))

@@ -129,7 +129,7 @@ def _caption(content: PageContent) -> str:
     table = f"{count(content.n, 'row')}, {count(content.d, 'column')}"
     if content.Y is None:
         return f"{table}, placed by their scores on the first two principal components."
-    said = f"A map of {table}, made elsewhere."
+    said = f"A given map of {table}."
     if content.tsne is not None:
         shape = np.atleast_1d(np.asarray(content.tsne.perplexity, float))
         scale = " and ".join(f"{value:.3g}" for value in shape)
@@ -321,6 +321,8 @@ def _put_components(data: Part, content: PageContent, room: _Room, notes: list[s
         return
     data["columns"]["names"] = names
     shares = np.nan_to_num(content.pca.explained_variance_ratio_)
+    if content.of_components:  # shares of what these hold, not of the variance of the data
+        shares = np.zeros_like(shares)
     correlations = content.pca.correlations()
     most = min(MOST_COMPONENTS, content.scores.shape[1])
     for c in range(most):

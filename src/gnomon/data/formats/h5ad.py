@@ -569,6 +569,12 @@ def log1p_of_counts(X: Any) -> Any:
     The same as scanpy's ``normalize_total(target_sum=1e4)`` and ``log1p``. A cell without counts
     stays without.
     """
+    values = X.data if is_sparse(X) else X
+    if values.size and values.min() < 0:
+        raise OptionError(
+            "normalize is for counts, and there are negative numbers: the table is scaled already.",
+            "Leave it out.",
+        )
     dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float32)
     total = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
     factor = np.where(total > 0, TARGET_COUNTS / np.where(total > 0, total, 1.0), 0.0)

@@ -58,7 +58,7 @@ def _maps(content: PageContent) -> str:
     sides = ""
     if content.Y.shape[1] == 3:
         sides = " The map has three dimensions, of which two are seen at a time, from three sides."
-    made = " The map was made elsewhere, and is judged here." if content.made_elsewhere else ""
+    made = " The map was given, and is judged here." if content.made_elsewhere else ""
     return (
         f"Each point is one of the {rows}.{made}{sides} Switching to PCA keeps the orientation: "
         "its map is rotated to match."

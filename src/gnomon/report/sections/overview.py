@@ -206,7 +206,7 @@ def _facts(content: PageContent) -> list[tuple[str, str]]:
         facts.append(("t-SNE", _tsne_settings(content.tsne)))
     elif content.Y is not None:
         metric = "" if " distance" in content.space else " by euclidean distance"
-        facts.append(("map", f"made elsewhere; judged in {content.space}{metric}"))
+        facts.append(("map", f"given; judged in {content.space}{metric}"))
     if content.seconds:
         total = sum(content.seconds.values())
         stages = [f"{STAGES.get(name, name)} {s:.1f}" for name, s in content.seconds.items()]

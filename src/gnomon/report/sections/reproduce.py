@@ -81,7 +81,7 @@ def _python(content: PageContent) -> str:
         )
         lines.append(f"tsne = {_call(tsne)}.fit({'pca.transform(X)' if on_scores else 'X'})")
     if content.made_elsewhere:
-        lines.append("# Y: the map of the same rows, made elsewhere")
+        lines.append("# Y: the given map of the same rows")
     given = ["pca=pca"]
     given += ["tsne=tsne"] * (tsne is not None) + ["map=Y"] * content.made_elsewhere
     given += ["labels=labels"] * bool(content.labels)
@@ -144,7 +144,7 @@ def _methods(content: PageContent) -> str:
         )
     if content.made_elsewhere and content.Y is not None:
         said.append(
-            f"A map in {count(content.Y.shape[1], 'dimension')} that was made elsewhere was judged "
+            f"A given map in {count(content.Y.shape[1], 'dimension')} was judged "
             f"in {content.space}."
         )
     if content.quality is not None and content.trust is not None:
@@ -163,10 +163,12 @@ def _methods(content: PageContent) -> str:
             f"{content.audit.say_share(content.audit.misplaced)}."
         )
     if content.stability is not None:
+        vary = content.stability.vary
+        again = "from other starts" if vary == "start" else "without a part of the rows"
         said.append(
-            f"In {len(content.stability.runs)} repeated maps aligned by generalised "
-            f"Procrustes analysis [Gower 1975], {percent(content.stability.score)} of the points "
-            "stay among their neighbours."
+            f"{len(content.stability.runs)} maps made again {again} were aligned by generalised "
+            f"Procrustes analysis [Gower 1975]. {content.stability.verdict()} "
+            f"{percent(content.stability.score)} of the points stay among their neighbours."
         )
     return " ".join(said)
 
