@@ -82,10 +82,10 @@ class Components:
         elif self.unit:
             Z = np.ldexp(Z, -self.unit)
         as_they_are = Rows(Z, Scaling(Z.dtype, np.zeros(Z.shape[1], Z.dtype)))
-        W = self.W
-        if not (self.factors == 1).all():
-            # A constant column is restored from its mean.
-            W = np.divide(W, self.factors, out=np.zeros_like(W), where=self.factors != 0)
+        if self.factors.all():
+            W = self.W / self.factors
+        else:  # a constant column is restored from its mean
+            W = np.divide(self.W, self.factors, out=np.zeros_like(self.W), where=self.factors != 0)
         return row_product(as_they_are, W, exponent=self.exponent, centre=self.mean, n_jobs=n_jobs)
 
     def residuals(
