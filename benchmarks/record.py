@@ -65,7 +65,8 @@ class Record:
         again = [row for rows in self.raw.values() for row in rows if "measured_again" in row]
         if again:
             names = ", ".join(f"{row['name']} ({row['measured_again']})" for row in again)
-            notes.append(f"Measured again later, at the same commit where none is named: {names}.")
+            where = " where none is named" if "commit" in names else ""
+            notes.append(f"Measured again later, at the same commit{where}: {names}.")
         if self._only and not self._again:
             notes.append(f"Only the rows whose name contains {self._only!r} were measured.")
         if not self.finished:

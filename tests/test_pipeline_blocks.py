@@ -276,7 +276,7 @@ def test_the_map_of_a_table_in_blocks_is_made_again_like_that_of_the_array():
     blocks, array = (page.content.stability for page in pages)
     assert blocks.mean.tobytes() == array.mean.tobytes()
     assert blocks.spread.tobytes() == array.spread.tobytes()
-    assert "maps aligned by generalised" in pages[0].html
+    assert "were aligned by generalised" in pages[0].html
 
 
 def test_the_map_of_a_sparse_table_is_made_again():

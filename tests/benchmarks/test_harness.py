@@ -355,7 +355,7 @@ def test_only_replaces_its_rows_in_results_of_the_same_commit_and_machine(
     assert command.main(["--only", "b"]) == 0
     assert stored(fake_question) == {"a": 1, "b": 2, "c": 1}
     text = (fake_question / "rows.md").read_text("utf-8")
-    assert "Measured again later, at the same commit where none is named: b (today)." in text
+    assert "Measured again later, at the same commit: b (today)." in text
     assert "Unfinished" not in text
     said = capsys.readouterr()
     assert "Wrote the rows of --only b in" in said.err
