@@ -543,6 +543,19 @@ def test_no_name_stands_on_another_group(visit, tmp_path):
         assert names[int(np.abs(np.array(up) - middle).argmin())] == text.text
 
 
+def test_a_group_among_the_rows_of_a_larger_one_has_no_name(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    Y = rng.normal(size=(300, 2)) + [[20, 0]] * (np.arange(300) >= 200)[:, None]
+    labels = np.array(["large"] * 180 + ["mixed in"] * 20 + ["apart"] * 100, object)
+    page = visit(report(X, map=Y, labels={"group": labels}).save(tmp_path / "report.html"))
+    page.click("#map-figure summary")
+    root = ET.fromstring(download(page, "#map-svg")[1])
+    texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert {t.text for t in texts if t.get("class") == "name"} == {"large", "apart"}
+    assert "mixed in (20)" in [t.text for t in texts]
+
+
 def test_ids_are_copied(visit, path, content):
     page = visit(path)
     page.fill("#map-search", "plant-00")

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from commands import gnomon
 
 from gnomon import TSNE, load
+from gnomon.data.formats.h5ad import log1p_of_counts
 from gnomon.data.preparation import prepare
 from gnomon.data.read import read
-from gnomon.data.refusals import FileError
+from gnomon.data.refusals import FileError, OptionError
 from gnomon.data.spread import measure_spread
 from gnomon.errors import ParameterError, TooLargeError
 from gnomon.pipeline.flow import run
@@ -253,3 +254,11 @@ def test_a_sparse_table_is_mapped_by_euclidean_distances_alone(tmp_path):
         done = gnomon(command, "t.mtx", "--metric", "cosine", folder=tmp_path)
         assert done.returncode == 2
         assert "error: --metric must be 'euclidean' for a sparse table" in done.stderr
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_numbers_below_zero_are_no_counts(store):
+    counts = np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 5.0]])
+    assert np.isfinite(log1p_of_counts(counts)).all()
+    with pytest.raises(OptionError, match="scaled already"):
+        log1p_of_counts(store(counts - [[0.0, 0.0, 2.0]]))

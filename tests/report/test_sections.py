@@ -1,5 +1,6 @@
 """What each section says, from numbers that are known beforehand."""
 
+import json
 import sys
 from copy import copy
 from dataclasses import replace
@@ -12,6 +13,7 @@ from gnomon import PCA, TSNE, component_panel, stability
 from gnomon.charts.text import clean
 from gnomon.pca.rank import ComponentPanel, PanelRow
 from gnomon.report.content import gather
+from gnomon.report.payload import payload
 from gnomon.report.section import Figures, Grid, RowLink, Words
 from gnomon.report.sections.counting import counting
 from gnomon.report.sections.lost_variance import lost_variance
@@ -231,6 +233,10 @@ def test_a_map_of_principal_components_has_no_sections_about_a_pca_of_these(cont
     assert "were computed before and used as they are" in methods
     assert "were kept" not in methods
     assert components(replace(pcs, Y=None)) is not None  # a PCA of them was asked for
+    shares = [each["share"] for each in json.loads(payload(pcs).text)["components"]]
+    assert shares
+    assert not any(shares)  # of the variance of the data, which is not known
+    assert all(each["share"] for each in json.loads(payload(content).text)["components"])
 
 
 def test_reconstruction_tells_the_error_and_the_column_that_loses_most(plane):

@@ -23,10 +23,10 @@ gnomon place folder/ -m cells_map -o placed.parquet  many files
 NEW is a file with the columns of the first table, in any order, a folder of such files, or standard
 input (-). The columns tsne1, tsne2 … of the result are the positions on the map. distance_ratio
 (how far the nearest rows of the map are) and residual (how far the row lies outside the principal
-components) are about 1 for rows like those of the map. If unusual is true, the row is like none of
-them and its position means little; why says "near nothing" or "outside the components". About 1 %
-of new rows like those of the map are called unusual. Tables too large for memory are read in
-blocks; rows keep their order, ids and labels.
+components; 0 where these hold everything) are about 1 for rows like those of the map. If unusual
+is true, the row is like none of them and its position means little; why says "near nothing" or
+"outside the components". About 1 % of new rows like those of the map are called unusual. Tables
+too large for memory are read in blocks; rows keep their order, ids and labels.
 """
 # What is asked about the columns of new rows.
 OF_NEW = ("label", "id", "na", "decimal", "sheet", "layer", "use_rep", "normalize")
